@@ -72,6 +72,14 @@ def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: s
         ("peak", {"peak": "position"}, "place of the strongest key, 0 (first) to 1 (last)"),
         ("peak", {"peak": "weight"}, "attention to the strongest key"),
         ("alignment", {"word": "next word"}, "attention to words equal to the next word"),
+        ("profile", {"offset": "-1"}, "attention by offset: the token 1 before"),
+        ("profile", {"offset": "0"}, "attention by offset: the token itself"),
+        (
+            "arc",
+            {"relation": "det", "direction": "dependent to head"},
+            "attention along det: dependent → head word",
+        ),
+        ("arc_offset", {"relation": "det", "offset": "2"}, "arcs of det: head word 2 after"),
         (
             "dependency",
             {"direction": "dependent to head", "relation": "det", "words": "every"},

@@ -407,3 +407,82 @@ def gradient(
                     values.append(abs(slopes[query][key]))
         found[token] = sum(values) / len(values) if values else nan
     return found
+
+
+def profile(map: Map, part: Sequence[bool], *, causal: bool = False) -> dict[str, list[float]]:
+    """The sum of attention and the number of pairs of tokens by offset, further than 32 together.
+
+    ``part`` says which tokens take part, as queries and as keys.
+    """
+    found: dict[str, list[float]] = {}
+    for query in range(len(map)):
+        for key in range(query + 1 if causal else len(map)):
+            if part[query] and part[key]:
+                cell = found.setdefault(offset_name(key - query), [0.0, 0])
+                cell[0] += map[query][key]
+                cell[1] += 1
+    return found
+
+
+def offset_name(offset: int) -> str:
+    """The bin of an offset."""
+    return "earlier" if offset < -32 else "later" if offset > 32 else str(offset)
+
+
+def arcs(
+    map: Map,
+    tree: Sequence[Word],
+    word: Sequence[int],
+    part: Sequence[bool],
+    *,
+    causal: bool = False,
+) -> dict[tuple[str, str], list[float]]:
+    """The sum of attention and the number of pairs along the arcs of every relation, both ways."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for query in range(len(map)):
+        for key in range(query + 1 if causal else len(map)):
+            if not (part[query] and part[key] and word[query] >= 0 and word[key] >= 0):
+                continue
+            up, down = tree[word[query]], tree[word[key]]
+            for way, relation in (
+                ("dependent to head", up.relation if up.head == word[key] else None),
+                ("head to dependent", down.relation if down.head == word[query] else None),
+            ):
+                if relation is not None:
+                    cell = found.setdefault((relation, way), [0.0, 0])
+                    cell[0] += map[query][key]
+                    cell[1] += 1
+    return found
+
+
+def beyond_position(
+    attention: Sequence[float],
+    profile: Sequence[Sequence[float]],
+    tokens: Sequence[Sequence[float]],
+    arcs: Sequence[Sequence[float]],
+) -> tuple[float, float, float]:
+    """One head and one relation: the ratio of the attention along its arcs to what the head's
+    offsets alone would give, the difference per pair, and the standard error of the difference.
+
+    By document: ``attention`` along the arcs; by document and offset: the head's attention
+    (``profile``), the pairs of ``tokens``, and the pairs of the relation (``arcs``).
+    """
+
+    def without(left_out: int | None) -> tuple[float, float, float]:
+        kept = [document for document in range(len(attention)) if document != left_out]
+        alone = 0.0
+        for offset in range(len(tokens[0])):
+            count = sum(tokens[document][offset] for document in kept)
+            if count:
+                mean = sum(profile[document][offset] for document in kept) / count
+                alone += mean * sum(arcs[document][offset] for document in kept)
+        pairs = sum(sum(arcs[document]) for document in kept)
+        return sum(attention[document] for document in kept), alone, pairs
+
+    whole, alone, pairs = without(None)
+    difference, size = (whole - alone) / pairs, len(attention)
+    square = 0.0
+    for document in range(size):
+        one, other, left = without(document)
+        square += ((one - other) / left - difference) ** 2
+    return whole / alone, difference, square**0.5

@@ -291,6 +291,25 @@ def _dependency(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
     return text + where[labels.get("words", "every")]
 
 
+def _offset(offset: str) -> str:
+    if offset in ("earlier", "later"):
+        return f"further away, {offset}"
+    away = int(offset)
+    return f"{abs(away)} {'before' if away < 0 else 'after'}" if away else "itself"
+
+
+def _profile(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return f"attention by offset: the token {_offset(labels['offset'])}"
+
+
+def _arc(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return f"attention along {labels['relation']}: {_DIRECTIONS[labels['direction']]}"
+
+
+def _arc_offset(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
+    return f"arcs of {labels['relation']}: head word {_offset(labels['offset'])}"
+
+
 def _coreference(labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
     mentions = _MENTIONS[labels.get("kind", "all")]
     candidates = _CANDIDATES[labels.get("candidates", "mentions")]
@@ -400,6 +419,9 @@ def _importance(_labels: Labels, _attributes: Labels, _tokens: Labels) -> str:
 
 _WORDS: dict[str, Callable[[Labels, Labels, Labels], str]] = {
     "position": _position,
+    "profile": _profile,
+    "arc": _arc,
+    "arc_offset": _arc_offset,
     "special": _special,
     "entropy": _entropy,
     "peak": _peak,

@@ -67,6 +67,7 @@ function atlas(): Atlas {
     value: Float32Array.from(value.flat()),
     "roles/family": Uint8Array.from([0, 1, 1, 0, 1, 1]),
     "tests/plain": Uint8Array.from([0, 0, 1, 1, 0, 0]),
+    "tests/alone": Uint8Array.from([0, 1, 0, 0, 0, 0]),
     "relations/accuracy": Float32Array.from([0.9, 0.1, 0.1, 0.1, 0.1, 0.1]),
   };
   return new Atlas({ document, arrays, shapes: {} });
@@ -116,6 +117,7 @@ describe("evaluation", () => {
     ["layer 3-5", ["5-1", "5-2", "5-3"]],
     ["layer < 5", ["2-1", "2-2", "2-3"]],
     ["is:induction", ["2-3", "5-1"]], // the tested role, not the family of that name
+    ["is:positional-induction", ["2-2"]],
     ["is:previous", ["2-1", "5-1"]],
     ["heads 5-*,L1H0", ["2-1", "5-1", "5-2", "5-3"]],
     ["top 2 by entropy", ["5-2", "5-3"]],

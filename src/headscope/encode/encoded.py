@@ -63,6 +63,20 @@ class Encoded:
                 found.setdefault(number, []).append(place)
         return found
 
+    @cached_property
+    def arcs(self) -> list[tuple[int, int, int]]:
+        """The arcs of the tree, between the pieces of their words: the number of the dependent's
+        word, one of its tokens, and one of its head word's.
+        """
+        pieces = self.pieces
+        return [
+            (number, token, other)
+            for number, word in enumerate(self.example.words)
+            if word.head is not None and word.head in pieces
+            for token in pieces.get(number, ())
+            for other in pieces[word.head]
+        ]
+
 
 @dataclass(slots=True)
 class Counts:

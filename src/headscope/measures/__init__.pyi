@@ -29,6 +29,7 @@ from .logit_attribution import LogitAttribution as LogitAttribution
 from .patterns.measure import Pattern as Pattern
 from .peak import Peak as Peak
 from .position import Position as Position
+from .profile import Arc as Arc, ArcOffset as ArcOffset, Profile as Profile
 from .reach import Reach as Reach
 from .registry import (
     MEASURES as MEASURES,

@@ -135,6 +135,10 @@ class Measure(ABC):
         bound.context = context
         return bound
 
+    def beside(self) -> tuple[str, ...]:
+        """The measures that are always computed with this one, where the corpus allows."""
+        return ()
+
     def check_model(self, model: Model, stack: str) -> None:
         """Raise an error if the measure is not defined for a model; called before a run begins."""
         return
@@ -251,6 +255,14 @@ class Measure(ABC):
         """
         return torch.stack(list(layers), 1)
 
+    def totals(self, prepared: Any) -> Tensor | None:
+        """How many terms the sums of a batch have, (batch, label), where values are sums.
+
+        What is averaged are then these terms (words, pairs of tokens), not examples. None if values
+        are means of examples.
+        """
+        return None
+
     @classmethod
     def together(
         cls, measures: Sequence[Measure], model: Model, stack: str, context: Context
@@ -326,5 +338,9 @@ class Together:
         }
 
     def totals(self) -> dict[str, Tensor]:
-        """For measures that count right answers: how many answers there were, (batch, label)."""
-        return {}
+        """How many terms the sums of measures have that say so, (batch, label)."""
+        found = {  # some groups prepare nothing for single measures: these say nothing
+            measure.name: measure.totals(prepared)
+            for measure, prepared in zip(self.measures, self.prepared, strict=False)
+        }
+        return {name: totals for name, totals in found.items() if totals is not None}

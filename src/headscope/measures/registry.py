@@ -80,11 +80,14 @@ _declare("sink", "sink:Sink")
 _declare("sink_places", "sink:SinkPlaces")
 _declare("reach", "reach:Reach")
 _declare("confidence", "confidence:Confidence")
+_declare("arc", "profile:Arc", needs=("tree",))
 _declare("dependency", "dependency:Dependency", needs=("words", "tree"))
 _declare("coreference", "coreference:Coreference", needs=("words", "mentions"))
 _declare("frame", "frame:Frame", needs=("frames",))
 _declare("feature", "feature:Feature", needs=("tree", "tags"))
 _declare("link", "link:Link", needs=("tree", "tags"))
+_declare("profile", "profile:Profile", offered=False)
+_declare("arc_offset", "profile:ArcOffset", needs=("tree",), offered=False)
 _declare("distance", "distance:Distance", offered=False)
 _declare("peak", "peak:Peak", offered=False, cross=True)
 _declare("streaming", "streaming:Streaming", offered=False)
@@ -173,7 +176,7 @@ def choose(
     """
     if measures is None:
         names = cross_measures() if cross else offered_measures(offered)
-        return [MEASURES[name]() for name in names]
+        return _with_those_beside([MEASURES[name]() for name in names], offered)
     asked: list[Any] = [measures] if _is_one(measures) else list(measures)  # type: ignore[arg-type]
     chosen = [_as_measure(one) for one in dict.fromkeys(asked)]
     if not chosen:
@@ -190,7 +193,18 @@ def choose(
         if cross and not measure.cross:
             own = not type(measure).__module__.startswith("headscope.")
             raise not_for_cross(measure.name, own=own)
-    return chosen
+    return _with_those_beside(chosen, offered)
+
+
+def _with_those_beside(chosen: list[Measure], offered: Collection[str]) -> list[Measure]:
+    """Measures, and those that are always computed with them (:meth:`Measure.beside`)."""
+    found = {measure.name: measure for measure in chosen}
+    for measure in chosen:
+        for name in measure.beside():
+            if name not in found and needs_of(name) <= set(offered):
+                found[name] = MEASURES[name]()
+    more = list(found.values())
+    return more if len(more) == len(chosen) else _with_those_beside(more, offered)
 
 
 def not_for_cross(name: str, *, own: bool = False) -> UserError:

@@ -112,6 +112,16 @@ class Role(Linear):
         bound.dims = {"role": tuple(sieve.name for sieve in bound.sieves)}
         return bound
 
+    def beside(self) -> tuple[str, ...]:
+        """What tells whether a head with a dependency role knows more than positions."""
+        trees = not self.roles or any("tree" in self._needs(name) for name in self.roles)
+        return ("arc",) if trees else ()
+
+    def _needs(self, name: str) -> frozenset[str]:
+        """What a role needs of a corpus; one that is no sieve is a dependency label."""
+        known = known_sieves()
+        return known[name].needs if name in known else frozenset({"tree"})
+
     def _look(self, corpus: Iterable[Example]) -> tuple[set[str], set[str]]:
         """The annotations and the dependency labels of a corpus."""
         offered: set[str] = set()
@@ -170,10 +180,12 @@ class Role(Linear):
         return CAUSAL if sieve.later and context.causal else ""
 
     def attributes(self) -> dict[str, str]:
-        """Titles of the roles, and which are absent and why."""
+        """Titles of the roles, the relations that dependency roles follow, and absent roles."""
         titles = {sieve.name: sieve.title for sieve in self.sieves}
+        arcs = {sieve.name: list(sieve.relations) for sieve in self.sieves if sieve.relations}
         return super().attributes() | {
             "titles": json.dumps(titles),
+            "arcs": json.dumps(arcs),
             "absent": json.dumps(self.absent),
             "direction": self.way,
             "subtypes": self.subtypes,

@@ -352,10 +352,3 @@ class WordsTogether(Together):
             self.of_words, self.prepared, self.layers, strict=True
         ):
             layers.append(measure.right(prepared))
-
-    def totals(self) -> dict[str, Tensor]:
-        """How many answers there were."""
-        return {
-            measure.name: measure.totals(prepared)
-            for measure, prepared in zip(self.of_words, self.prepared, strict=True)
-        }

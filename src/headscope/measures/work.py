@@ -130,15 +130,12 @@ def _arcs(family: str, *, up: bool) -> Select:
     """From every piece of a dependent to every piece of its head word, or the other way."""
 
     def select(item: Encoded, keys: Matrix) -> Pairs:
-        pieces, pairs = item.pieces, list[tuple[int, int]]()
-        for number, word in enumerate(item.example.words):
-            if word.head is None or word.head < 0 or family_of(word.relation) != family:
-                continue
-            pairs += [
-                (one, other) if up else (other, one)
-                for one in pieces.get(number, ())
-                for other in pieces.get(word.head, ())
-            ]
+        words = item.example.words
+        pairs = [
+            (token, head) if up else (head, token)
+            for word, token, head in item.arcs
+            if family_of(words[word].relation) == family
+        ]
         return _open(Pairs.of(len(item), pairs), keys)
 
     return select
@@ -225,6 +222,10 @@ class Work(Linear):
 
     def __init__(self) -> None:
         self.roles: list[str] = []
+
+    def beside(self) -> tuple[str, ...]:
+        """What roles along arcs have to beat."""
+        return ("arc",)
 
     def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
         """Choose the roles that model and corpus allow."""

@@ -36,9 +36,11 @@ def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
     Returns
     -------
     list of dict
-        Without a correction there is no column of corrected p-values.
+        Without a correction there is no column of corrected p-values. What dependency roles have
+        beyond positions is shown where it was measured.
     """
     corrected = tests.attrs["correction"] != "none"
+    positions = bool(tests["position"].notnull().any())
     return [
         {
             "role": row["role"],
@@ -49,6 +51,11 @@ def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
             "strongest head": row["strongest"] or None,
             "mean (times uniform)": row["mean"],
             "95 % interval": interval(row["low"], row["high"]),
+            **(
+                {"times position alone": row["position"], "heads by position": row["by position"]}
+                if positions
+                else {}
+            ),
             "effect (d)": row["effect"],
             "p": row["p"],
             **({"p corrected": row["p_corrected"]} if corrected else {}),

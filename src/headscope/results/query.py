@@ -10,7 +10,9 @@
 
 A value is ``measure``, ``measure:label`` or ``measure:label:label``; a label with spaces is quoted.
 A role's name alone stands for its mean (``induction > 5``). ``is:ROLE`` holds for heads that have
-the role by its test. ``top 10 by VALUE`` holds for the ten heads with the largest value among all
+the role by its test and, if it is a dependency role, give it more attention than their positions
+alone would; ``is:positional-ROLE`` holds for those that pass the test by positions alone.
+``top 10 by VALUE`` holds for the ten heads with the largest value among all
 heads of the model. Parsing knows nothing of results: it gives a tree, which
 :mod:`headscope.stats.query` evaluates and which the page evaluates in the browser.
 """

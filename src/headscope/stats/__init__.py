@@ -6,6 +6,7 @@ Nothing here needs torch.
 from headscope.stats.antecedent_gains import antecedent_gains, gain_differences
 from headscope.stats.antecedents import antecedent_scores, antecedent_table
 from headscope.stats.behaviour import BehaviourThresholds, behaviours
+from headscope.stats.beyond_position import beats_position, beyond_position, with_positions
 from headscope.stats.comparison import cosine_table, paired_table
 from headscope.stats.crossfit import CrossFit, best_choice, cross_fit, cross_score, fit_apart
 from headscope.stats.description import Description, descriptions
@@ -66,9 +67,11 @@ __all__ = [
     "antecedent_gains",
     "antecedent_scores",
     "antecedent_table",
+    "beats_position",
     "behaviours",
     "best_choice",
     "best_heads",
+    "beyond_position",
     "cautions",
     "correct",
     "cosine_table",
@@ -130,4 +133,5 @@ __all__ = [
     "track_values",
     "undecided",
     "wilson",
+    "with_positions",
 ]

@@ -13,6 +13,7 @@ from headscope.heads import all_heads
 from headscope.results import Atlas
 from headscope.results.schema import of_heads
 from headscope.stats.antecedents import antecedent_scores
+from headscope.stats.beyond_position import beyond_position, has_positions
 from headscope.stats.beyond_text import beyond_text
 from headscope.stats.columns import Column, columns_of
 from headscope.stats.excess import Excess
@@ -124,6 +125,16 @@ class Analysis:
         if "role" not in self.results:
             return None
         return role_tests(self.results)
+
+    @cached_property
+    def positions(self) -> xr.Dataset | None:
+        """What every head gives every relation, and each family of main roles, against what its
+        positions alone would give (Holm over each of the two).
+        """
+        if not has_positions(self.results):
+            return None
+        both = [beyond_position(self.results, of) for of in ("families", "relations")]
+        return xr.concat(both, "role", join="outer")
 
     @cached_property
     def relation_tests(self) -> xr.Dataset | None:

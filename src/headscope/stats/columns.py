@@ -17,7 +17,7 @@ from headscope.results.summary import says_the_same
 Array = NDArray[np.float64]
 OWN_TABLES = ("role", "dependency")
 """Measures that have tables of their own, where norm-weighted values stand beside the others."""
-NOT_SHOWN = ("work", "spread", "sink_places")
+NOT_SHOWN = ("work", "spread", "sink_places", "arc", "profile")
 """Measures whose values mean nothing by themselves."""
 
 

@@ -8,6 +8,7 @@ from headscope.stats.analysis import Analysis
 from headscope.stats.excess import BROADLY, CONTAINS, DIRECTION, RESTS, Excess
 from headscope.stats.finding_words import (
     antecedents_found,
+    beyond_words,
     disabling_does,
     probe_score,
     relations_found,
@@ -42,10 +43,10 @@ def role_evidence(analysis: Analysis, excess: Excess, place: int) -> list[str]:
         found.append(f"Its entropy over the words is {part} of that of even attention.")
     elif role in ROLE_WORDS:
         named = [role, *filter(None, [str(row["second"])])]
-        found += [f"{capital(_share(excess, place, name))}." for name in named]
-        found += _further(excess, place, named)
+        found += [f"{capital(_share(analysis, excess, place, name))}." for name in named]
+        found += _further(analysis, excess, place, named)
     elif role != RESTS and excess.tested:
-        found += _tendency(excess, place)
+        found += _tendency(analysis, excess, place)
     if row["borderline"]:
         found.append(
             f"When documents are drawn anew, {in_percent(float(row['stability']))} of the draws "
@@ -82,16 +83,20 @@ def resting_on(analysis: Analysis, head: str) -> list[str]:
     return [name for name in ranked if shares[name] >= SOME][:SHOWN]
 
 
-def _share(excess: Excess, place: int, role: str) -> str:
-    """The share of the working attention on a role's tokens, against even attention."""
+def _share(analysis: Analysis, excess: Excess, place: int, role: str) -> str:
+    """The share of the working attention on a role's tokens, against even attention and, along
+    arcs, against the head's positions.
+    """
     at, parts = excess.names.index(role), (excess.share, excess.share_low, excess.share_high)
     share = with_interval(*(part[place, at] for part in parts))
     even = excess.even[place, at]
     against = "" if np.isnan(even) else f" (even attention: {in_percent(even)})"
-    return f"{ROLE_WORDS[role].share.format(share)}{against}"
+    beyond = beyond_words(analysis.positions, analysis.heads[place], role)
+    more = f"; that is {beyond}" if beyond else ""
+    return f"{ROLE_WORDS[role].share.format(share)}{against}{more}"
 
 
-def _further(excess: Excess, place: int, named: list[str]) -> list[str]:
+def _further(analysis: Analysis, excess: Excess, place: int, named: list[str]) -> list[str]:
     """The strongest other role that a head has, unless it contains one that was named."""
     own = {*named, *(inside for name in named for inside in CONTAINS.get(name, ()))}
     own |= {general for general, inside in CONTAINS.items() if set(named) & set(inside)}
@@ -100,10 +105,10 @@ def _further(excess: Excess, place: int, named: list[str]) -> list[str]:
         for at, name in enumerate(excess.names)
         if excess.counts[place, at] and name not in own
     ]
-    return [f"Also, {_share(excess, place, max(others)[1])}."] if others else []
+    return [f"Also, {_share(analysis, excess, place, max(others)[1])}."] if others else []
 
 
-def _tendency(excess: Excess, place: int) -> list[str]:
+def _tendency(analysis: Analysis, excess: Excess, place: int) -> list[str]:
     """The strongest excess of a head without a role, arcs left out, and why it does not count."""
     ranked = [
         (float(np.nan_to_num(excess.value[place, at], nan=-1.0)), name)
@@ -115,7 +120,7 @@ def _tendency(excess: Excess, place: int) -> list[str]:
     if value < least / 2:
         return ["No role comes close to counting."]
     p = float(excess.p[place, excess.names.index(role)])
-    start = f"Closest to a role: {_share(excess, place, role)}"
+    start = f"Closest to a role: {_share(analysis, excess, place, role)}"
     if np.isnan(p):
         return [f"{start}, but there are too few documents to test it."]
     if p >= ALPHA:
@@ -143,7 +148,7 @@ def findings_of(analysis: Analysis, head: str) -> list[str]:
     found = []
     relations = shown_relations(analysis, head)
     if relations:
-        found.append(relations_found(relations))
+        found.append(relations_found(relations, analysis.positions))
     antecedents = analysis.antecedents
     if antecedents is not None and antecedents.head == head:
         found.append(f"{capital(antecedents_found(antecedents))}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import xarray as xr
 
 from headscope.numbers import count, number
 from headscope.stats.findings import (
@@ -34,13 +35,40 @@ BASELINES = {
 }
 
 
-def relations_found(findings: Sequence[RelationFinding]) -> str:
+def beyond_words(positions: xr.Dataset | None, head: str, role: str) -> str:
+    """How much more a head gives some arcs than its positions alone would; empty if not known.
+
+    Parameters
+    ----------
+    positions
+        What :func:`headscope.stats.beyond_position` finds.
+    head
+        Its name.
+    role
+        A relation with its direction, or a main role along arcs.
+    """
+    if positions is None or role not in positions["role"].values:
+        return ""
+    layer, number_ = map(int, head.split("-"))
+    mine = positions.sel(layer=layer, head=number_, role=role)
+    if np.isnan(mine["p_corrected"]):
+        return ""
+    if not mine["beats"]:
+        return "no more than its positions alone would give"
+    return f"{float(mine['times']):.1f} times what its positions alone would give"
+
+
+def relations_found(
+    findings: Sequence[RelationFinding], positions: xr.Dataset | None = None
+) -> str:
     """What a head finds, with its numbers.
 
     Parameters
     ----------
     findings
         Of one head; one or more.
+    positions
+        What :func:`headscope.stats.beyond_position` finds, where it is known.
 
     Examples
     --------
@@ -50,12 +78,14 @@ def relations_found(findings: Sequence[RelationFinding]) -> str:
     Finds the noun of a determiner (det) in 0.90 of 1,277
     (best fixed offset 0.80, p < 1e-4).
     """
-    parts = [
-        f"{relation_words(one.relation, one.direction)} ({one.relation}) in {one.accuracy:.2f} of "
-        f"{count(one.words)} cases (best fixed offset {one.offset:.2f}, {p_words(one.p)}"
-        f"{against_rivals(one)})"
-        for one in findings
-    ]
+    parts = []
+    for one in findings:
+        beyond = beyond_words(positions, one.head, f"{one.relation}: {one.direction}")
+        parts.append(
+            f"{relation_words(one.relation, one.direction)} ({one.relation}) in {one.accuracy:.2f} "
+            f"of {count(one.words)} cases (best fixed offset {one.offset:.2f}, {p_words(one.p)}"
+            f"{against_rivals(one)}{f'; its attention: {beyond}' if beyond else ''})"
+        )
     return f"Finds {listed(parts)}."
 
 

@@ -20,7 +20,7 @@ from headscope.stats.query import head_values
 
 BAND = (0.025, 0.975)
 """The band of a null model: from this to that quantile of its heads."""
-SKIPPED = frozenset({"dependency", "work", "spread", "sink_places"})
+SKIPPED = frozenset({"dependency", "work", "spread", "sink_places", "arc", "profile"})
 """Measures without a value that could be compared head by head."""
 COLUMNS = ("measure", "label", "statistic", "null", "heads", "mean", "null_mean", "low", "high",
            "above", "below", "beyond")  # fmt: skip

@@ -183,7 +183,7 @@ def _beside(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _roles(atlas: Atlas, head: Head) -> pd.DataFrame:
-    columns = ["role", "mean", "low", "high", "effect", "p", "has"]
+    columns = ["role", "mean", "low", "high", "position", "effect", "p", "has", "positional"]
     tests = atlas.analysis.sieves
     if tests is None:
         return pd.DataFrame(columns=columns)
@@ -245,7 +245,10 @@ def _norm_accuracy(atlas: Atlas, head: Head) -> xr.DataArray | None:
 
 
 def _role_sentences(roles: pd.DataFrame) -> list[str]:
-    having = [str(name) for name in roles[roles["has"].astype(bool)]["role"]]
+    having = [
+        f"{row['role']} (by position alone)" if row["positional"] else str(row["role"])
+        for row in roles[roles["has"].astype(bool)].to_dict("records")
+    ]
     if not having:
         return []
     word = "role" if len(having) == 1 else "roles"

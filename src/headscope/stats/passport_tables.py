@@ -23,10 +23,21 @@ def shown_roles(roles: pd.DataFrame) -> pd.DataFrame:
             "times uniform": [number(value) for value in roles["mean"]],
             "95 % interval": _intervals(roles),
             **_weighted(roles),
+            **_position(roles),
             "p": [p_value(value) for value in roles["p"]],
-            "has the role": ["yes" if has else "no" for has in roles["has"]],
+            "has the role": [
+                "by position" if positional else "yes" if has else "no"
+                for has, positional in zip(roles["has"], roles["positional"], strict=True)
+            ],
         }
     )
+
+
+def _position(roles: pd.DataFrame) -> dict[str, list[str]]:
+    """How much more dependency roles get than positions alone would give, where it is known."""
+    if not roles["position"].notna().any():
+        return {}
+    return {"times position alone": [number(value) for value in roles["position"]]}
 
 
 def shown_relations(relations: pd.DataFrame) -> pd.DataFrame:

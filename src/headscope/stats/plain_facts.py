@@ -84,14 +84,16 @@ def _sieves(tests: xr.Dataset | None) -> list[PlainFact]:
         return []
     data = tests.transpose("layer", "head", "role")
     heads, titles = grid_heads(data), [str(name) for name in data["role"].values]
-    has, mean, p, effect = (
+    has, mean, p, effect, position = (
         data[name].values.reshape(len(heads), -1)
-        for name in ("has", "mean", "p_corrected", "effect")
+        for name in ("has", "mean", "p_corrected", "effect", "position")
     )
     found = []
     for place, at in zip(*np.nonzero(has), strict=True):
+        times = float(position[place, at])
+        beyond = "" if np.isnan(times) else f", {times:.1f} times what its positions alone give"
         text = (
-            f"Has the role “{titles[at]}”: {number(mean[place, at])} times even attention "
+            f"Has the role “{titles[at]}”: {number(mean[place, at])} times even attention{beyond} "
             f"({p_words(float(p[place, at]))})"
         )
         size = float(np.nan_to_num(np.tanh(effect[place, at] / 10), nan=1.0))

@@ -28,6 +28,8 @@ SUMS = ("work", "spread")
 """Measures that keep sums for main roles: a query cannot compare them."""
 MAIN = (*dict.fromkeys(FAMILIES.values()), "broad", "no clear role", "rests")
 """What ``is:`` knows besides tested roles: families of main roles, and heads without one."""
+POSITIONAL = "positional-"
+"""``is:positional-nsubj``: heads that have the role by its test, but by positions alone."""
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -299,13 +301,19 @@ def _largest(values: NDArray[Any], count: int) -> Mask:
 
 
 def _has_role(atlas: Atlas, role: str) -> Mask:
-    """Heads that have a tested role; else heads whose main role is of a family of this name."""
+    """Heads that have a tested role, by more than positions where that is known; those that have it
+    by positions alone; or heads whose main role is of a family of this name.
+    """
     named: list[str] = []
     if "role" in atlas:
         tests = role_tests(atlas)
         named += [str(name) for name in tests["role"].values]
-        if role in named:
-            return np.asarray(tests["has"].sel(role=role).transpose("layer", "head").values, bool)
+        name = role if role in named else role.removeprefix(POSITIONAL)
+        if name in named:
+            mine = tests.sel(role=name).transpose("layer", "head")
+            by_position = mine["positional"].values
+            mask = by_position if role != name else mine["has"].values & ~by_position
+            return np.asarray(mask, bool)
     if has_main_roles(atlas):
         named += [family for family in MAIN if family not in named]
         if role in MAIN:

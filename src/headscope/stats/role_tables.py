@@ -32,7 +32,7 @@ from headscope.stats.roles import (
 )
 
 BOOTSTRAP = "bootstrap"
-SHOWN = ("mean", "low", "high", "effect", "p", "p_corrected")
+SHOWN = ("mean", "low", "high", "effect", "p", "p_corrected", "position")
 """What the table says of the strongest head of a role."""
 FEW = 30
 """Below so many sequences the test of a mean is not to be trusted."""
@@ -56,12 +56,14 @@ def role_table(results: Atlas, tests: xr.Dataset) -> pd.DataFrame:
     pandas.DataFrame
         One row per role: heads, share, sequences and their mean length in tokens (NaN where the
         scores of single sequences are not kept), and the strongest head with its interval, effect
-        and p. Scores grow with length, since they are relative to 1 / length.
+        and p. Scores grow with length, since they are relative to 1 / length. Of dependency roles
+        also how many of the heads have it ``by position`` alone, and the ``position`` of the
+        strongest: times what its positions alone would give; NaN for others.
     """
     names = [str(name) for name in tests["role"].values]
     columns = {  # (role, head of the grid)
         key: tests[key].transpose("role", *GRID).values.reshape(len(names), -1)
-        for key in ("has", "n", *SHOWN)
+        for key in ("has", "n", "positional", *SHOWN)
     }
     heads = grid_heads(tests["has"])
     lengths = mean_lengths(role_data(results)).sel(role=tests["role"]).values
@@ -74,6 +76,9 @@ def role_table(results: Atlas, tests: xr.Dataset) -> pd.DataFrame:
             "role": name,
             "heads": int(one["has"].sum()),
             "share": float(one["has"].sum()) / len(heads),
+            "by position": (
+                float(one["positional"].sum()) if np.isfinite(one["position"]).any() else np.nan
+            ),
             "sequences": int(one["n"].max()),
             "length": float(lengths[role]),
             "strongest": "" if best is None else str(heads[best]),
@@ -175,6 +180,12 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
         f"{one} and {other} are the same tokens here, and count as one test."
         for one, other in same_roles(data).items()
     ]
+    if int(tests["positional"].sum()):
+        said.append(
+            "“By position”: heads that pass the test of a dependency role, but give its words no "
+            "more attention than their mean attention at each offset explains (Holm over heads and "
+            "dependency roles). The query is:nsubj leaves them out; is:positional-nsubj finds them."
+        )
     if unseen := data.attrs.get("unseen"):
         said.append(
             "Dependency roles go both ways here, between a dependent and its head word: from the "

@@ -14,6 +14,7 @@ from headscope.errors import UserError, unknown
 from headscope.results import KEPT, Atlas
 from headscope.results.moments import Ratio, range_of
 from headscope.results.schema import GRID
+from headscope.stats.beyond_position import with_positions
 from headscope.stats.clusters import Array, bucket_clusters, role_clusters, shares_groups
 from headscope.stats.resampling import (
     MAX_T,
@@ -83,7 +84,10 @@ def role_tests(
         With dims layer, head and role: ``mean``, ``low``, ``high``, ``effect`` (Cohen's d against
         the threshold), ``p`` of "the mean is at most tau", ``p_corrected``, ``has``, ``n``,
         ``clusters`` (how many independent ones), ``effective`` (how many of equal size would say
-        as much) and ``tau``. The attribute ``exploratory`` is 1 if a threshold was ``auto``.
+        as much) and ``tau``; and what dependency roles have beyond the head's positions
+        (:func:`headscope.stats.with_positions`): ``position``, with its interval and
+        ``p_position``, and ``positional``. The attribute ``exploratory`` is 1 if a threshold was
+        ``auto``.
 
     Raises
     ------
@@ -93,7 +97,8 @@ def role_tests(
     """
     plan = _Plan(test, correction, alpha, resamples, clusters, seed)
     tests = plan.run(role_data(results), find_taus(results, tau).values[None])[0]
-    return tests.assign_attrs(exploratory=int(is_exploratory(tau)))
+    tests = tests.assign_attrs(exploratory=int(is_exploratory(tau)))
+    return with_positions(results, tests)
 
 
 def role_tests_by_tau(

@@ -56,7 +56,7 @@ export interface WorkRole {
   nulls?: NullBand[];
 }
 
-/** A tested role (Pande et al. 2021), with arrays tests/mean, low, high, p, effect, has (role, layer, head). */
+/** A tested role (Pande et al. 2021), with arrays tests/mean, low, high, p, effect, has, position (role, layer, head). */
 export interface TestedRole {
   id: string;
   title: string;
@@ -220,8 +220,9 @@ export interface AtlasDocument {
  *   roles/excess, low, high, p f4 (layer, head); roles/borderline u1
  *   roles/activity, spread     f4 (layer, head)
  *   activity                   f4 (kind, layer, head)
- *   work/value, half, p f4, work/has u1   (role, layer, head)
- *   tests/mean, low, high, p, effect f4, tests/has u1 (corrected), tests/plain u1 (not corrected)
+ *   work/value, half, p, position f4, work/has u1   (role, layer, head)
+ *   tests/mean, low, high, p, effect, position f4, tests/has u1 (corrected), tests/positional u1;
+ *   tests/plain u1 (not corrected, beyond position), tests/alone u1 (by position alone)
  *   relations/accuracy, low, high, p f4
  *   distance f4 (place, place)
  *   composition/earlier, composition/later i4 (kind, place, rank): places of other heads, -1 none;

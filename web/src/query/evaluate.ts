@@ -5,6 +5,9 @@ import { unknown, valuesOf } from "./values";
 
 type Mask = Uint8Array;
 
+/** `is:positional-nsubj`: heads that have the role by its test, but by positions alone. */
+const POSITIONAL = "positional-";
+
 /** The places of the heads for which a query holds, in the order of the model. */
 export function findHeads(atlas: Atlas, query: string): number[] {
   const mask = evaluate(atlas, parseQuery(query));
@@ -88,6 +91,11 @@ function hasRole(atlas: Atlas, role: string): Mask {
     return where(atlas, (place) => has[place] === 1);
   }
   if (families.includes(role)) return where(atlas, (place) => atlas.family(place) === role);
+  const alone = tests.findIndex((one) => `${POSITIONAL}${one.id}` === role);
+  if (alone >= 0) {
+    const has = atlas.arrays["tests/alone"] ? atlas.row("tests/alone", alone) : [];
+    return where(atlas, (place) => has[place] === 1);
+  }
   const known = [...tests.map((one) => one.id), ...families];
   if (!known.length) throw new QueryError("these results have no roles, which is: asks for");
   throw unknown("there is no role called", role, known);

@@ -42,7 +42,8 @@ class Sieve:
     (pair, words, tree, tags, mentions).
 
     ``later``: its tokens all come later in the text, so that a causal model has none of them.
-    ``learn``, if there is one, looks at the corpus first and gives ``select``.
+    ``learn``, if there is one, looks at the corpus first and gives ``select``. ``relations`` are
+    those whose arcs the sieve follows, of a sieve that follows arcs of the tree.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Sieve:
     later: bool = False
     learn: Callable[[Iterable[Example]], Select] | None = None
     own: bool = False
+    relations: tuple[str, ...] = ()
 
     def relation(self, item: Encoded) -> Relation | None:
         """The sieve of one example, or None if it has none."""

@@ -99,12 +99,9 @@ def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: boo
     wanted = frozenset(label for one in labels for label in SAME_LABEL.get(one, (one,)))
 
     def select(item: Encoded) -> Relation:
-        pieces = item.pieces
-        pairs: list[tuple[int, int]] = []
-        for index, word in enumerate(item.example.words):
-            label = word.relation.split(":")[0] if fold else word.relation
-            if word.head is not None and label in wanted:
-                pairs += product(pieces.get(index, ()), pieces.get(word.head, ()))
+        words = item.example.words
+        labels = [word.relation.split(":")[0] if fold else word.relation for word in words]
+        pairs = [(token, head) for word, token, head in item.arcs if labels[word] in wanted]
         back = [(key, query) for query, key in pairs]
         return Pairs.of(
             len(item), {"to head": pairs, "from head": back}.get(direction, pairs + back)
@@ -113,7 +110,8 @@ def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: boo
     arrow = {"to head": "its head word", "from head": "its dependent", "both": "the other word"}[
         direction
     ]
-    return Sieve(name, f"{' or '.join(labels)}: {arrow}", select, frozenset({"tree"}))
+    title = f"{' or '.join(labels)}: {arrow}"
+    return Sieve(name, title, select, frozenset({"tree"}), relations=tuple(sorted(wanted)))
 
 
 def dependency_sieves(direction: str, fold: bool = False) -> dict[str, Sieve]:

@@ -39,6 +39,7 @@ def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays[f"roles/{key}"] = table[name].to_numpy(float).reshape(shape)
     activity = atlas["activity"]["mean"].transpose("where", *GRID)
     arrays |= _work(excess, shape) | {"activity": activity.values}
+    arrays["work/position"] = _positions(analysis, shape)
     titles = json.loads(atlas["work"].attrs["titles"])
     document = {
         "families": list(ORDER),
@@ -62,6 +63,16 @@ def _work(excess: Excess, shape: tuple[int, int]) -> dict[str, Array]:
     return {f"work/{name}": part.T.reshape(-1, *shape) for name, part in parts.items()}
 
 
+def _positions(analysis: Analysis, shape: tuple[int, int]) -> Array:
+    """Times what positions alone would give, of main roles along arcs; NaN for others."""
+    assert analysis.excess is not None
+    names, found = analysis.excess.names, analysis.positions
+    if found is None:
+        return np.full((len(names), *shape), np.nan)
+    values: Array = found["times"].reindex(role=names).transpose("role", *GRID).values
+    return values
+
+
 def test_columns(analysis: Analysis) -> tuple[list[dict[str, str]], dict[str, Array]]:
     """The tested roles of Pande et al. 2021."""
     tests = analysis.sieves
@@ -76,11 +87,13 @@ def test_columns(analysis: Analysis) -> tuple[list[dict[str, str]], dict[str, Ar
     sources = {"p": "p_corrected"}
     arrays = {
         f"tests/{name}": tests[sources.get(name, name)].transpose(*order).values
-        for name in ("mean", "low", "high", "p", "effect", "has")
+        for name in ("mean", "low", "high", "p", "effect", "has", "position", "positional")
     }
     # a query's is:ROLE asks for the test of the single head and role, which is not corrected
     plain = tests["p"] < tests.attrs["alpha"]
-    arrays["tests/plain"] = plain.transpose(*order).values
+    alone = plain & (tests["p_position"] >= tests.attrs["alpha"])
+    for name, holds in {"plain": plain & ~alone, "alone": alone}.items():
+        arrays[f"tests/{name}"] = holds.transpose(*order).values
     return about, arrays
 
 

@@ -17,7 +17,7 @@ from headscope.results.summary import says_the_same
 from headscope.stats.query import DEFAULTS
 
 Array = NDArray[Any]
-HIDDEN = ("dependency", "work", "spread", "sink_places")
+HIDDEN = ("dependency", "work", "spread", "sink_places", "arc", "profile")
 """Measures that the page shows in a way of their own, or not at all."""
 PARTS = ("value", "low", "high")
 

@@ -28,6 +28,8 @@ interface Row {
   half: number;
   p: number;
   passes: boolean;
+  /** Times what positions alone would give; NaN for roles that follow no arcs. */
+  position: number;
   nulls?: NullBand[];
 }
 
@@ -41,6 +43,7 @@ function rows(atlas: Atlas, place: number, dark: boolean): Row[] {
       half: atlas.number("work/half", place, at),
       p: atlas.number("work/p", place, at),
       passes: atlas.number("work/has", place, at) === 1,
+      position: atlas.arrays["work/position"] ? atlas.number("work/position", place, at) : NaN,
       nulls: role.nulls,
     }))
     .filter((row) => Number.isFinite(row.value))
@@ -59,7 +62,7 @@ export function Roles({ place }: { place: number }) {
   const nulls = nullNames(all);
   const data = () => ({
     columns: [
-      ...["head", "role", "excess", "low", "high", "p_corrected", "has"],
+      ...["head", "role", "excess", "low", "high", "p_corrected", "has", "times_position"],
       ...bandColumns(nulls),
     ],
     rows: all.map((row) => [
@@ -70,6 +73,7 @@ export function Roles({ place }: { place: number }) {
       row.value + row.half,
       row.p,
       row.passes ? 1 : 0,
+      row.position,
       ...bandCells(row.nulls, nulls),
     ]),
   });
@@ -174,6 +178,7 @@ function RoleRow(props: {
     <g class={row.passes ? "hs-row" : "hs-row hs-row-fails"}>
       <title>
         {`${capital(row.full)}: ${number(row.value)} ${said}, corrected p ${pValue(row.p)}` +
+          (Number.isFinite(row.position) ? `; ${number(row.position, 2)} × position alone` : "") +
           bandsText(row.value, row.nulls, "number")}
       </title>
       <rect x={0} y={y - ROW / 2} width={width} height={ROW} fill="transparent" />
@@ -208,6 +213,10 @@ function RoleRow(props: {
   );
 }
 
+const POSITION =
+  "Attention along the relation's arcs, divided by what the head's mean attention at each offset " +
+  "would give them. About 1: the head follows positions, however far it is above uniform.";
+
 /** The roles of Pande et al. 2021 with their tests, folded away. */
 function Tested({ place }: { place: number }) {
   const atlas = useStore().atlas!;
@@ -217,6 +226,10 @@ function Tested({ place }: { place: number }) {
     .sort((a, b) => b.mean - a.mean);
   if (!tests.length) return null;
   const passing = tests.filter((one) => atlas.number("tests/has", place, one.at) === 1).length;
+  const known = atlas.arrays["tests/position"] !== undefined;
+  const position = (at: number) => (known ? atlas.number("tests/position", place, at) : NaN);
+  const beside = tests.some(({ at }) => Number.isFinite(position(at)));
+  const alone = (at: number) => known && atlas.number("tests/positional", place, at) === 1;
   return (
     <details class="hs-details">
       <summary>
@@ -230,6 +243,11 @@ function Tested({ place }: { place: number }) {
             <th scope="col" class="hs-num">
               × uniform
             </th>
+            {beside && (
+              <th scope="col" class="hs-num" title={POSITION}>
+                × position alone
+              </th>
+            )}
             <th
               scope="col"
               class="hs-num"
@@ -254,6 +272,7 @@ function Tested({ place }: { place: number }) {
                   {atlas.number("tests/has", place, at) === 1 ? "●" : "○"}
                 </span>{" "}
                 {role.id}
+                {alone(at) && <span class="hs-soft"> by position</span>}
               </td>
               <td class="hs-num">
                 {number(mean)}{" "}
@@ -265,6 +284,11 @@ function Tested({ place }: { place: number }) {
                   )}
                 </span>
               </td>
+              {beside && (
+                <td class="hs-num" title={POSITION}>
+                  {Number.isFinite(position(at)) ? number(position(at), 2) : "–"}
+                </td>
+              )}
               <td class="hs-num">{pValue(atlas.number("tests/p", place, at))}</td>
               <td class="hs-num">{number(atlas.number("tests/effect", place, at))}</td>
             </tr>
