@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headscope.corpus import Example, Word
+from headscope.corpus import Example, Mention, Word
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Encoded, collate
 from headscope.measures import Context
 from headscope.measures.entropy import Entropy, EntropyTermsTogether
@@ -31,6 +31,7 @@ PIECES = st.tuples(
     st.integers(1, 4),  # the id of its tokens
     st.booleans(),  # a full stop or comma
     st.booleans(),  # unknown
+    st.sampled_from(["", "", "ann", "bob"]),  # the entity of a mention with this head word
 )
 CASES = st.tuples(
     st.lists(st.lists(PIECES, min_size=1, max_size=6), min_size=1, max_size=3),
@@ -42,20 +43,22 @@ CASES = st.tuples(
 
 def encode(words: list[Any], first: int) -> Encoded:
     """An example with a special token or a plain piece before its words, and a separator after."""
-    made, word, ids, stop, unknown = [], [-1], [9], [False], [False]
-    for number, (relation, head, pieces, token, is_stop, is_unknown) in enumerate(words):
+    made, word, ids, stop, unknown, mentions = [], [-1], [9], [False], [False], []
+    for number, (relation, head, pieces, token, is_stop, is_unknown, entity) in enumerate(words):
         target = -1 if relation == "root" else head % len(words)
         made.append(Word(str(token), head=target, relation=relation))
         word += [number] * pieces
         ids += [token] * pieces
         stop += [is_stop] * pieces
         unknown += [is_unknown] * pieces
+        if entity:  # it begins where the text does: only the head word counts
+            mentions.append(Mention(0, number, number, entity))
     size = len(ids) + 1
     kind = np.full(size, TEXT, np.int8)
     kind[0], kind[-1] = first, SEPARATOR
     words_of = np.array([*word, -1], np.int64)
     return Encoded(
-        Example("1", ("",), tuple(made)),
+        Example("1", ("",), tuple(made), mentions=tuple(mentions)),
         np.array([*ids, 8], np.int64),
         np.zeros(size, np.int64),
         kind,
@@ -108,6 +111,17 @@ def role_keys(item: Encoded, role: str, query: int) -> set[int]:
             if before is None or before + 1 >= query or not known(before + 1)
             else {before + 1}
         )
+    if role == "antecedent":
+        return {
+            key
+            for key in range(size)
+            for mention in item.example.mentions
+            for earlier in item.example.mentions
+            if earlier.head < mention.head
+            and earlier.entity == mention.entity
+            and item.word[query] == mention.head
+            and item.word[key] == earlier.head
+        }
     up, family = role.endswith(("noun", "verb")), NOUN if "noun" in role else VERB
     found: set[int] = set()
     for number, word in enumerate(words):
@@ -151,10 +165,12 @@ def test_work_is_what_plain_loops_give(case: Any) -> None:
     context = Context(Shape(1, HEADS, 1), causal)
     measure = Work().bind(context, [item.example for item in items])
     tree = any("tree" in item.example.annotations for item in items)
+    mentions = any(item.example.mentions for item in items)
     expected_roles = [
         name
         for name, (_, _, needs) in ROLES.items()
         if (tree or "tree" not in needs)
+        and (mentions or "mentions" not in needs)
         and (causal or "causal" not in needs)
         and (not causal or "later" not in needs)
     ]
@@ -227,7 +243,7 @@ def run(measure: Any, batch: Any, maps: torch.Tensor) -> NDArray[Any]:
 
 @pytest.mark.parametrize("kinds", [(Spread, Entropy), (Entropy, Spread), (Spread, Spread)])
 def test_measures_that_share_logarithms_do_not_disturb_each_other(kinds: Any) -> None:
-    items = [encode([("det", 1, 1, 2, False, False)] * 4, START)]
+    items = [encode([("det", 1, 1, 2, False, False, "")] * 4, START)]
     batch = collate(items)
     maps = maps_of(items, batch.width, 3, False)
     context = Context(Shape(1, HEADS, 1))

@@ -15,7 +15,7 @@ from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.runs.survey import survey
 from headscope.stats import analysis, descriptions, relation_tests
-from page.samples import made_results, made_values
+from page.samples import EXAMPLES, made_results, made_values
 from planted import place, planted_bert
 
 
@@ -38,7 +38,7 @@ def test_every_statistic_has_its_value_and_its_rank_among_the_heads() -> None:
         values = means["position"][..., 0]
         assert row["mean"] == pytest.approx(values[head])
         assert row["rank"] == 1 + int((values > values[head]).sum())
-        assert (row["of"], row["n"]) == (12, 2)
+        assert (row["of"], row["n"]) == (12, EXAMPLES)
         assert table["rank"].is_monotonic_increasing
 
 

@@ -71,7 +71,7 @@ def test_results_without_sinks_name_the_measure_that_is_missing() -> None:
 
 
 def test_the_summary_of_a_causal_model_counts_the_heads_with_a_sink_on_the_first_token() -> None:
-    texts = [f"{text} dog" for text in TEXTS]
+    texts = [f"{text} {last}" for text in TEXTS for last in ("dog", "cat", "mat")]
     results = survey(planted_gpt2(), from_texts(texts), measures=Sink(LENGTH), max_length=24)
     [line] = [line for line in model_summary(results) if "first token" in line.text]
     assert "{}-{}".format(*HEADS["cls"]) in line.heads

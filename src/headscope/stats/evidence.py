@@ -50,7 +50,7 @@ def role_evidence(analysis: Analysis, excess: Excess, place: int) -> list[str]:
     if row["borderline"]:
         found.append(
             f"When documents are drawn anew, {in_percent(float(row['stability']))} of the draws "
-            f"say “{_name(role)}”, most others “{_name(str(row['instead']))}”."
+            f"say “{_name(role)}”, the others most often “{_name(str(row['instead']))}”."
         )
     return found
 
@@ -113,7 +113,7 @@ def _tendency(analysis: Analysis, excess: Excess, place: int) -> list[str]:
     ranked = [
         (float(np.nan_to_num(excess.value[place, at], nan=-1.0)), name)
         for at, name in enumerate(excess.names)
-        if name not in DIRECTION
+        if name not in DIRECTION and excess.allowed[place, at]
     ]
     value, role = max(ranked, default=(0.0, ""))
     least = excess.thresholds.least
@@ -126,8 +126,10 @@ def _tendency(analysis: Analysis, excess: Excess, place: int) -> list[str]:
     if p >= ALPHA:
         return [f"{start}, but the test does not confirm it ({p_words(p)})."]
     half = float(excess.half[place, excess.names.index(role)])
-    points = f"{100 * value:.{0 if value < 0.095 else 1}f}"
-    low, high = (f"{100 * end:.0f}" for end in (value - half, value + half))
+    ends = [100 * end for end in (value, value - half, value + half)]
+    # With so many decimals that the lower end is not rounded up to what would count.
+    places = next((digits for digits in range(3) if round(ends[1], digits) < 100 * least), 3)
+    points, low, high = (f"{end:.{places}f}" for end in ends)
     return [
         f"{start}, {points} points over even attention ({low} to {high}), where the lower end "
         f"must be {100 * least:.0f} or more to count."

@@ -77,12 +77,18 @@ def _stability(analysis: Analysis) -> list[Part]:
     if table["stability"].isna().all():
         return []
     border = tuple(table.index[table["borderline"]].astype(str))
-    start = " When documents are drawn anew, "
+    start, kept = " When documents are drawn anew, ", len(table) - len(border)
     if not border:
-        return [Part(f"{start}{'it keeps it' if len(table) == 1 else 'all of these keep it'}.")]
-    others = "other is" if len(border) == 1 else "others are"
-    kept = f"{len(table) - len(border)} of these {len(table)} keep it; the {others} "
-    return [Part(start + kept), Part("borderline", border), Part(".")]
+        keep = "it keeps its role" if kept == 1 else "all of these keep their role"
+        return [Part(f"{start}{keep}.")]
+    if not kept:
+        alone = len(table) == 1
+        others = "it often has another: it is" if alone else "these often have others: all are"
+    else:
+        keep = "keeps its" if kept == 1 else "keep their"
+        others = f"{kept} of these {len(table)} {keep} role; the "
+        others += "other is" if len(border) == 1 else "others are"
+    return [Part(f"{start}{others} "), Part("borderline", border), Part(".")]
 
 
 def _resting(analysis: Analysis) -> list[Part]:

@@ -72,7 +72,7 @@ function RoleMarks({ atlas, dark, marks, second }: Props) {
         </span>
       )}
       {marks && !second && borderline && (
-        <span title="Borderline: the two halves of the corpus give this head different roles">
+        <span title="Borderline: drawing other documents often gives this head another role">
           <svg width="22" height="12" aria-hidden="true">
             <rect width="22" height="12" fill={cell} />
             <line class="hs-borderline hs-borderline-key" x1="3" x2="19" y1="8.5" y2="8.5" />

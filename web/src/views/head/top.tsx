@@ -61,7 +61,7 @@ function Chips({ place }: { place: number }) {
       {Boolean(atlas.number("roles/borderline", place)) && (
         <span
           class="hs-chip hs-soft"
-          title="The two halves of the corpus give this head different roles."
+          title="Drawing other documents often gives this head another role."
         >
           borderline
         </span>
