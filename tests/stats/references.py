@@ -88,3 +88,12 @@ def benjamini_hochberg(p: Sequence[float]) -> list[float]:
 
 CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg}
 """By the name that Headscope gives to a correction."""
+
+
+def every_flip(difference: Sequence[int]) -> float:
+    """The share of all 2ⁿ flips of signs whose sum is at least that of the differences."""
+    sums = [
+        sum(sign * value for sign, value in zip(signs, difference, strict=True))
+        for signs in product((1, -1), repeat=len(difference))
+    ]
+    return sum(one >= sum(difference) for one in sums) / len(sums)
