@@ -34,7 +34,13 @@ KEYS = "identified_by"
 """Where provenance lists which of its parts are the run's identity."""
 PARTS = "parts."
 """Begins the names of the parts of joined results, which are given by their digests."""
-SECTIONS = (("corpus", "read"), ("model", "tokenizer", "options"), ("settings",), ("model",))
+SECTIONS = (
+    ("corpus", "read"),
+    ("model", "tokenizer", "options"),
+    ("settings",),
+    ("ablation",),
+    ("model",),
+)
 """Where options stand that a message calls by their own names."""
 LONG, MANY = 200, 100
 """Values with more characters, and tables with more rows, are kept as digests."""

@@ -223,7 +223,10 @@ def test_circuits_are_saved_opened_and_not_computed_twice(tmp_path: Path) -> Non
     assert path.stat().st_mtime_ns == written
     assert again.provenance == made.provenance
     assert again["composition"].identical(hs.open(path)["composition"])
-    hs.circuits(tiny_model("gpt2", seed=1), output=path)
+    with pytest.raises(UserError, match="holds the results of another run: weights: "):
+        hs.circuits(tiny_model("gpt2", seed=1), output=path)
+    assert path.stat().st_mtime_ns == written
+    hs.circuits(tiny_model("gpt2", seed=1), output=path, overwrite=True)
     assert path.stat().st_mtime_ns != written
 
 

@@ -289,7 +289,10 @@ def test_provenance_names_both_models(first: Model, second: Model, corpus: Corpu
         measures=["entropy"],
         **HOW,
     ).provenance
+    known = first.identity("encoder")
     assert about["model"] == {
+        **{key: known[key] for key in ("class", "device", "config", "ends", "tokenizer")},
+        "adapters": {},
         "name": "tiny-bert and someone/tuned",
         "first": "tiny-bert",
         "second": "someone/tuned",

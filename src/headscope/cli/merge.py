@@ -25,6 +25,7 @@ def merge(
     partial: Annotated[
         bool, typer.Option("--partial", help="Merge even if shards are missing.")
     ] = False,
+    overwrite: opt.Overwrite = False,
     quiet: opt.Quiet = False,
     json: opt.Json = False,
 ) -> None:
@@ -32,11 +33,15 @@ def merge(
 
     Example: headscope merge part1.nc part2.nc -o whole.nc
     """
+    from headscope.identity import check_same_run
     from headscope.results import Atlas
     from headscope.results import merge as merge_parts
 
     console = Console(quiet=quiet, as_json=json)
     atlas = merge_parts([Atlas.open(part) for part in parts], partial=partial)
+    if output.exists() and not overwrite:
+        there = Atlas.open(output).provenance
+        check_same_run(there, atlas.provenance, f"{output} holds the results of another run")
     atlas.save(output)
     show_summary(console, atlas)
     console.result(str(output))

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel
 from transformers.utils import output_capturing
 
 from headscope.errors import ModelError
+from headscope.identity import differences, listed
 from headscope.models.attention import register
 from headscope.models.model import Model
 
@@ -24,14 +25,14 @@ class SentModel:
     ----------
     load
         Loads the model where it arrives.
-    digest
-        Of its weights.
+    about
+        Everything about it that numbers depend on.
     model
         The model itself, if it was not loaded by its name.
     """
 
     load: Callable[[], Model] | None
-    digest: str
+    about: dict[str, Any]
     model: Model | None
 
     @classmethod
@@ -39,8 +40,8 @@ class SentModel:
         """A model, ready to be sent."""
         if model.reload is None:
             _send_hooks()
-            return cls(None, "", model)
-        return cls(model.reload, model.digest, None)
+            return cls(None, {}, model)
+        return cls(model.reload, {"model": model.identity(model.main_stack())}, None)
 
     def arrived(self) -> Model:
         """The model, where it was sent to.
@@ -56,11 +57,18 @@ class SentModel:
             return self.model
         assert self.load is not None
         model = self.load()
-        if model.digest != self.digest:
+        here = {"model": model.identity(model.main_stack())}
+        found = differences(self.about, here, words="{} here, {} there")
+        if any(one.startswith("weights: ") for one in found):
             raise ModelError(
                 f"{model.name} has other weights where a worker loads it: they were changed in "
                 "memory, or the worker finds another model under this name",
                 hint="for changed weights: headscope.wrap(model.network, model.tokenizer)",
+            )
+        if found:
+            raise ModelError(
+                f"{model.name} is another model where a worker loads it: {listed(found)}",
+                hint="leave its files as they are during a run, and start again",
             )
         return model
 

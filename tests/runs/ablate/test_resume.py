@@ -73,10 +73,16 @@ def test_a_finished_run_is_opened_and_another_one_is_not_mixed_with_it(
 ) -> None:
     model, path = classifier(), tmp_path / "off.nc"
     ablate(model, **given(layers=False, output=path))
+    with pytest.raises(UserError, match="another run: way: 'uniform' there, 'zero' here"):
+        ablate(model, **given(layers=False, way="zero", output=path))
+    zero = {"way": "zero", "overwrite": True, "progress": stop_after(19)}
     with pytest.raises(Interrupted):
-        ablate(model, **given(layers=False, way="zero", output=path, progress=stop_after(19)))
-    with pytest.raises(UserError, match="is the checkpoint of another run"):
-        ablate(model, **given(layers=False, way="mean", output=path))
+        ablate(model, **given(layers=False, output=path, **zero))
+    new = tmp_path / "new.nc"
+    with pytest.raises(Interrupted):
+        ablate(model, **given(layers=False, output=new, **zero | {"overwrite": False}))
+    with pytest.raises(UserError, match="is the checkpoint of another run: way: 'zero' there"):
+        ablate(model, **given(layers=False, way="mean", output=new))
     monkeypatch.setattr(work, "Sweep", None)  # nothing may be computed
     found = ablate(model, **given(layers=False, output=path))
     assert found["ablation"].attrs["way"] == "uniform"

@@ -122,7 +122,8 @@ class Tuning(Job[Tuned]):
             self._unfinish()
             return None
         found = read_record(self.folder)
-        differing = differences(found.about, self.about)
+        older = {"identity": found.identity, "settings": asdict(found.settings)}
+        differing = differences(found.about or older, self.about)
         if differing:
             raise another_run(f"{self.folder} holds another finished run", differing)
         damage = folder_damage(self.folder)
@@ -210,7 +211,7 @@ class Tuning(Job[Tuned]):
     def _open_state(self) -> None:
         """Make the folder of the checkpoints. Those of another run are an error."""
         found = read_state(self.state)
-        differing = differences(found.get("about", {}), self.about) if found else []
+        differing = differences(found.get("about", found), self.about) if found else []
         if differing and not self.overwrite:
             raise another_run(f"{self.state} holds the state of another run", differing)
         if differing:
