@@ -63,6 +63,19 @@ class Interrupted(UserError):
     """The user stopped a run. What was finished is kept in a checkpoint."""
 
 
+NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+"""What torch says, in errors that are not of a kind of their own."""
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether Python or torch ran out of memory.
+
+    >>> out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB"))
+    True
+    """
+    return isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY)
+
+
 def shorten(value: object, most: int = 60) -> str:
     """What was given, as an error shows it: long texts and numbers are cut.
 

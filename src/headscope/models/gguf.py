@@ -22,7 +22,7 @@ from typing import Any
 from filelock import FileLock
 from safetensors import SafetensorError
 
-from headscope.errors import ModelError
+from headscope.errors import ModelError, out_of_memory
 from headscope.files import (
     cache_folder,
     checksum,
@@ -171,12 +171,10 @@ def _convert(path: Path, folder: Path) -> None:
     import torch
 
     from headscope.models.checks import check_weights
-    from headscope.models.memory import check_gguf_memory
     from headscope.models.quiet import quiet
 
     with quiet(), _without_bar(), _read_once(), contextlib.redirect_stderr(io.StringIO()):
         try:
-            check_gguf_memory(path)
             network, report, tokenizer = _read(path, torch.float32)
         except ModelError:
             raise
@@ -249,6 +247,11 @@ def _read(path: Path, dtype: Any) -> tuple[Any, dict[str, Any], Any]:
 
 
 def _unreadable(path: Path, error: Exception) -> ModelError:
+    if out_of_memory(error):
+        return ModelError(
+            f"there is not enough memory to convert {path.name} to float32",
+            hint="convert it on a larger machine, or give the same model as safetensors",
+        )
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     if "is not supported" in text:
         return ModelError(

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from huggingface_hub import try_to_load_from_cache
 from torch import nn
 
 from headscope.encode import Bos
 from headscope.encode.template import find_template
 from headscope.errors import ModelError
-from headscope.files import cache_folder
+from headscope.files import cache_folder, checksum, digest_of
 from headscope.models.checks import check_network, check_tokenizer
 from headscope.models.embedded import EMBEDDED
 from headscope.models.load_options import DeviceMap, Quantization, check_load_options
-from headscope.models.memory import files_digest, weight_files
 from headscope.models.model import Model
 from headscope.models.names import ANYTHING, check_model_name, model_folder, model_label
 from headscope.models.network_reader import AutoClass, NetworkReader, is_converted, place_of
@@ -97,7 +97,7 @@ def load(
     Raises
     ------
     ModelError
-        If the model cannot be found or read, if it needs more memory than there is, if weights that
+        If the model cannot be found or read, if there is not enough memory for it, if weights that
         attention depends on are missing, if the adapter does not fit, or if attention cannot be
         observed.
 
@@ -175,6 +175,30 @@ def load(
         seed=seed,
     )
     return model
+
+
+def weight_files(place: str, revision: str = "") -> list[Path]:
+    """The safetensors files of a folder, or of a hub model that is in the hub's cache.
+
+    Parameters
+    ----------
+    place
+        A folder's path or a hub id.
+    revision
+        Branch, tag or commit of a hub model.
+    """
+    folder = Path(place)
+    if not folder.exists():
+        found = try_to_load_from_cache(place, "config.json", revision=revision or None)
+        if not isinstance(found, str):
+            return []
+        folder = Path(found).parent
+    return sorted(folder.glob("model*.safetensors"))
+
+
+def files_digest(files: list[Path], *more: str) -> str:
+    """A short digest of weights that are not in memory, from the files that hold them."""
+    return digest_of(*(checksum(file) for file in files), *more)[:16]
 
 
 def wrap(

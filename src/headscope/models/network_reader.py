@@ -12,13 +12,12 @@ from typing import Any, Literal, Protocol
 import torch
 from transformers import AutoModel, BitsAndBytesConfig
 
-from headscope.errors import ModelError
+from headscope.errors import ModelError, out_of_memory
 from headscope.models.attention import register
 from headscope.models.checks import check_not_empty, check_tokenizer, check_weights, check_whole
 from headscope.models.embedded import EMBEDDED
 from headscope.models.gguf import converted, is_gguf
 from headscope.models.load_options import DeviceMap
-from headscope.models.memory import check_memory
 from headscope.models.names import model_folder
 from headscope.models.peft_adapters import add_adapter
 from headscope.models.pretrained import (
@@ -28,6 +27,7 @@ from headscope.models.pretrained import (
     read_config,
     read_network,
     read_tokenizer,
+    too_large,
 )
 from headscope.models.quiet import quiet
 
@@ -89,15 +89,6 @@ class NetworkReader:
         options: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
         if self.revision:
             options["revision"] = self.revision
-        if not self.device_map:
-            check_memory(
-                name,
-                place,
-                self.revision,
-                dtype=self.dtype,
-                quantization=self.quantization,
-                device=self.device,
-            )
         register()
         with quiet():
             config = read_config(place, options)
@@ -121,7 +112,7 @@ class NetworkReader:
             with quiet():
                 add_adapter(network, self.adapter, name=name)
         placed = self.device_map or self.quantization
-        return network if placed else _moved(network, self.device), tokenizer
+        return network if placed else _moved(name, network, self.device), tokenizer
 
     def _placement(self) -> dict[str, Any]:
         """Where transformers puts the weights, and how it quantises them."""
@@ -141,10 +132,12 @@ class NetworkReader:
         return found
 
 
-def _moved(network: Any, device: str) -> Any:
+def _moved(name: str, network: Any, device: str) -> Any:
     try:
         return network.to(torch.device(device))
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, MemoryError) as error:
+        if out_of_memory(error):
+            raise too_large(name) from error
         raise ModelError(
             f"the device {device!r} cannot be used: {first_line(error)}",
             hint="use device='cpu'",

@@ -21,7 +21,7 @@ from transformers import (
 )
 from transformers.utils.hub import cached_file
 
-from headscope.errors import ModelError, UserError, shorten
+from headscope.errors import ModelError, UserError, out_of_memory, shorten
 from headscope.models.checks import BELONG
 from headscope.models.implementation import EAGER
 from headscope.models.names import near_names
@@ -89,10 +89,21 @@ def read_network(
             hint="the file may be incomplete: copy or download it again",
         ) from error
     except Exception as error:  # torch raises its own kinds for damaged or mismatched weights
+        if out_of_memory(error):
+            raise too_large(place) from error
         raise ModelError(
             f"the weights of {place} do not fit its config: {first_line(error)}", hint=BELONG
         ) from error
     return network, report
+
+
+def too_large(name: str) -> ModelError:
+    """The error for a model that ran out of memory while it was loaded."""
+    return ModelError(
+        f"there is not enough memory to load {name}",
+        hint="give dtype='bfloat16', quantization='4bit' or device_map='auto'",
+        command="give --dtype bfloat16, --quantization 4bit or --device-map auto",
+    )
 
 
 def read_tokenizer(place: str, options: dict[str, Any]) -> Any:

@@ -22,7 +22,7 @@ from typing import Any, Generic, TypeVar
 from numpy.typing import NDArray
 
 from headscope.corpus import Corpus
-from headscope.errors import Interrupted, ResultsError, UserError
+from headscope.errors import Interrupted, ResultsError, UserError, out_of_memory
 from headscope.files import check_writable, locked
 from headscope.identity import KEYS, another_run, differences, identity_of, listed
 from headscope.models import Model
@@ -45,7 +45,6 @@ AGAIN = {
 }
 """What to do after an interruption."""
 RESUME = "run the same thing again to resume"
-NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 """What torch says when there is no memory left, on one device or another."""
 Arrays = Mapping[str, NDArray[Any]]
 Result = TypeVar("Result")
@@ -408,7 +407,7 @@ def _known_failure(error: Exception) -> tuple[str, str]:
     if isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
         return f"the run failed: {error.strerror or error}{where}", f"correct that, then {RESUME}"
-    if isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY):
+    if out_of_memory(error):
         smaller = "or start again with a smaller batch size or maximum length"
         return "the memory is not enough", f"close other programs, then {RESUME}; {smaller}"
     return "", ""

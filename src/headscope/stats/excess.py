@@ -18,6 +18,7 @@ from headscope.labels import CLAUSE, NOUN_PHRASE, family_of
 from headscope.results import Atlas
 from headscope.results.moments import CONFIDENCE, ratio
 from headscope.stats.antecedents import RIGHT, AntecedentAnswers
+from headscope.stats.beyond_position import beats_position, has_positions
 from headscope.stats.tests import correct
 from headscope.stats.thresholds import DEFAULT, Thresholds
 
@@ -295,10 +296,11 @@ def _ratio(top: Array, bottom: Array) -> Array:
 def allowed_roles(work: Work, results: Atlas, tests: xr.Dataset | None) -> Flags:
     """Which heads may have which role.
 
-    A role along arcs must find a relation of its family more often than the best fixed offset, or
-    it might be a mere habit of position. A head for antecedents must find them more often than the
-    nearest mention and than the nearest one with the same head word, or it might look for the same
-    word only.
+    A role along arcs must give the arcs of its family more attention than the head's own offsets
+    would (:mod:`headscope.stats.beyond_position`), or it might be a mere habit of position; results
+    that cannot tell must find a relation of the family more often than the best fixed offset. A
+    head for antecedents must find them more often than the nearest mention and than the nearest one
+    with the same head word, or it might look for the same word only.
 
     Parameters
     ----------
@@ -308,17 +310,27 @@ def allowed_roles(work: Work, results: Atlas, tests: xr.Dataset | None) -> Flags
         The results that they come from.
     tests
         What :func:`headscope.stats.relation_tests` says, corrected over all; None if the results
-        have no relations: then no head may have such a role.
+        have no relations.
 
     Returns
     -------
     numpy.ndarray
         (head, role).
     """
-    allowed = np.ones((len(work.places), len(work.names)), bool)
+    if has_positions(results):
+        allowed = beats_position(results, work.names)
+    else:
+        allowed = _beats_offset(work, tests)
     for at, name in enumerate(work.names):
         if name == "antecedent":
             allowed[:, at] = _finds_antecedents(results)
+    return allowed
+
+
+def _beats_offset(work: Work, tests: xr.Dataset | None) -> Flags:
+    """Which heads find a relation of a role's family more often than the best fixed offset."""
+    allowed = np.ones((len(work.places), len(work.names)), bool)
+    for at, name in enumerate(work.names):
         if name not in DIRECTION:
             continue
         allowed[:, at] = False
