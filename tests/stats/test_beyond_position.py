@@ -24,13 +24,12 @@ from headscope.models import Shape
 from headscope.results import Atlas, merge
 from headscope.results.query import parse_query
 from headscope.stats import (
-    beats_position,
     beyond_position,
     cautions,
     role_table,
     role_tests,
 )
-from headscope.stats.beyond_position import position_alone
+from headscope.stats.beyond_position import position_alone, times_position
 from measures.test_twins import view_of
 from page.samples import made_results
 
@@ -296,11 +295,9 @@ def test_an_unknown_kind_is_an_error_with_what_there_is() -> None:
 
 def test_main_roles_along_arcs_need_to_beat_positions_and_others_do_not() -> None:
     names = ["previous", "modifier to noun", "near"]
-    allowed = beats_position(planted(), names)  # no relation here is of that family
-    assert allowed[:, [0, 2]].all()
-    assert not allowed[:, 1].any()
-    without = survey("demo", ["The dog barks."], measures="entropy")
-    assert beats_position(without, names).sum() == 2 * 72
+    times = times_position(planted(), names)  # no relation here is of that family
+    assert np.isinf(times[:, [0, 2]]).all()
+    assert (times[:, 1] == 0).all()
 
 
 @cache
@@ -312,8 +309,9 @@ def surveyed() -> Atlas:
 def test_main_roles_of_the_embedded_model_are_those_of_its_relations() -> None:
     families = beyond_position(surveyed(), "families")
     names = [str(name) for name in families["role"].values]
-    flagged = beats_position(surveyed(), names).reshape(6, 12, -1)
-    np.testing.assert_array_equal(flagged, families["beats"].transpose(..., "role").values)
+    times = times_position(surveyed(), names).reshape(6, 12, -1)
+    np.testing.assert_array_equal(times > 0, families["beats"].transpose(..., "role").values)
+    assert (times <= families["times"].transpose(..., "role").values).all()
     assert families["beats"].sel(layer=3, head=9, role="modifier to noun")
     assert not families["beats"].sel(layer=2, head=9, role="noun to modifier")
     # what the measure of main roles sums is the same attention, but for keys at rest

@@ -6,7 +6,7 @@ Nothing here needs torch.
 from headscope.stats.antecedent_gains import antecedent_gains, gain_differences
 from headscope.stats.antecedents import antecedent_scores, antecedent_table
 from headscope.stats.behaviour import BehaviourThresholds, behaviours
-from headscope.stats.beyond_position import beats_position, beyond_position, with_positions
+from headscope.stats.beyond_position import beyond_position, times_position, with_positions
 from headscope.stats.comparison import cosine_table, paired_table
 from headscope.stats.crossfit import CrossFit, best_choice, cross_fit, cross_score, fit_apart
 from headscope.stats.description import Description, descriptions
@@ -67,7 +67,6 @@ __all__ = [
     "antecedent_gains",
     "antecedent_scores",
     "antecedent_table",
-    "beats_position",
     "behaviours",
     "best_choice",
     "best_heads",
@@ -130,6 +129,7 @@ __all__ = [
     "standard_error",
     "tau_table",
     "threshold_table",
+    "times_position",
     "track_values",
     "undecided",
     "wilson",

@@ -206,31 +206,30 @@ def beyond_position(results: Atlas, of: Kind = "roles", *, correction: str = "ho
     return data if uniform is None else data.assign(times_uniform=uniform.sel(role=data["role"]))
 
 
-def beats_position(results: Atlas, names: Sequence[str]) -> NDArray[np.bool_]:
-    """Which heads may have which main role: one along arcs must beat the head's own positions.
+def times_position(results: Atlas, names: Sequence[str]) -> NDArray[np.float64]:
+    """How surely main roles along arcs are more than habits of position.
 
     Parameters
     ----------
     results
-        Results of a survey. Without the measures that tell relations from positions, no head may
-        have a role along arcs.
+        Results with the measures that tell relations from positions.
     names
-        The main roles; those that do not follow arcs are allowed.
+        The main roles.
 
     Returns
     -------
     numpy.ndarray
-        (head, role), heads layer by layer.
+        (head, role), heads layer by layer: the lower end of "× position alone" where the test finds
+        more than positions give, else 0; infinite for roles that do not follow arcs.
     """
     layers, heads = results.shape
-    allowed = np.ones((layers * heads, len(names)), bool)
-    tests = beyond_position(results, "families") if has_positions(results) else None
+    times = np.full((layers * heads, len(names)), np.inf)
+    tests = beyond_position(results, "families")
     for at, name in enumerate(names):
         if name in _families():
-            allowed[:, at] = (
-                False if tests is None else tests["beats"].sel(role=name).values.ravel()
-            )
-    return allowed
+            one = tests.sel(role=name)
+            times[:, at] = np.where(one["beats"], np.nan_to_num(one["low"]), 0.0).ravel()
+    return times
 
 
 def with_positions(results: Atlas, tests: xr.Dataset) -> xr.Dataset:

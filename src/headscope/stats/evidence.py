@@ -113,7 +113,7 @@ def _tendency(analysis: Analysis, excess: Excess, place: int) -> list[str]:
     ranked = [
         (float(np.nan_to_num(excess.value[place, at], nan=-1.0)), name)
         for at, name in enumerate(excess.names)
-        if name not in DIRECTION and excess.allowed[place, at]
+        if name not in DIRECTION and excess.beyond[place, at] > 0
     ]
     value, role = max(ranked, default=(0.0, ""))
     least = excess.thresholds.least

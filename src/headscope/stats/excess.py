@@ -18,7 +18,7 @@ from headscope.labels import CLAUSE, NOUN_PHRASE, family_of
 from headscope.results import Atlas
 from headscope.results.moments import CONFIDENCE, ratio
 from headscope.stats.antecedents import RIGHT, AntecedentAnswers
-from headscope.stats.beyond_position import beats_position, has_positions
+from headscope.stats.beyond_position import has_positions, times_position
 from headscope.stats.tests import correct
 from headscope.stats.thresholds import DEFAULT, Thresholds
 
@@ -142,8 +142,10 @@ class Excess:
     share, share_low, share_high, even
         (head, role): the share of the working attention on the role's tokens with its interval, and
         what even attention would give.
-    allowed, counts
-        (head, role): whether the head may have the role at all, and whether it has it.
+    beyond
+        (head, role): how many times a simpler habit would give; see :func:`beyond_habits`.
+    counts
+        (head, role): whether the head has the role.
     activity, spread
         (head,).
     thresholds
@@ -160,22 +162,22 @@ class Excess:
     share_low: Array
     share_high: Array
     even: Array
-    allowed: Flags
+    beyond: Array
     counts: Flags
     activity: Array
     spread: Array
     thresholds: Thresholds
 
     @classmethod
-    def of(cls, work: Work, allowed: Flags, thresholds: Thresholds = DEFAULT) -> Excess:
+    def of(cls, work: Work, beyond: Array, thresholds: Thresholds = DEFAULT) -> Excess:
         """From the sums.
 
         Parameters
         ----------
         work
             The sums.
-        allowed
-            (head, role): which heads may have which role.
+        beyond
+            (head, role): see :func:`beyond_habits`.
         thresholds
             From which values on roles count.
         """
@@ -195,8 +197,8 @@ class Excess:
             share.value,
             *share.interval("share"),
             uniform,
-            allowed,
-            np.zeros(allowed.shape, bool),
+            beyond,
+            np.zeros(beyond.shape, bool),
             _ratio(work.active, work.rows),
             _ratio(work.entropy, work.entropy_left),
             thresholds,
@@ -205,7 +207,8 @@ class Excess:
     def under(self, thresholds: Thresholds) -> Excess:
         """The same with roles that count under other thresholds."""
         counts = (self.value - self.half >= thresholds.least) & (self.p < thresholds.alpha)
-        return replace(self, counts=counts & self.allowed, thresholds=thresholds)
+        counts &= self.beyond >= thresholds.beyond
+        return replace(self, counts=counts, thresholds=thresholds)
 
     def joined(self, name: str, values: Mapping[str, Array]) -> Excess:
         """The same with one more role, whose numbers come from elsewhere; NaN where not given."""
@@ -213,10 +216,9 @@ class Excess:
         columns: dict[str, Any] = {
             key: np.column_stack([getattr(self, key), values.get(key, nothing)]) for key in NUMBERS
         }
-        allowed = np.column_stack([self.allowed, np.ones(len(self.places), bool)])
-        return replace(self, names=[*self.names, name], allowed=allowed, **columns).under(
-            self.thresholds
-        )
+        beyond = np.column_stack([self.beyond, np.full(len(self.places), np.inf)])
+        more = replace(self, names=[*self.names, name], beyond=beyond, **columns)
+        return more.under(self.thresholds)
 
     @cached_property
     def quantile(self) -> Array:
@@ -293,14 +295,14 @@ def _ratio(top: Array, bottom: Array) -> Array:
     return found
 
 
-def allowed_roles(work: Work, results: Atlas, tests: xr.Dataset | None) -> Flags:
-    """Which heads may have which role.
+def beyond_habits(work: Work, results: Atlas, tests: xr.Dataset | None) -> Array:
+    """How many times as much heads give roles as simpler habits would.
 
-    A role along arcs must give the arcs of its family more attention than the head's own offsets
-    would (:mod:`headscope.stats.beyond_position`), or it might be a mere habit of position; results
-    that cannot tell must find a relation of the family more often than the best fixed offset. A
-    head for antecedents must find them more often than the nearest mention and than the nearest one
-    with the same head word, or it might look for the same word only.
+    A role along arcs is compared with what the head's own offsets would give the arcs of its family
+    (:mod:`headscope.stats.beyond_position`); in results that cannot tell, a head must find a
+    relation of the family more often than the best fixed offset. A head for antecedents must find
+    them more often than the nearest mention and than the nearest one with the same head word, or it
+    might look for the same word only.
 
     Parameters
     ----------
@@ -315,16 +317,17 @@ def allowed_roles(work: Work, results: Atlas, tests: xr.Dataset | None) -> Flags
     Returns
     -------
     numpy.ndarray
-        (head, role).
+        (head, role): the lower end of "× position alone"; infinite where a test of another kind is
+        passed, or where there is no simpler habit; 0 where the test fails.
     """
     if has_positions(results):
-        allowed = beats_position(results, work.names)
+        beyond = times_position(results, work.names)
     else:
-        allowed = _beats_offset(work, tests)
+        beyond = np.where(_beats_offset(work, tests), np.inf, 0.0)
     for at, name in enumerate(work.names):
         if name == "antecedent":
-            allowed[:, at] = _finds_antecedents(results)
-    return allowed
+            beyond[:, at] = np.where(_finds_antecedents(results), np.inf, 0.0)
+    return beyond
 
 
 def _beats_offset(work: Work, tests: xr.Dataset | None) -> Flags:

@@ -20,7 +20,7 @@ from scipy import special
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
-from headscope.stats.excess import DIRECTION, FAMILIES, Excess, Work, allowed_roles
+from headscope.stats.excess import DIRECTION, FAMILIES, Excess, Work, beyond_habits
 from headscope.stats.grid import labelled_head
 from headscope.stats.relations import relation_tests
 from headscope.stats.tests import correct
@@ -44,8 +44,8 @@ def main_roles(results: Atlas, *, thresholds: Thresholds = DEFAULT) -> pd.DataFr
     ----------
     results
         Results with the measures ``activity``, ``work`` and ``spread``. Roles along arcs of the
-        dependency tree also need ``dependency``: such a role must beat the best fixed offset at
-        one of its relations, or it might be a mere habit of position. Antecedents need
+        dependency tree need the measures of :func:`headscope.stats.beyond_position`: such a role
+        must get at least 1.5 times what the head's positions alone would give. Antecedents need
         ``coreference``, and must beat the nearest mention with the same head word. Retrieval scores
         count as a role where they were added (:meth:`headscope.Atlas.with_retrieval`).
     thresholds
@@ -150,7 +150,7 @@ class MainRoles:
         work = Work.of(results)
         if "dependency" in results and set(work.names) & set(DIRECTION):
             tests = relation_tests(results) if tests is None else tests
-        whole = Excess.of(work, allowed_roles(work, results, tests), thresholds)
+        whole = Excess.of(work, beyond_habits(work, results, tests), thresholds)
         if RETRIEVAL in results:
             whole = whole.joined(RETRIEVAL, _retrieval(results))
         return cls(whole, work)
@@ -218,7 +218,7 @@ class MainRoles:
                     )
                 )
             value, counts = (one.reshape(PIECE, heads, size) for one in (value, surely & passes))
-            counts = counts & whole.allowed[:, :size]
+            counts = counts & (whole.beyond[:, :size] >= limit.beyond)
             if extra:  # what has no sums by document stays as it is
                 value = np.concatenate([value, np.tile(whole.value[:, size:], (PIECE, 1, 1))], -1)
                 counts = np.concatenate(

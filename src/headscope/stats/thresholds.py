@@ -38,6 +38,9 @@ class Thresholds:
     least: float = _threshold(
         0.1, "a role counts if the lower end of its excess over even attention is at least this"
     )
+    beyond: float = _threshold(
+        1.5, "a role along arcs counts from this many times the attention of positions alone on"
+    )
     specific: float = _threshold(
         0.5, "the most specific role names a head from this share of the largest excess on"
     )
@@ -74,7 +77,7 @@ class Thresholds:
 
 
 DEFAULT = Thresholds()
-ROLES = ("alpha", "least", "specific", "close", "broad", "resting", "stable")
+ROLES = ("alpha", "least", "beyond", "specific", "close", "broad", "resting", "stable")
 """What main roles hang on; the others are of sentences."""
 
 
