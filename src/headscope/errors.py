@@ -59,6 +59,10 @@ class ResultsError(UserError):
     """A results file cannot be opened, merged or compared."""
 
 
+class WorkersLost(UserError):
+    """The workers of a run are gone, and no others can take their place."""
+
+
 class Interrupted(UserError):
     """The user stopped a run. What was finished is kept in a checkpoint."""
 

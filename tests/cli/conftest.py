@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 import gc
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,15 @@ class Outcome:
 
 Run = Callable[..., Outcome]
 built = cache(typer.main.get_command)
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    """Put signal handlers back: a command has its process to itself, and changes them."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -58,3 +60,47 @@ def test_sigterm_keeps_what_was_finished(tmp_path: Path) -> None:
     assert "next:  type the same command again to resume" in done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "run.nc.partial").is_file()
+
+
+LOADING = """
+import atexit, os, signal, sys
+
+class Press:
+    def find_spec(self, name, *_):
+        if name == "torch":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Press())
+sys.argv = ["headscope", "survey", "demo", "demo"]
+if os.environ.get("TWICE"):
+    atexit.register(os.kill, os.getpid(), signal.SIGINT)
+from headscope.cli import main
+main()
+"""
+
+
+def test_ctrl_c_while_libraries_load_says_that_nothing_was_started(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.splitlines()[-2:] == [
+        "error: stopped while libraries were loaded, before anything was started",
+        "next:  type the same command again",
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_at_the_very_end_is_no_error_of_python_s(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=os.environ | {"TWICE": "1"},
+    )
+    assert done.returncode == -signal.SIGINT  # which a shell calls 130
+    assert "before anything was started" in done.stderr
+    assert "KeyboardInterrupt" not in done.stderr

@@ -20,6 +20,7 @@ from headscope.errors import Interrupted, UserError
 from headscope.measures import Sums
 from headscope.models import Model
 from headscope.results import Atlas
+from headscope.runs import run
 from headscope.runs.checkpoint import Checkpoint, write_checkpoint
 from headscope.runs.forward import BatchValues, Pass
 from headscope.runs.survey import survey
@@ -148,6 +149,22 @@ def test_ctrl_c_leaves_a_checkpoint_says_so_and_the_same_call_goes_on(
     assert [file.name for file in tmp_path.iterdir()] == ["run.partial"]
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
     assert sorted(batches_run) == list(range(1, 21))  # each batch once
+
+
+def test_ctrl_c_pressed_again_while_the_state_is_saved_does_not_lose_it(
+    model: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = run.write_checkpoint
+
+    def press(path: Path, state: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return write(path, state)
+
+    monkeypatch.setattr(run, "write_checkpoint", press)
+    checkpoint = tmp_path / "run.partial"
+    error = stopped(model, corpus, checkpoint)
+    assert error.message == f"stopped after 8 examples; the state is kept in {checkpoint}"
+    assert checkpoint.exists()
 
 
 def test_a_run_may_be_stopped_many_times(

@@ -86,8 +86,9 @@ def _end_at_once() -> None:
     As exceptions, they would be raised in what Python and libraries do at the end, and be reported.
     """
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if callable(signal.getsignal(number)):  # not if it is ignored, as in the background
+                signal.signal(number, signal.SIG_DFL)
 
 
 def _collect_rarely() -> None:

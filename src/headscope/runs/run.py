@@ -22,8 +22,8 @@ from typing import Any, Generic, TypeVar
 from numpy.typing import NDArray
 
 from headscope.corpus import Corpus
-from headscope.errors import Interrupted, ResultsError, UserError, out_of_memory
-from headscope.files import check_writable, locked
+from headscope.errors import Interrupted, ResultsError, UserError, WorkersLost, out_of_memory
+from headscope.files import check_writable, locked, uninterrupted
 from headscope.identity import KEYS, another_run, differences, identity_of, listed
 from headscope.models import Model
 from headscope.progress import ProgressLike, Reporter, Update, as_reporter
@@ -292,6 +292,10 @@ class Run(AtlasJob):
         done, total = self.progress()
         return f"{done} of {total}" if total else str(done)
 
+    def kept(self) -> str:
+        """What there is after Ctrl-C if there is no state."""
+        return "nothing was kept"
+
     def check(self) -> None:
         """Check that checkpoint and output can be written."""
         if self.state_path is not None:
@@ -324,6 +328,8 @@ class Run(AtlasJob):
             return self.result()
         except KeyboardInterrupt:
             raise self._interrupted() from None
+        except WorkersLost as error:
+            raise self._failed(error.message, error.hint, error.command) from None
         except (MemoryError, OSError, RuntimeError) as error:
             reason, advice = _known_failure(error)
             if not reason:
@@ -377,25 +383,27 @@ class Run(AtlasJob):
             self.next_block, self.ahead = found.next_block, set(found.ahead)
             self.restore(found.state, found.arrays)
 
-    def _failed(self, reason: str, advice: str) -> UserError:
+    def _failed(self, reason: str, advice: str, command: str = "") -> UserError:
         """The error after the machine failed the run: what was finished is kept."""
         if self.state_path is not None and self.whole:
             with suppress(UserError, MemoryError):
                 self._save()
         if self.state_path is None or not self.state_path.exists():
-            return UserError(f"{reason}; nothing was kept", hint=advice)
-        return UserError(f"{reason}; the state is kept in {self.state_path}", hint=advice)
+            return UserError(f"{reason}; {self.kept()}", hint=advice, command=command)
+        kept = f"{reason}; the state is kept in {self.state_path}"
+        return UserError(kept, hint=advice, command=command)
 
     def _interrupted(self) -> Interrupted:
         """The error after Ctrl-C. A block that is half done is not saved."""
         if self.state_path is None:
             return Interrupted(
-                "stopped; nothing was kept", hint="with output=PATH a stopped run can be resumed"
+                f"stopped; {self.kept()}", hint="with output=PATH a stopped run can be resumed"
             )
         if self.whole:
-            self._save()
+            with suppress(KeyboardInterrupt), uninterrupted():  # pressed again: it is saved first
+                self._save()
         if not self.state_path.exists():
-            return Interrupted("stopped before anything was finished; nothing was kept", **AGAIN)
+            return Interrupted(f"stopped before anything was finished; {self.kept()}", **AGAIN)
         where = f"the state is kept in {self.state_path}"
         if not self.whole:
             return Interrupted(f"stopped; {where} as of the last checkpoint", **AGAIN)

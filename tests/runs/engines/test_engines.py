@@ -159,6 +159,50 @@ def test_workers_that_always_die_stop_the_run(engine: str) -> None:
     assert "fewer workers" in caught.value.hint
 
 
+RAYLET = """
+import signal, sys
+import psutil
+import headscope as hs
+from headscope.errors import UserError
+
+def kill(done, total):
+    for child in psutil.Process().children(recursive=True):
+        if done >= 16 and child.name() == "raylet":
+            child.send_signal(signal.SIGKILL)
+
+try:
+    hs.survey(
+        sys.argv[1], hs.read(sys.argv[2], lines=True), engine="ray", workers=1, batch_size=1,
+        max_length=40, measures="entropy", output=sys.argv[3], every=0, progress=kill,
+    )
+except UserError as error:
+    print(error.message)
+"""
+
+
+@pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
+def test_a_killed_raylet_is_reported_and_the_state_is_kept(
+    folder: Path, model: Model, tmp_path: Path
+) -> None:
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
+    output = tmp_path / "run.nc"
+    command = [sys.executable, "-c", RAYLET, folder, tmp_path / "texts.txt", output]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WAIT)
+    state = tmp_path / "run.nc.partial"
+    assert done.stdout.splitlines() == [
+        "Ray's own process on this machine (the raylet) died, and the workers with it; the state "
+        f"is kept in {state}"
+    ], done.stderr
+    resumed: list[int] = []
+    corpus = hs.read(tmp_path / "texts.txt", lines=True)
+    how: dict[str, Any] = {"batch_size": 1, "max_length": 40, "measures": "entropy"}
+    found = hs.survey(
+        model, corpus, output=output, progress=lambda done, _: resumed.append(done), **how
+    )
+    assert resumed[0] >= 16
+    same(found, hs.survey(model, corpus, **how))
+
+
 @pytest.mark.usefixtures("forked")
 def test_an_error_of_the_work_is_raised_once_with_its_advice(model: Model, engine: str) -> None:
     def fail() -> None:

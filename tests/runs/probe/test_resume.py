@@ -70,15 +70,19 @@ def test_an_interrupted_run_resumes_and_gives_the_same_results(
     assert given == []  # opened, not computed again
 
 
-def test_a_run_stopped_in_its_first_task_keeps_nothing(tmp_path: Path) -> None:
+def test_a_run_stopped_in_its_first_task_keeps_its_vectors_alone(tmp_path: Path) -> None:
     model, path = planted_bert(), tmp_path / "probe.nc"
-    with pytest.raises(Interrupted, match=r"^stopped before anything was finished"):
+    kept = (
+        rf"^stopped before anything was finished; the vectors of \d+ texts are kept in {tmp_path}"
+    )
+    with pytest.raises(Interrupted, match=kept):
         probe(model, TASKS, cache=tmp_path, output=path, progress=stop_at(1), **OPTIONS)
     assert not (tmp_path / "probe.nc.partial").exists()
 
 
-def test_without_an_output_an_interrupted_run_keeps_nothing(tmp_path: Path) -> None:
-    with pytest.raises(Interrupted, match=r"^stopped; nothing was kept"):
+def test_without_an_output_an_interrupted_run_keeps_its_vectors_alone(tmp_path: Path) -> None:
+    kept = rf"^stopped; the vectors of \d+ texts are kept in {tmp_path}"
+    with pytest.raises(Interrupted, match=kept):
         probe(planted_bert(), TASKS, cache=tmp_path, progress=stop_at(STEPS + 1), **OPTIONS)
 
 

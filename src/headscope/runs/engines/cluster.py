@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from headscope.errors import UserError
+from headscope.errors import UserError, WorkersLost
 from headscope.runs.engines.base import (
     AGAIN,
     TRIES,
@@ -258,7 +258,22 @@ class _Pool:
         except errors.RayTaskError as error:
             raise _cause(error) from None
         except errors.RayError as error:  # the worker died, or its machine with the result
+            self._check_cluster()
             return actor, task, error
+
+    def _check_cluster(self) -> None:
+        """Raise an error if Ray's own process on this machine is gone.
+
+        Ray would end this process, without a word, with whatever is asked of it next.
+        """
+        here = self.ray.get_runtime_context().get_node_id()
+        own = [node for node in self.ray.nodes() if node["NodeID"] == here]
+        if not any(node["Alive"] and _listens(node["RayletSocketName"]) for node in own):
+            self.actors, self.idle = {}, []  # to stop them would be such a thing
+            raise WorkersLost(
+                "Ray's own process on this machine (the raylet) died, and the workers with it",
+                hint="see that the machine has enough memory, then run it again",
+            )
 
     def _bury(self, actor: Any, task: Task, error: BaseException) -> None:
         self.deaths += 1
@@ -313,6 +328,19 @@ def _knock(address: str) -> None:
             pass
 
 
+def _listens(path: str) -> bool:
+    """Whether a process listens at a socket of this machine: its file stays when it dies."""
+    if not hasattr(socket, "AF_UNIX"):
+        return True
+    with socket.socket(socket.AF_UNIX) as knock:
+        knock.settimeout(WAIT)
+        try:
+            knock.connect(path)
+        except OSError:
+            return False
+    return True
+
+
 def _pickled(work: Work) -> bytes:
     from ray import cloudpickle
 
@@ -326,9 +354,9 @@ def _cause(error: Any) -> BaseException:
     return cause if isinstance(cause, Exception) else error
 
 
-def _died(task: Task, error: BaseException) -> UserError:
+def _died(task: Task, error: BaseException) -> WorkersLost:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return UserError(
+    return WorkersLost(
         f"workers died again and again while working on unit {task.index + 1} and others: "
         f"{lines[0] if lines else type(error).__name__}",
         hint="they may have run out of memory: give fewer workers, or a smaller batch_size",

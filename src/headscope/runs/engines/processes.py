@@ -16,7 +16,7 @@ from typing import Any
 import cloudpickle
 from loky import ProcessPoolExecutor
 
-from headscope.errors import UserError
+from headscope.errors import WorkersLost
 from headscope.runs.engines.base import (
     AGAIN,
     TRIES,
@@ -101,7 +101,7 @@ class _Pool:
                 waiting, running = [*running.values(), *waiting], {}
                 self.stop()
                 if deaths == TRIES:
-                    raise UserError(
+                    raise WorkersLost(
                         f"a worker died {TRIES} times in a row while working on unit "
                         f"{waiting[0].index + 1} and others: {str(error).splitlines()[0]}",
                         hint="workers may have run out of memory: give fewer workers, or a smaller "

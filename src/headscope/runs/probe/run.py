@@ -128,6 +128,13 @@ class ProbingRun(Run):
         """Number of tasks that are done."""
         return f"{self.next_block} of {len(self.tasks)} tasks"
 
+    def kept(self) -> str:
+        """The vectors, once they are computed: any other run may use them."""
+        if not hasattr(self, "outputs") or not self.outputs.blocks:
+            return super().kept()
+        folder = self.outputs.blocks[0].parent
+        return f"the vectors of {len(self.outputs.texts)} texts are kept in {folder}"
+
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The scores of the tasks that are done."""
         arrays = {
