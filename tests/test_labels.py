@@ -10,7 +10,7 @@ import pytest
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.corpus import from_examples, read
-from headscope.labels import find_words, label_text
+from headscope.labels import find_words, label_text, lost_tokens
 from headscope.measures import MEASURES
 from headscope.models import wrap
 from headscope.results import Atlas
@@ -191,3 +191,35 @@ def test_a_foreign_measure_shows_its_labels_or_the_words_it_gives_them() -> None
 def test_an_unknown_label_of_a_known_measure_is_shown_as_it_is() -> None:
     assert label_text("position", {"offset": "sideways"}) == "position: sideways"
     assert find_words("position", {"offset": "sideways"}) is None
+
+
+@pytest.mark.parametrize(
+    ("counts", "split", "text"),
+    [
+        ({"tokens": 10, "tokens_lost": 0, "truncated": 0, "too_long": 0}, True, ""),
+        ({}, True, ""),  # results that were compared
+        (
+            {"tokens": 4012, "tokens_lost": 3886, "truncated": 1, "too_long": 0},
+            True,
+            "Used 126 of 4,012 tokens: 1 example of more than 128 tokens was cut; long='split' "
+            "(--long split on the command line) reads all.",
+        ),
+        (
+            {"tokens": 4012, "tokens_lost": 3886, "truncated": 0, "too_long": 20},
+            False,
+            "Used 126 of 4,012 tokens: 20 examples of more than 128 tokens were dropped; a larger "
+            "max_length (--max-length on the command line) reads more.",
+        ),
+        (
+            {"texts": 50, "truncated": 3},
+            False,
+            "3 examples of more than 128 tokens were cut; a larger max_length (--max-length on "
+            "the command line) reads more.",
+        ),
+    ],
+)
+def test_text_that_was_thrown_away_is_said_with_what_to_do(
+    counts: dict[str, int], split: bool, text: str
+) -> None:
+    about = {"counts": counts, "settings": {"max_length": 128}}
+    assert lost_tokens(about, split=split) == text

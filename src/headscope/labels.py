@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 Labels = Mapping[str, str]
 """The labels of a value by dimension, e.g. ``{"token": "cls", "row": "sep"}``."""
@@ -456,6 +457,43 @@ _WORDS: dict[str, Callable[[Labels, Labels, Labels], str]] = {
     "pruning": _pruning,
 }
 """By measure: the function of labels, attributes and token texts that finds the words."""
+
+
+def lost_tokens(provenance: Mapping[str, Any], *, split: bool) -> str:
+    """How much of the texts was thrown away for its length, as a sentence; empty if nothing was.
+
+    Parameters
+    ----------
+    provenance
+        Of results, with the counts of an encoder. Counts without tokens, as probes have, say only
+        how many examples were cut.
+    split
+        Whether the run can split long texts instead.
+
+    Examples
+    --------
+    >>> counts = {"tokens": 4012, "tokens_lost": 3886, "truncated": 1}
+    >>> about = {"counts": counts, "settings": {"max_length": 128}}
+    >>> lost_tokens(about, split=True)  # doctest: +NORMALIZE_WHITESPACE
+    "Used 126 of 4,012 tokens: 1 example of more than 128 tokens was cut; long='split'
+    (--long split on the command line) reads all."
+    """
+    counts = provenance.get("counts", {})
+    long = counts.get("truncated", 0) + counts.get("too_long", 0)
+    if not long:
+        return ""
+    tokens = counts.get("tokens", 0)
+    used = f"Used {tokens - counts['tokens_lost']:,} of {tokens:,} tokens: " if tokens else ""
+    what = "cut" if counts.get("truncated") else "dropped"
+    examples = "1 example" if long == 1 else f"{long:,} examples"
+    most = provenance.get("settings", {}).get("max_length")
+    more = f" of more than {most} tokens" if most else ""
+    other = (
+        "long='split' (--long split on the command line) reads all"
+        if split
+        else "a larger max_length (--max-length on the command line) reads more"
+    )
+    return f"{used}{examples}{more} {'was' if long == 1 else 'were'} {what}; {other}."
 
 
 NOUN_PHRASE, CLAUSE = "noun phrase", "clause"

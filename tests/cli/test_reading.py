@@ -61,9 +61,17 @@ def test_every_line_is_a_text_with_lines(survey, tmp_path: Path) -> None:
     assert seen(tmp_path) == 3
 
 
-def test_one_sentence_per_line_is_noted_without_lines(survey, tmp_path: Path) -> None:
+def test_one_sentence_per_line_is_read_by_lines_and_said_to_be(survey, tmp_path: Path) -> None:
     done = survey("a.txt", "the dog sat.\nthe cat.\nthe mat.\n")
-    assert f"note: {tmp_path / 'a.txt'} looks like one sentence per line" in done.err
+    assert f"note: {tmp_path / 'a.txt'}: it has no blank lines and its lines end like" in done.err
+    assert "(--paragraphs on the command line)" in done.err
+    assert seen(tmp_path) == 3
+
+
+def test_lines_are_joined_with_paragraphs(survey, tmp_path: Path) -> None:
+    done = survey("a.txt", "the dog sat.\nthe cat.\nthe mat.\n", "--paragraphs")
+    assert 'read 1 text; first: "the dog sat. the cat. the mat."' in done.err
+    assert "note:" not in done.err
     assert seen(tmp_path) == 1
 
 

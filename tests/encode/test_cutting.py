@@ -239,3 +239,26 @@ def test_encoding_does_not_change_earlier_results():
     assert one.word.tolist() == two.word.tolist()
     assert encoder.counts.truncated == encoder.counts.used == 2
     assert np.shares_memory(one.ids, two.ids) is False
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=15, deadline=None)
+@given(st.lists(EXAMPLES, min_size=1, max_size=4), st.integers(6, 40), st.sampled_from(LONG))
+def test_tokens_that_were_thrown_away_are_counted(kind, texts, room, long):
+    """Against the tokenizer alone, and what came out."""
+    examples = [annotated(first, second, str(place)) for place, (first, second) in enumerate(texts)]
+    encoder = Encoder(tokenizer(kind), max_length=room, long=long)
+    kept = sum(int((found.kind == TEXT).sum()) for found in encoder.encode(examples))
+    read = sum(int((whole(kind, example).kind == TEXT).sum()) for example in examples)
+    assert encoder.counts.tokens == read
+    assert encoder.counts.tokens_lost == read - kept
+    if long == "split":
+        assert encoder.counts.tokens_lost == 0
+
+
+def test_plain_text_that_was_cut_is_counted_in_tokens():
+    encoder = Encoder(tokenizer("wordpiece"), max_length=12)
+    (found,) = encoder.encode(from_texts(["the dog " * 500]))
+    assert (encoder.counts.tokens, encoder.counts.tokens_lost) == (1000, 990)
+    assert len(found) == 12
+    assert encoder.counts.words_lost == 0  # no words are annotated

@@ -208,6 +208,8 @@ def test_long_and_empty_texts_are_counted() -> None:
     counts = encoder.counts
     assert [item.example.id for item in items] == ["0", "1"]
     assert (counts.read, counts.used, counts.truncated, counts.empty) == (4, 2, 1, 2)
+    kept = sum(int((one.kind == TEXT).sum()) for item in items for one in (item, key_item(item)))
+    assert counts.tokens - counts.tokens_lost == kept < counts.tokens
     first = items[0]
     assert isinstance(first, CrossEncoded)
     assert first.ids.tolist()[0] == 2

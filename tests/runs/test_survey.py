@@ -11,7 +11,7 @@ import headscope
 from headscope.corpus import Corpus, from_texts
 from headscope.errors import UserError
 from headscope.models import Model, wrap
-from headscope.results import Atlas
+from headscope.results import Atlas, merge
 from headscope.runs.survey import survey
 from planted import VOCABULARY, planted_bert, planted_tokenizer
 from tiny import tiny_model
@@ -146,6 +146,28 @@ def test_other_weights_are_another_model() -> None:
     )
     assert one["weights"] != other["weights"]
     assert {**one, "weights": ""} == {**other, "weights": ""}
+
+
+def test_text_beyond_the_maximum_length_is_counted_and_remarked_unless_it_is_split() -> None:
+    model, texts = tiny_model("bert"), ["the dog sat " * 40, "the cat sat"] * 3
+    cut = survey(model, from_texts(texts), measures="position", max_length=32)
+    counts = cut.provenance["counts"]
+    tokens = len(model.tokenizer(texts[0], add_special_tokens=False)["input_ids"])
+    short = len(model.tokenizer(texts[1], add_special_tokens=False)["input_ids"])
+    assert counts["tokens"] == 3 * (tokens + short)
+    assert counts["tokens_lost"] == 3 * (tokens - 30)
+    (said,) = [text for text in cut.remarks() if text.startswith("Used ")]
+    assert said.startswith(f"Used {3 * (30 + short):,} of {3 * (tokens + short):,} tokens: 3 ")
+    whole = survey(model, from_texts(texts), measures="position", max_length=32, long="split")
+    assert whole.provenance["counts"]["tokens"] == 3 * (tokens + short)
+    assert whole.provenance["counts"]["tokens_lost"] == 0
+    assert not [text for text in whole.remarks() if text.startswith("Used ")]
+    many = from_texts(texts * 4)
+    options: dict[str, Any] = {"measures": "position", "max_length": 32, "batch_size": 1}
+    shards = [survey(model, many, shard=(part, 2), **options) for part in (1, 2)]
+    merged = merge(shards).provenance["counts"]
+    counts = survey(model, many, **options).provenance["counts"]
+    assert (merged["tokens"], merged["tokens_lost"]) == (counts["tokens"], counts["tokens_lost"])
 
 
 def test_a_limit_counts_the_first_examples_only() -> None:

@@ -22,7 +22,7 @@ def show_changes(console: Console, atlas: Atlas) -> None:
     kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
     tables = {kind: change_table(atlas, kind) for kind in kinds}
     about = atlas[KINDS[kinds[0]]].attrs
-    _show_baseline(console, about, atlas.provenance["counts"])
+    _show_baseline(console, about, atlas.provenance)
     if console.as_json:
         rows = [
             _record(kind, about, row)
@@ -41,11 +41,13 @@ def show_changes(console: Console, atlas: Atlas) -> None:
         console.frame(table.rename(columns=names), title="gradient importance and disabling")
 
 
-def _show_baseline(console: Console, about: dict[str, Any], counts: dict[str, Any]) -> None:
+def _show_baseline(console: Console, about: dict[str, Any], provenance: dict[str, Any]) -> None:
+    from headscope.labels import lost_tokens
     from headscope.numbers import MISSING, interval
     from headscope.stats.ablation import few_documents
     from headscope.stats.tests import corrected_by
 
+    counts = provenance["counts"]
     more = "more" if about["better"] == "higher" else "less"
     ends = interval(about["baseline_low"], about["baseline_high"], form=_four_digits)
     undefined = " (not defined on these examples)" if ends == MISSING else ""
@@ -59,6 +61,8 @@ def _show_baseline(console: Console, about: dict[str, Any], counts: dict[str, An
     few = few_documents(about.get("documents", counts["seen"]), counts["seen"])
     if few:
         console.say(f"warning: {few}")
+    if lost := lost_tokens(provenance, split=False):
+        console.say(f"* {lost}")
 
 
 def _four_digits(value: Any, sign: str = "") -> str:

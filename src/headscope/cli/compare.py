@@ -72,7 +72,7 @@ def compare(
     format: opt.Format = None,
     columns: opt.Columns = None,
     header: opt.Header = None,
-    lines: opt.Lines = False,
+    lines: opt.Lines = None,
     single: opt.Single = False,
     parse: opt.Parse = False,
     parser: opt.Parser = None,
@@ -98,7 +98,7 @@ def compare(
                 "--format": format,
                 "--columns": columns,
                 "--header": header is not None,
-                "--lines": lines,
+                "--lines": lines is not None,
                 "--single": single,
                 "--parse": parse,
                 "--parser": parser,
@@ -211,6 +211,7 @@ def _compare_models(
     overwrite: bool,
 ) -> None:
     from headscope.files import check_writable, slug
+    from headscope.labels import lost_tokens
 
     path = output or Path(f"{slug(first)}-{slug(second)}-{slug(corpus)}.nc")
     check_writable(path)
@@ -257,5 +258,7 @@ def _compare_models(
     elif not console.quiet:
         for table in tables:
             console.frame(table)
+    if lost := lost_tokens(atlas.provenance, split=run.get("stack") != "cross"):
+        console.say(f"* {lost}")
     console.say(f"next: headscope figures {path}, headscope report {path}")
     console.result(str(path))

@@ -55,7 +55,7 @@ def examples(
     format: opt.Format = None,
     columns: opt.Columns = None,
     header: opt.Header = None,
-    lines: opt.Lines = False,
+    lines: opt.Lines = None,
     single: opt.Single = False,
     documents: opt.Documents = False,
     stack: opt.Stack = "",

@@ -61,7 +61,7 @@ def survey(
     format: opt.Format = None,
     columns: opt.Columns = None,
     header: opt.Header = None,
-    lines: opt.Lines = False,
+    lines: opt.Lines = None,
     single: opt.Single = False,
     parser: opt.Parser = None,
     documents: opt.Documents = False,

@@ -102,7 +102,7 @@ def track(
     format: opt.Format = None,
     columns: opt.Columns = None,
     header: opt.Header = None,
-    lines: opt.Lines = False,
+    lines: opt.Lines = None,
     single: opt.Single = False,
     parser: opt.Parser = None,
     documents: opt.Documents = False,
@@ -257,11 +257,14 @@ def show_emergence(
     console: Console, atlas: Atlas, *, by: str = "", least: float | None = None
 ) -> None:
     """Print when each head got what it has at the last checkpoint."""
+    from headscope.labels import lost_tokens
     from headscope.results.track import EXCESS
     from headscope.stats.emergence import emergence
 
     for note in atlas.provenance.get("notes", ()):
         console.say(f"note: {note}")
+    if lost := lost_tokens(atlas.provenance, split=True):
+        console.say(f"* {lost}")
     if not by and EXCESS not in atlas.track:
         console.say("no main roles: they need the measures activity, work and spread; see --by")
         return

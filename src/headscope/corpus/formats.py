@@ -27,7 +27,7 @@ from headscope.corpus.readers.coref.conllu import CONLLU, read_coref_conllu, ski
 from headscope.corpus.readers.coref.json_lines import is_coref_jsonl, read_coref_jsonl
 from headscope.corpus.readers.framenet import is_frames_jsonl, read_frames_jsonl
 from headscope.corpus.readers.json_lines import read_json_lines
-from headscope.corpus.readers.plain import paragraph_notes, read_lines, read_plain
+from headscope.corpus.readers.plain import layout_notes, read_plain
 from headscope.corpus.readers.table import read_table
 from headscope.errors import CorpusError, unknown
 
@@ -60,7 +60,7 @@ class FileOptions:
     format: str | None = None
     choice: ColumnChoice = field(default_factory=ColumnChoice)
     header: bool | None = None
-    lines: bool = False
+    lines: bool | None = None
     pairs: bool = True
     documents: bool = False
 
@@ -88,9 +88,8 @@ def open_file(path: Path, options: FileOptions) -> Corpus:
     """A corpus of a file, or of a folder of files where its format allows it."""
     kind = find_format(path, options)
     choice = options.choice
-    plain = read_lines if options.lines else partial(read_plain, pairs=options.pairs)
     readers: dict[str, Callable[[Path], Iterator[Example]]] = {
-        "text": plain,
+        "text": partial(read_plain, lines=options.lines, pairs=options.pairs),
         "tsv": lambda path: read_table(path, "tsv", choice, header=options.header),
         "csv": lambda path: read_table(path, "csv", choice, header=options.header),
         "jsonl": lambda path: read_json_lines(path, choice),
@@ -104,7 +103,7 @@ def open_file(path: Path, options: FileOptions) -> Corpus:
     remarks: dict[str, Callable[[], tuple[str, ...]]] = {
         "text": lambda: (
             *_looks_note(path, kind),
-            *(() if options.lines else paragraph_notes(path)),
+            *layout_notes(path, lines=options.lines, pairs=options.pairs),
         ),
         "tsv": lambda: _looks_note(path, kind),
         "csv": lambda: _looks_note(path, kind),

@@ -72,7 +72,7 @@ def read(
     label: Column | None = None,
     group: Column | None = None,
     header: bool | None = None,
-    lines: bool = False,
+    lines: bool | None = None,
     pairs: bool = True,
     documents: bool = False,
     parse: bool | str = False,
@@ -104,8 +104,10 @@ def read(
     header : bool, optional
         Whether the first line of a TSV or CSV file names the columns. By default it does if it has
         known names, or those in ``columns``; if it only looks like a header, that is an error.
-    lines : bool, default False
-        Plain text: read every line that is not blank as a text.
+    lines : bool, optional
+        Plain text: read every line that is not blank as a text, or join lines to the paragraphs
+        between blank lines. By default, the lines of a file without blank lines are texts, unless
+        they look wrapped; the notes of the corpus say what was decided.
     pairs : bool, default True
         Plain text: pair up consecutive paragraphs. False makes every paragraph an example.
     documents : bool, default False
@@ -303,7 +305,7 @@ def _check_options(options: FileOptions, what: str, kind: str = "") -> None:
         ("label", choice.label is not None, table, "tables"),
         ("group", choice.group is not None, table, "tables"),
         ("header", options.header is not None, ("tsv", "csv"), "TSV and CSV files"),
-        ("lines", options.lines, ("text",), "plain text"),
+        ("lines", options.lines is not None, ("text",), "plain text"),
         ("pairs", not options.pairs, ("text",), "plain text"),
         ("format", options.format is not None, (), "files"),
         ("documents", options.documents and not kind, (), "files"),

@@ -38,6 +38,10 @@ def key_batch(batch: Batch, *, pad: int = 0) -> Batch:
     return collate([key_item(item) for item in batch.items], index=batch.index, pad=pad)
 
 
+COUNTED = ("truncated", "tokens", "tokens_lost")
+"""What is counted of both texts; a single text counts twice, since both stacks read it."""
+
+
 class CrossEncoder:
     """Turns examples into tokens for cross attention.
 
@@ -70,19 +74,25 @@ class CrossEncoder:
         """Encode examples one by one; those of which either text cannot be used are dropped."""
         for example in examples:
             self.counts.read += 1
-            truncated = self._truncated
+            before = [self._both(name) for name in COUNTED]
             keys = self._one(self.keys, example, example.texts[0])
             rows = None if keys is None else self._one(self.rows, example, example.texts[-1])
+            truncated, tokens, lost = (
+                self._both(name) - number for name, number in zip(COUNTED, before, strict=True)
+            )
+            self.counts.tokens += tokens
             if keys is None or rows is None:
+                self.counts.tokens_lost += tokens
                 continue
-            self.counts.truncated += self._truncated > truncated
+            self.counts.tokens_lost += lost
+            self.counts.truncated += truncated > 0
             self.counts.used += 1
             parts = {part.name: getattr(rows, part.name) for part in fields(rows)}
             yield CrossEncoded(**(parts | {"example": example}), keys=keys)
 
-    @property
-    def _truncated(self) -> int:
-        return self.keys.counts.truncated + self.rows.counts.truncated
+    def _both(self, name: str) -> int:
+        """A count of both encoders together."""
+        return int(getattr(self.keys.counts, name) + getattr(self.rows.counts, name))
 
     def _one(self, encoder: Encoder, example: Example, text: str) -> Encoded | None:
         """The tokens of one text; None, with the reason counted, if it has none or too many."""

@@ -80,7 +80,12 @@ class Encoded:
 
 @dataclass(slots=True)
 class Counts:
-    """How many examples were read, used, truncated, split or dropped, and what became of words."""
+    """How many examples were read, used, truncated, split or dropped, and what became of their
+    tokens and words.
+
+    ``tokens`` are those of the texts as read, without special tokens; ``tokens_lost`` were thrown
+    away because an example was too long, cut or dropped.
+    """
 
     read: int = 0
     used: int = 0
@@ -88,6 +93,8 @@ class Counts:
     split: int = 0
     too_long: int = 0
     empty: int = 0
+    tokens: int = 0
+    tokens_lost: int = 0
     words: int = 0
     words_lost: int = 0
     words_unknown: int = 0

@@ -132,6 +132,9 @@ class Encoder:
                 self.counts.drop(example, "no tokens")
                 continue
             parts = self._fit(pieces, template)
+            tokens = _length(pieces)
+            self.counts.tokens += tokens
+            self.counts.tokens_lost += tokens - sum(map(_length, parts or []))
             if parts is None:
                 self.counts.too_long += 1
                 self.counts.drop(example, f"more than {self.max_length} tokens")
@@ -304,6 +307,11 @@ class Encoder:
         if self.chat and kind == START and not first:  # the mark of a turn, as in ChatML
             kind = OTHER
         return token, type, kind, -1, -1, "", -1
+
+
+def _length(pieces: list[Pieces]) -> int:
+    """How many tokens some texts have."""
+    return sum(len(part.ids) for part in pieces)
 
 
 def _specials(parts: tuple[TemplatePart, ...]) -> int:

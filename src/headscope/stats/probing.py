@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.errors import ResultsError, UserError, unknown
+from headscope.labels import lost_tokens
 from headscope.results import Atlas
 from headscope.stats.grid import grid_heads, labelled_head
 
@@ -227,11 +228,13 @@ def probing_remarks(results: Atlas) -> list[str]:
     Returns
     -------
     list of str
-        That greedy selection tries a shortlist, heads with dimensions that never change in
-        training, and classifiers that did not quite reach their optimum.
+        That greedy selection tries a shortlist, how many texts were cut, heads with dimensions that
+        never change in training, and classifiers that did not quite reach their optimum.
     """
     data = probing_of(results)
     said = _shortlist(results)
+    if lost := lost_tokens(results.provenance, split=False):
+        said.append(lost)
     for name, title in task_titles(results).items():
         mine = data.sel(task=name)
         if "constant" in mine:

@@ -1,4 +1,4 @@
-"""Warnings of a summary: learned sinks, collapsed heads, skipped examples, few documents."""
+"""Warnings of a summary: learned sinks, collapsed heads, texts that were cut, few documents."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import xarray as xr
 
+from headscope.labels import lost_tokens
 from headscope.results import Atlas
 from headscope.stats.analysis import Analysis
 from headscope.stats.grid import heads_over
@@ -43,6 +44,9 @@ def warning_lines(analysis: Analysis) -> list[SummaryLine]:
     if "special" in results:
         for token, words in token_words(results).items():
             said += _collapsed(results.mean("special").sel(row="all", token=token), words)
+    cross = about.get("model", {}).get("stack") == "cross"
+    if lost := lost_tokens(about, split=not cross):
+        said.append(SummaryLine(WARNING, [Part(lost)]))
     return [*said, *_few_documents(results), *_not_finite(about.get("counts", {}))]
 
 

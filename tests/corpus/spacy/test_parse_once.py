@@ -130,10 +130,13 @@ def test_a_corpus_with_nothing_to_parse_loads_nothing(tmp_path, spacy):
     assert spacy.loaded == 0
 
 
+PARAGRAPHS = {"format": "text", "lines": False}
+
+
 def test_other_texts_are_parsed_and_the_old_ones_are_kept(tmp_path, spacy):
     path = tmp_path / "a.tsv"
     path.write_text("a\tb\nDogs bark.\tWhy?\n")
-    for options in ({}, {"columns": ["b", "a"]}, {"columns": ["b"]}, {"format": "text"}):
+    for options in ({}, {"columns": ["b", "a"]}, {"columns": ["b"]}, PARAGRAPHS):
         again = [list(read(path, **options)) for _ in range(2)]
         assert again[0] == again[1]
         assert ["".join(text.split()) for text in again[0][0].texts] == [

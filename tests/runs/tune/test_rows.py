@@ -128,3 +128,23 @@ def test_the_rows_of_many_examples_keep_their_order():
     corpus = sentences(40, 0)
     rows, _ = encode_rows(tiny_model("bert"), ANIMALS, corpus, max_length=64)
     assert rows.labels.tolist() == [ANIMALS.labels.index(example.label) for example in corpus]
+
+
+def test_a_note_says_how_much_was_cut():
+    corpus = from_examples(
+        [
+            Example("1", ("the cat",), label="cat"),
+            Example("2", ("a dog " * 50,), label="dog"),
+        ],
+        name="some",
+    )
+    model = tiny_model("bert")
+    tokens = [
+        len(model.tokenizer(example.texts[0], add_special_tokens=False)["input_ids"])
+        for example in corpus
+    ]
+    _, notes = encode_rows(model, ANIMALS, corpus, max_length=16)
+    assert notes == [
+        f"some: used {tokens[0] + 14} of {sum(tokens)} tokens: 1 example of more than 16 tokens "
+        "was cut; a larger max_length (--max-length on the command line) reads more"
+    ]

@@ -52,11 +52,14 @@ Header = Annotated[
 ]
 
 Lines = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--lines",
-        help="Plain text: every line is a text of its own.",
+        "--lines/--paragraphs",
+        help="Plain text: every line is a text of its own, or lines are joined to the paragraphs "
+        "between blank lines. Default: without blank lines, lines are texts unless they look "
+        "wrapped.",
         rich_help_panel=RARE,
+        show_default=False,
     ),
 ]
 
@@ -101,7 +104,7 @@ def reading(
     format: str | None = None,
     columns: str | None = None,
     header: bool | None = None,
-    lines: bool = False,
+    lines: bool | None = None,
     single: bool = False,
     parse: bool = False,
     parser: str | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch.utils.data import Dataset, Sampler
 from headscope.corpus import Corpus
 from headscope.encode import Encoded
 from headscope.errors import CorpusError
+from headscope.labels import lost_tokens
 from headscope.models import Model
 from headscope.tasks.labels import label_ids
 from headscope.tasks.task import Task
@@ -78,7 +80,7 @@ def encode_rows(
     -------
     rows : TokenRows
     notes : list of str
-        A note on skipped examples, if there are any.
+        On skipped examples, and on tokens that were cut, if there are any.
 
     Raises
     ------
@@ -95,6 +97,9 @@ def encode_rows(
     rows = TokenRows(items, label_ids(task, [item.example for item in items]))
     empty = encoder.counts.empty
     notes = [f"{corpus.name}: skipped {empty} examples without tokens"] if empty else []
+    about = {"counts": asdict(encoder.counts), "settings": {"max_length": max_length}}
+    if lost := lost_tokens(about, split=False):
+        notes.append(f"{corpus.name}: {lost[0].lower()}{lost[1:].rstrip('.')}")
     return rows, notes
 
 
