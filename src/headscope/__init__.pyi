@@ -68,6 +68,7 @@ from .page.show import show as show
 from .results import Atlas as Atlas, TextAttention as TextAttention, merge as merge, open as open
 from .runs.ablate import ablate as ablate
 from .runs.ablate.groups import group_losses as group_losses
+from .runs.agreement import check as check
 from .runs.attention import attention as attention
 from .runs.circuits import circuits as circuits
 from .runs.compare import compare as compare

@@ -12,7 +12,7 @@ COMMANDS = (
     *("survey", "compare", "portrait", "circuits", "retrieval", "track", "plan", "paper"),
     *("dependencies", "coreference", "roles", "frames", "patterns"),
     *("probe", "tasks", "tune", "ablate", "label"),
-    *("report", "figures", "ls", "export", "merge", "cite"),
+    *("report", "figures", "ls", "export", "merge", "cite", "check"),
 )
 """In the order of help. Each is defined in the module of its name."""
 READING = frozenset({"cite", "export", "figures", "head", "heads", "ls", "merge", "report"})

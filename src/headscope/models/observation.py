@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -12,7 +13,7 @@ from torch import nn
 from headscope.models.adapters import attach, detach, private_modules
 from headscope.models.architecture import unobservable
 from headscope.models.attention import register
-from headscope.models.implementation import NAME
+from headscope.models.implementation import EAGER, NAME
 from headscope.models.quiet import quiet
 
 
@@ -105,6 +106,23 @@ class Observation:
         if not observers:
             self.former.restore(self.network)
             _observed.pop(self.network, None)
+
+
+@contextmanager
+def as_eager(network: nn.Module) -> Iterator[None]:
+    """Run a network by transformers' own eager attention inside, even if it is observed.
+
+    Hooks on attention of its own do nothing while nobody watches a pass.
+    """
+    configs = {id(config): config for config in _configs(network)}.values()
+    before = [(config, config._attn_implementation) for config in configs]
+    for config, _ in before:
+        config._attn_implementation_internal = EAGER
+    try:
+        yield
+    finally:
+        for config, implementation in before:
+            config._attn_implementation_internal = implementation
 
 
 def _configs(network: nn.Module) -> Iterator[Any]:

@@ -165,7 +165,10 @@ def ordinary_tokens(model: Model) -> NDArray[np.int64]:
     """
     tokenizer = model.tokenizer
     odd = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
-    size = int(model.network.get_input_embeddings().weight.shape[0])
+    try:
+        size = int(model.network.get_input_embeddings().weight.shape[0])
+    except NotImplementedError:  # sam3_lite_text does not say where they are
+        size = int(model.config.vocab_size)
     known = {number for number in tokenizer.get_vocab().values() if number < size}
     return np.array(sorted(known - odd), np.int64)
 
