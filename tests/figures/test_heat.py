@@ -5,6 +5,7 @@ Checked in the chart's own description, and in the drawn SVG.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -14,10 +15,11 @@ import vl_convert
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
 from headscope.figures import find_figure, heat_map
 from headscope.figures.style import GREY, legend_ticks
-from page.samples import APART, made_results, made_values
+from page.samples import APART, EXAMPLES, made_results, made_values
 
 FIGURES = {
     "heat-previous": ("position", 0),
@@ -26,7 +28,7 @@ FIGURES = {
     "heat-sep": ("special", (1, 0)),
     "heat-entropy": ("entropy", 0),
 }
-STUDENT_T = 12.706204736  # 95 %, one degree of freedom: Student's table
+STUDENT_T = 2.364624252  # 95 %, seven degrees of freedom: Student's table
 
 
 def draw(name: str, **options: Any) -> dict[str, Any]:
@@ -80,14 +82,19 @@ def test_every_head_has_its_own_value(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["heat-previous", "heat-entropy"])
 def test_the_interval_is_student_s_and_that_of_a_share_stays_between_0_and_1(name: str) -> None:
-    # Two examples, 0.01 below and above the mean: the standard error is 0.01.
-    least, most = (0.0, 1.0) if name == "heat-previous" else (-np.inf, np.inf)
-    rows = rows_of(draw(name))
-    for row in rows:
-        low, high = row["value"] - STUDENT_T * APART, row["value"] + STUDENT_T * APART
-        assert row["low"] == pytest.approx(max(low, least), rel=1e-6)
-        assert row["high"] == pytest.approx(min(high, most), rel=1e-6)
-    assert name != "heat-previous" or min(row["low"] for row in rows) == 0.0
+    # Eight texts by turns 0.01 below and above the mean: without one it moves by 0.01 / 7.
+    error = APART / 7 * math.sqrt(EXAMPLES)
+    assert EXAMPLES == 8
+    for row in rows_of(draw(name)):
+        value = row["value"]
+        if name == "heat-previous":  # of the log odds, by the delta method
+            centre, reach = special.logit(value), STUDENT_T * error / (value * (1 - value))
+            ends = special.expit([centre - reach, centre + reach])
+            assert 0 < row["low"] < value < row["high"] < 1
+        else:  # of the logarithm
+            factor = math.exp(STUDENT_T * error / value)
+            ends = value / factor, value * factor
+        assert (row["low"], row["high"]) == pytest.approx(tuple(ends), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -24,6 +24,7 @@ DIMS: dict[str, dict[str, tuple[str, ...]]] = {
     "special": {"token": ("cls", "sep", "punctuation"), "row": ("all", "sep", "other")},
     "entropy": {"row": ("all", "cls", "uniform")},
 }
+RANGES = {"entropy": {"range": "positive"}}
 UNITS = {"position": "share of attention", "special": "share of attention", "entropy": "nats"}
 APART = 0.01
 """Each mean is that of examples this much below and above it, by turns."""
@@ -89,7 +90,8 @@ def _sums(name: str, means: NDArray[np.float64]) -> xr.Dataset:
     return xr.Dataset(
         variables,
         coordinates,
-        {"title": f"Title of {name}", "unit": UNITS[name], "source": f"Source of {name}"},
+        {"title": f"Title of {name}", "unit": UNITS[name], "source": f"Source of {name}"}
+        | RANGES.get(name, {}),
     )
 
 

@@ -78,11 +78,12 @@ def test_the_page_holds_every_statistic_of_every_head() -> None:
         )
     place = ids.index("special:sep:other")
     np.testing.assert_allclose(arrays["value"][place], values["special"][:, :, 1, 2], rtol=1e-6)
-    # Student's t of one degree of freedom, times the standard error of two examples 0.02 apart.
-    half = 12.706204736 * 0.01
+    # Student's t of seven degrees of freedom, times the standard error of eight texts by turns 0.01
+    # below and above the mean, which moves by 0.01 / 7 without one; of the logarithm.
+    half = 2.364624252 * 0.01 / 7 * 8**0.5
     middle = values["entropy"][..., 0]
     at = ids.index("entropy")
-    np.testing.assert_allclose(arrays["high"][at] - middle, half, rtol=1e-4)
+    np.testing.assert_allclose(arrays["high"][at], middle * np.exp(half / middle), rtol=1e-6)
     assert document["statistics"][at]["reference"] == pytest.approx(np.log(20))
 
 

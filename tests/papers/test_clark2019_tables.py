@@ -14,8 +14,8 @@ from headscope.papers.clark2019.tables import (
     probe_rows,
     relation_rows,
 )
-from stats.made import coreference, dependency, results
-from stats.references import wilson_interval
+from stats.made import coreference, dependency, parts, results
+from stats.references import document_interval
 
 UP = "dependent to head"
 
@@ -106,9 +106,7 @@ def test_table_2_sets_percent_beside_percent_and_counts_mentions() -> None:
     assert [row["paper: all"] for row in rows.values()] == [27, 52, 69, "83*", 65, None, None]
     here = [row["here: all"] for row in rows.values() if "here: all" in row]
     assert here == pytest.approx([20, 40, 60, 72, 72, 50])
-    # 12 of 16 and 24 of 34 are as alike as independent mentions: Wilson's interval of 36 of 50,
-    # with 12.706 (Student's t with one degree of freedom) instead of 1.96.
-    low, high = wilson_interval(36, 50, 12.7062047)
+    low, high = document_interval(parts(36), parts(50), share=True)
     shown = rows["head 2-1 (paper: head 5-4)"]["95 % interval (all)"]
     assert shown == f"[{100 * low:.1f}, {100 * high:.1f}]"
 

@@ -134,21 +134,44 @@ def test_excess_and_interval_are_those_of_a_jackknife_written_out() -> None:
     )
 
 
-def test_retrieval_counts_as_a_role_where_results_hold_it() -> None:
+def retrieval_of(*scores: float) -> xr.Dataset:
+    """Scores of one layer, each with a standard error of 0.05."""
+    mean = np.array([scores])
     cells = {
-        "mean": [[0.6, 0.05]],
-        "low": [[0.4, 0.0]],
-        "high": [[0.8, 0.2]],
-        "error": [[0.1, 0.05]],
+        "mean": mean,
+        "low": mean - 0.1,
+        "high": mean + 0.1,
+        "error": np.full(mean.shape, 0.05),
     }
-    retrieval = xr.Dataset(
-        {name: (("layer", "head"), value) for name, value in cells.items()},
-        {"layer": [1], "head": [1, 2]},
+    return xr.Dataset(
+        {name: (("layer", "head"), values) for name, values in cells.items()},
+        {"layer": [1], "head": list(range(1, len(scores) + 1))},
         {"kind": "mean"},
     )
-    heads = [{"near": 0.4, "activity": 0.01}, {"near": 0.4}]
-    assert roles_of(*heads, more={"retrieval": retrieval}) == [("retrieval", ""), ("near", "")]
+
+
+def test_retrieval_counts_as_a_role_where_results_hold_it() -> None:
+    heads, more = (
+        [{"near": 0.4, "activity": 0.01}, {"near": 0.4}],
+        {"retrieval": retrieval_of(0.6, 0)},
+    )
+    assert roles_of(*heads, more=more) == [("retrieval", ""), ("near", "")]
     assert roles_of(*heads) == [("rests", ""), ("near", "")]
+
+
+def test_retrieval_does_not_make_one_document_enough_to_say_that_roles_are_stable() -> None:
+    made = atlas_of([{"near": 0.4}])
+    groups = {
+        name: data[["sum", "square", "count"]]
+        .where(data["bucket"] == 3, 0)
+        .assign_attrs(data.attrs)
+        for name, data in ((name, made[name]) for name in made)
+    }
+    results = Atlas.build({**groups, "retrieval": retrieval_of(0.6)}, made.provenance)
+    row = main_roles(results).iloc[0]
+    assert row["role"] == "retrieval"
+    assert np.isnan(row["stability"])
+    assert role_stability(results) == (0, 0)
 
 
 def test_the_report_of_thresholds_counts_the_heads_that_change() -> None:

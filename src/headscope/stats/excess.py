@@ -233,8 +233,8 @@ class Excess:
 
     @property
     def tested(self) -> bool:
-        """Whether there are documents enough to test any role."""
-        return bool(np.isfinite(self.p).any())
+        """Whether there are documents enough to test any role; retrieval is not tested by them."""
+        return bool(np.isfinite(self.degrees).any())
 
     def main(self, value: Array, counts: Flags, activity: Array, spread: Array) -> NDArray[np.intp]:
         """The main role of every head: its number, or beyond all roles one of ``NONE``.

@@ -106,7 +106,7 @@ def role_stability(results: Atlas) -> tuple[int, int]:
     True
     """
     table = main_roles(results)
-    having = table["role"].isin(list(FAMILIES))
+    having = table["role"].isin(list(FAMILIES)) & table["stability"].notna()
     return int((having & ~table["borderline"]).sum()), int(having.sum())
 
 
