@@ -234,6 +234,27 @@ def test_relations_need_the_corrected_test_and_the_best_head_both_halves() -> No
     assert "determiner" not in found[2].evidence
 
 
+def test_heads_that_the_paired_test_does_not_tell_apart_share_the_first_place() -> None:
+    relations = relations_of([288, 288, 256])
+    relations["sum"][::2, :, 0] += 1.0  # one word more in half of the documents, one less in some
+    relations["sum"][1:20:2, :, 0] -= 1.0
+    found = described({}, {}, {}, relations=relations)
+    among = "among the best at finding the noun of a determiner (with {})."
+    assert found[0].lead == f"No clear role, but {among.format('1-2')}"
+    assert found[1].lead == f"No clear role, but {among.format('1-1')}"
+    assert found[2].lead == "No clear role."
+    # 26 documents differ by one word, 16 for the first head: a two-sided sign test.
+    p = scipy_stats.binomtest(16, 26).pvalue
+    assert f"no clear difference from 1-2, p = {p:.2f})" in found[0].evidence
+    relations["sum"][1:20:2, :, 0] += 1.0  # now none is against it
+    [first, second, _] = described({}, {}, {}, relations=relations)
+    assert first.lead == (
+        "No clear role, but the best of 3 heads at finding the noun of a determiner."
+    )
+    assert "better than the next head, p < 1e-4" in first.evidence  # 2 of 2¹⁶ flips
+    assert second.lead == "No clear role."
+
+
 def test_the_best_head_is_not_called_so_if_the_halves_choose_another() -> None:
     relations = relations_of([280, 280])
     relations["sum"][0::2, :, 0] += 1  # the first head is better in one half only

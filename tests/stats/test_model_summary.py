@@ -133,7 +133,7 @@ def test_relations_are_given_with_their_test_and_held_out() -> None:
     [line] = summed([{}, {}], relations=relations_of([288, 250]))["finding"]
     assert re.sub(r"1e-\d+", "1e-9", line.text) == (
         "1-1 finds the noun of a determiner (det): 0.90 of 320 words, best fixed offset 0.50 "
-        "(p < 1e-9); held out 0.90."
+        "(p < 1e-9; better than the next head, p < 1e-9); held out 0.90."
     )
     assert line.heads == ("1-1",)
     assert "finding" not in summed([{}, {}], relations=relations_of([165, 160]))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 import xarray as xr
@@ -12,17 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headscope.stats.paired import flipped, paired_test, rivals
+from stats.references import every_flip
 
 DIFFERENCES = st.lists(st.integers(-6, 6), min_size=1, max_size=8)
-
-
-def every_flip(difference: list[int]) -> float:
-    """The share of all 2ⁿ flips of signs whose sum is at least that of the differences."""
-    sums = [
-        sum(sign * value for sign, value in zip(signs, difference, strict=True))
-        for signs in product((1, -1), repeat=len(difference))
-    ]
-    return float(np.mean([one >= sum(difference) for one in sums]))
 
 
 @given(st.lists(DIFFERENCES, min_size=1, max_size=4))
