@@ -110,7 +110,7 @@ def test_what_tuned_models_attend_to(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SUMMARY = DisablingSummary(
-    0.6, 0.002, 0.001, 0.003, "1-2", 0.03, 0.02, "1-2", 0.9, 0.01, 0.02, 0.01, 3, 1, 6, 60
+    0.6, 0.002, 0.001, 0.003, "1-2", 0.03, 0.02, "1-2", 0.9, 0.01, 0.02, 0.01, 3, 1, 6, 60, 60
 )
 
 

@@ -24,6 +24,42 @@ def test_a_resample_draws_as_many_examples_as_there_are_and_the_same_for_one_see
     assert counts.var(0) == pytest.approx(np.full(7, 6 / 7), abs=0.15)
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "pearson", "spearman", "loss"])
+def test_examples_of_one_document_are_drawn_together(metric: str) -> None:
+    """With every example three times over, results by document are those of single examples."""
+    outputs, gold = made(metric, runs=3, examples=30, seed=4)
+    once = bootstrap(metric, outputs, gold, seed=1, resamples=200)
+    documents = np.repeat(np.arange(30), 3)
+    thrice = np.repeat(outputs, 3, axis=1), np.repeat(gold, 3)
+    found = bootstrap(metric, *thrice, seed=1, resamples=200, documents=documents)
+    for name in found.data_vars:
+        np.testing.assert_allclose(found[name], once[name], atol=1e-9)
+    alone = bootstrap(metric, *thrice, seed=1, resamples=200)  # 90 examples, as if independent
+    assert float(alone["deviation"][0]) < 0.8 * float(found["deviation"][0])
+
+
+def test_intervals_by_documents_cover_where_those_by_examples_do_not() -> None:
+    random = np.random.default_rng(6)
+    covered = {True: 0, False: 0}
+    for run in range(150):
+        sizes = random.integers(1, 9, 40)
+        documents = np.repeat(np.arange(40), sizes)
+        gaps = random.normal(0.0, 1.0, 40)[documents] + random.normal(0.0, 0.5, len(documents))
+        outputs = np.stack([np.zeros_like(gaps), gaps])[..., None]
+        gold = np.zeros(len(gaps))
+        for whole in covered:
+            found = bootstrap(
+                *("mean", outputs, gold),
+                seed=run,
+                resamples=300,
+                documents=documents if whole else None,
+            )
+            low, high = (float(found[f"difference_{end}"][1]) for end in ("low", "high"))
+            covered[whole] += low <= 0.0 <= high
+    assert covered[True] > 0.87 * 150
+    assert covered[False] < 0.75 * 150
+
+
 @pytest.mark.parametrize("metric", ["pearson", "loss"])
 def test_intervals_and_errors_are_those_of_scipys_paired_bootstrap(metric: str) -> None:
     outputs, gold = made(metric, runs=2, examples=80, seed=2)
@@ -137,6 +173,21 @@ def test_p_of_ratios_counts_the_resamples_that_turn_the_difference_round() -> No
         expected = min(1.0, 2 * (min(below, above) + 1) / 501)
         assert float(found["p"][one, other]) == pytest.approx(expected)
     assert (np.diag(found["p"].values) == 1.0).all()
+
+
+def test_ratios_are_compared_by_documents() -> None:
+    right, total = ratios()
+    once = compare_ratios(right, total, seed=0, resamples=300)
+    documents = np.repeat(np.arange(60), 2)
+    twice = compare_ratios(
+        np.repeat(right, 2, axis=1),
+        np.repeat(total, 2),
+        seed=0,
+        resamples=300,
+        documents=documents,
+    )
+    for name in once.data_vars:
+        np.testing.assert_allclose(twice[name], once[name], atol=1e-12)
 
 
 def test_a_small_difference_on_every_sentence_is_found_although_intervals_overlap() -> None:

@@ -64,12 +64,15 @@ def test_examples_of_one_document_share_a_half_and_a_coin() -> None:
     """With every example twice, results by document are those of single examples."""
     outputs, gold = labels(4, 20)
     twice, answers = np.repeat(outputs, 2, axis=1), np.repeat(gold, 2)
-    groups = np.repeat([f"text {place:02}" for place in range(20)], 2)
+    groups = np.repeat(np.arange(20), 2)
     gain, _ = cross_fitted_gain("accuracy", outputs, gold, seed=1, splits=10)
-    again, _ = cross_fitted_gain("accuracy", twice, answers, seed=1, splits=10, groups=groups)
+    again, _ = cross_fitted_gain("accuracy", twice, answers, seed=1, splits=10, documents=groups)
     assert again == pytest.approx(gain)
-    assert best_by_chance("f1", twice, answers, seed=1, shuffles=9, groups=groups) == pytest.approx(
-        best_by_chance("f1", outputs, gold, seed=1, shuffles=9)
+    by_chance = best_by_chance("f1", twice, answers, seed=1, shuffles=9, documents=groups)
+    assert by_chance == pytest.approx(best_by_chance("f1", outputs, gold, seed=1, shuffles=9))
+    bounds = mean_gain_interval("accuracy", twice, answers, seed=2, resamples=99, documents=groups)
+    assert bounds == pytest.approx(
+        mean_gain_interval("accuracy", outputs, gold, seed=2, resamples=99)
     )
 
 

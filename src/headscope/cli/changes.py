@@ -43,7 +43,8 @@ def show_changes(console: Console, atlas: Atlas) -> None:
 
 def _show_baseline(console: Console, about: dict[str, Any], counts: dict[str, Any]) -> None:
     from headscope.numbers import MISSING, interval
-    from headscope.stats.ablation import few_examples
+    from headscope.stats.ablation import few_documents
+    from headscope.stats.tests import corrected_by
 
     more = "more" if about["better"] == "higher" else "less"
     ends = interval(about["baseline_low"], about["baseline_high"], form=_four_digits)
@@ -53,9 +54,9 @@ def _show_baseline(console: Console, about: dict[str, Any], counts: dict[str, An
         f"{counts['seen']} examples"
         + (f", {counts['nonfinite']} skipped" if counts["nonfinite"] else "")
         + f"; a gain is {more} {about['metric']}; "
-        f"p from {about['resamples']} resamples, correction {about['correction']}"
+        f"p from {about['resamples']} resamples, {corrected_by(about['correction'])}"
     )
-    few = few_examples(counts["seen"])
+    few = few_documents(about.get("documents", counts["seen"]), counts["seen"])
     if few:
         console.say(f"warning: {few}")
 

@@ -171,7 +171,7 @@ _ABLATION = {
         "ablation.agreement:importance_agreement",
         "Importance against disabling",
         "One point per head: its gradient importance, and what disabling it does to the score. "
-        "Spearman's correlation has a 95 % interval over examples.",
+        "Spearman's correlation has a 95 % interval over documents.",
         ("importance", "head_off", "ablation"),
     ),
     "pruning": Row(

@@ -175,7 +175,9 @@ def start_of(model: Model) -> int | None:
     return None if model.bos == "none" else model.bos_token
 
 
-def encoded_tokens(name: str, ids: NDArray[np.int64], start: int | None) -> Encoded:
+def encoded_tokens(
+    name: str, ids: NDArray[np.int64], start: int | None, *, group: str = ""
+) -> Encoded:
     """Tokens that are no text of their own, as an example; ``start`` is put before them."""
     before = [] if start is None else [start]
     size = len(before) + len(ids)
@@ -183,7 +185,7 @@ def encoded_tokens(name: str, ids: NDArray[np.int64], start: int | None) -> Enco
     kind = np.full(size, TEXT, np.int8)
     kind[: len(before)] = START
     return Encoded(
-        Example(name, ("",), group=name),
+        Example(name, ("",), group=group or name),
         np.concatenate([np.array(before, np.int64), ids]),
         np.zeros(size, np.int64),
         kind,

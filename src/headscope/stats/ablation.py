@@ -1,7 +1,7 @@
 """Scores with heads off: does disabling a head help or harm by more than chance?
 
 Kovaleva et al. 2019, section 4.6, disable every head in turn. Here a paired bootstrap over
-examples, corrected over all heads, separates gains from noise.
+documents, corrected over all heads, separates gains from noise.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from headscope.errors import ResultsError, unknown
 from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.stats.bootstrap import CONFIDENCE, LEAST, bootstrap, enough
+from headscope.stats.clusters import example_documents
 from headscope.stats.grid import labelled_head
 from headscope.stats.tests import check_correction, correct
 
@@ -26,7 +27,7 @@ COPIED = ("metric", "better", "way", "objective", "source")
 """Attributes of an ablation that its scores keep."""
 
 FEW = 30
-"""With fewer examples, bootstrap intervals are too narrow."""
+"""With fewer documents, bootstrap intervals are too narrow."""
 
 AnyResults = TypeVar("AnyResults", bound=Atlas)
 
@@ -112,13 +113,14 @@ def ablation_scores(
         the ``difference`` from the baseline with its interval, ``p``, ``p_corrected`` and ``n``.
         Attributes say what the baseline is.
     """
-    metric = str(raw.attrs["metric"])
+    metric, documents = str(raw.attrs["metric"]), example_documents(raw)
     scores = bootstrap(
         metric,
         raw["outputs"].values,
         raw["gold"].values,
         seed=seed,
         resamples=resamples,
+        documents=documents,
         confidence=confidence,
     ).assign_coords(run=raw["run"])
     baseline = scores.isel(run=0)
@@ -127,6 +129,7 @@ def ablation_scores(
         "baseline_low": float(baseline["low"]),
         "baseline_high": float(baseline["high"]),
         "resamples": resamples,
+        "documents": int(documents.max(initial=-1)) + 1,
         "correction": correction,
         "unit": metric,
         "kind": "score",
@@ -165,6 +168,7 @@ def pruning_scores(
         raw["gold"].values,
         seed=seed,
         resamples=resamples,
+        documents=example_documents(raw),
         confidence=confidence,
     )
     return raw.assign({name: scores[name] for name in scores.data_vars}).assign_attrs(
@@ -233,21 +237,24 @@ def ablation_of(results: Atlas) -> xr.Dataset:
     return results["ablation"]
 
 
-def few_examples(count: int) -> str:
-    """Warn of a bootstrap over few examples; empty if there are enough.
+def few_documents(documents: int, examples: int) -> str:
+    """Warn of a bootstrap over few documents; empty if there are enough.
 
     Examples
     --------
-    >>> few_examples(24)
+    >>> few_documents(24, 24)
     '24 examples are few for a bootstrap: with fewer than about 30, its intervals are too narrow'
-    >>> few_examples(277)
+    >>> few_documents(24, 277)[:59]
+    '24 documents are few for a bootstrap: with fewer than about'
+    >>> few_documents(277, 277)
     ''
     """
-    if count >= FEW:
+    if documents >= FEW:
         return ""
+    what = "examples" if documents == examples else "documents"
     return (
-        f"{count} examples are few for a bootstrap: with fewer than about {FEW}, its intervals are "
-        "too narrow"
+        f"{documents} {what} are few for a bootstrap: with fewer than about {FEW}, its intervals "
+        "are too narrow"
     )
 
 

@@ -1,7 +1,8 @@
 """Paired bootstrap: is the score of one run above that of another by more than chance?
 
-A resample draws examples with replacement, the same ones for every run, so that what all runs find
-hard cancels out. A resample is a row of counts: how often each example was drawn.
+A resample draws documents with replacement, with all of their examples: those of one document are
+alike. It draws the same ones for every run, so that what all runs find hard cancels out. A resample
+is a row of counts: how often each example was drawn.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ LEAST, EACH = 10_000, 100
 Array = NDArray[Any]
 
 
-def draws(examples: int, resamples: int, seed: int) -> Iterator[Array]:
-    """Draw examples with replacement, some resamples at a time.
+def draws(documents: int | Array, resamples: int, seed: int) -> Iterator[Array]:
+    """Draw documents with replacement, some resamples at a time.
 
     Parameters
     ----------
-    examples
-        How many there are, and how many each resample draws.
+    documents
+        The number of each example's document, from 0 (see
+        :func:`headscope.stats.clusters.cluster_numbers`); or how many examples there are, if each
+        is drawn by itself. A resample draws as many documents as there are.
     resamples
         How many resamples to draw.
     seed
@@ -43,16 +46,29 @@ def draws(examples: int, resamples: int, seed: int) -> Iterator[Array]:
 
     Examples
     --------
-    >>> [counts.sum(1).tolist() for counts in draws(examples=5, resamples=3, seed=0)]
+    >>> [counts.sum(1).tolist() for counts in draws(5, resamples=3, seed=0)]
     [[5.0, 5.0, 5.0]]
+    >>> [counts] = draws(np.array([0, 0, 1]), resamples=3, seed=0)
+    >>> bool((counts[:, 0] == counts[:, 1]).all()), (counts[:, 0] + counts[:, 2]).tolist()
+    (True, [2.0, 2.0, 2.0])
     """
+    numbers = None if isinstance(documents, int) else np.asarray(documents)
+    many = documents if isinstance(documents, int) else _many(documents)
     generator = np.random.default_rng(seed)
     for start in range(0, resamples, CHUNK):
         size = min(CHUNK, resamples - start)
-        drawn = generator.integers(examples, size=(size, examples))
-        places = drawn + np.arange(size)[:, None] * examples
-        counts = np.bincount(places.ravel(), minlength=size * examples)
-        yield counts.reshape(size, examples).astype(np.float64)
+        drawn = generator.integers(many, size=(size, many))
+        places = drawn + np.arange(size)[:, None] * many
+        counts = np.bincount(places.ravel(), minlength=size * many)
+        found = counts.reshape(size, many).astype(np.float64)
+        yield found if numbers is None else found[:, numbers]
+
+
+def _many(documents: int | Array) -> int:
+    """How many documents are drawn."""
+    if isinstance(documents, int):
+        return documents
+    return int(np.max(documents, initial=-1)) + 1
 
 
 def enough(tests: int) -> int:
@@ -73,6 +89,7 @@ def bootstrap(
     *,
     seed: int,
     resamples: int,
+    documents: Array | None = None,
     confidence: float = CONFIDENCE,
 ) -> xr.Dataset:
     """Score every run, and test its difference from the first one.
@@ -87,6 +104,8 @@ def bootstrap(
         The right answers, (example,).
     seed, resamples
         Of the bootstrap.
+    documents
+        The number of each example's document; by default each is its own.
     confidence
         Of the percentile intervals.
 
@@ -97,8 +116,8 @@ def bootstrap(
         ``deviation``; the ``difference`` from the first run with its interval ``difference_low`` …
         ``difference_high``, and its two-sided ``p``: twice the smaller share of resamples in which
         the difference is not above, or not below, zero. One is added to both counts, so that p is
-        never 0, and it is never below what flipping the signs of so few differences could give,
-        2 / 2ⁿ.
+        never 0, and it is never below what flipping the signs of the differences of n documents
+        could give, 2 / 2ⁿ.
 
     Raises
     ------
@@ -118,9 +137,8 @@ def bootstrap(
     """
     prepared = METRICS[metric].prepare(np.asarray(outputs, np.float64), np.asarray(gold, float))
     score = prepared(np.ones((1, outputs.shape[1])))[0]
-    scores = np.concatenate(
-        [prepared(counts) for counts in draws(outputs.shape[1], resamples, seed)]
-    )
+    units = outputs.shape[1] if documents is None else documents
+    scores = np.concatenate([prepared(counts) for counts in draws(units, resamples, seed)])
     difference = scores - scores[:, :1]
     low, high = percentiles(scores, confidence)
     least, most = percentiles(difference, confidence)
@@ -135,7 +153,7 @@ def bootstrap(
         "difference": score - score[0],
         "difference_low": least,
         "difference_high": most,
-        "p": _two_sided(difference, outputs.shape[1]),
+        "p": _two_sided(difference, _many(units)),
     }
     return xr.Dataset({name: (("run",), values) for name, values in columns.items()})
 
@@ -146,11 +164,12 @@ def compare_ratios(
     *,
     seed: int,
     resamples: int = LEAST,
+    documents: Array | None = None,
     confidence: float = CONFIDENCE,
 ) -> xr.Dataset:
     """Compare the shares of right answers of several systems, pair by pair.
 
-    Whole examples (sentences) are resampled, the same ones for all systems.
+    Whole documents are resampled, the same ones for all systems.
 
     Parameters
     ----------
@@ -160,6 +179,8 @@ def compare_ratios(
         How many answers each example has, (example,).
     seed, resamples
         Of the bootstrap.
+    documents
+        The number of each example's document; by default each is its own.
     confidence
         Of the percentile intervals.
 
@@ -181,10 +202,11 @@ def compare_ratios(
     0.467
     """
     numbers, totals = np.asarray(right, float), np.asarray(total, float)
+    units = len(totals) if documents is None else documents
     shares = np.concatenate(
         [
             (counts @ numbers.T) / (counts @ totals)[:, None]
-            for counts in draws(len(totals), resamples, seed)
+            for counts in draws(units, resamples, seed)
         ]
     )
     observed = numbers.sum(1) / totals.sum()
@@ -194,7 +216,7 @@ def compare_ratios(
         "difference": observed[:, None] - observed[None, :],
         "low": low,
         "high": high,
-        "p": _two_sided(differences, len(totals)),
+        "p": _two_sided(differences, _many(units)),
     }
     return xr.Dataset({name: (("system", "other"), values) for name, values in columns.items()})
 
@@ -228,9 +250,9 @@ def percentiles(values: Array, confidence: float = CONFIDENCE) -> tuple[Array, A
     return result[0], result[1]
 
 
-def _two_sided(difference: Array, examples: int) -> Array:
+def _two_sided(difference: Array, documents: int) -> Array:
     """p of no difference, (resample, run) -> (run,); NaN where it is never defined."""
     tails = np.stack([(difference <= 0).sum(0), (difference >= 0).sum(0)]).min(0)
     known = np.isfinite(difference).sum(0)
-    floor = 2.0 ** (1 - examples)
+    floor = 2.0 ** (1 - documents)
     return np.where(known > 0, np.clip(2 * (tails + 1) / (known + 1), floor, 1.0), np.nan)

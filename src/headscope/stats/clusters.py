@@ -114,6 +114,19 @@ def cluster_numbers(groups: Sequence[str]) -> NDArray[np.int64]:
     )
 
 
+def example_documents(data: xr.Dataset) -> NDArray[np.int64]:
+    """The number of each example's document; an example without one is a document of its own.
+
+    Parameters
+    ----------
+    data
+        What disabling or pruning heads gave, by example.
+    """
+    if "group" not in data.variables:
+        return np.arange(data.sizes["example"])
+    return cluster_numbers([str(group) for group in data["group"].values])
+
+
 def kept_groups(data: xr.Dataset) -> list[str]:
     """The group of every sequence whose scores are kept; "" where it has none.
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from headscope.results import Atlas
 from headscope.stats.ablation import ablation_of
 from headscope.stats.bootstrap import CONFIDENCE, LEAST, draws, percentiles
+from headscope.stats.clusters import example_documents
 from headscope.tasks.metrics import METRICS
 
 Array = NDArray[Any]
@@ -43,7 +44,7 @@ class DisablingSummary:
     baseline
         The score with nothing disabled.
     mean, mean_low, mean_high
-        The mean gain over all heads, "a random head", with its interval (bootstrap over examples).
+        The mean gain over all heads, "a random head", with its interval (bootstrap over documents).
     best, best_gain
         The head whose removal helps most, and its gain on the examples it was chosen on.
     fitted
@@ -58,8 +59,8 @@ class DisablingSummary:
         The share of such cases in which the best head gains at least as much as here.
     better, worse, tested
         How many heads gain, lose, and were disabled.
-    examples
-        How many examples there are.
+    examples, documents
+        How many examples there are, and of how many documents.
     """
 
     baseline: float
@@ -78,6 +79,7 @@ class DisablingSummary:
     worse: int
     tested: int
     examples: int
+    documents: int
 
 
 def disabling_summary(
@@ -117,12 +119,14 @@ def disabling_summary(
     gold = raw["gold"].values.astype(np.float64)
     metric, sign = str(raw.attrs["metric"]), 1.0 if raw.attrs["better"] == "higher" else -1.0
     names = [str(name) for name in raw["run"].values[runs]]
-    groups = raw["group"].values if "group" in raw.variables else None
+    documents = example_documents(raw)
     scores = METRICS[metric].prepare(outputs, gold)(np.ones((1, len(gold))))[0]
     gains = sign * (scores[1:] - scores[0])
-    low, high = mean_gain_interval(metric, outputs, gold, seed=seed, resamples=resamples)
+    low, high = mean_gain_interval(
+        metric, outputs, gold, seed=seed, resamples=resamples, documents=documents
+    )
     low, high = sorted((sign * low, sign * high))
-    about: dict[str, Any] = {"sign": sign, "seed": seed, "groups": groups}
+    about: dict[str, Any] = {"sign": sign, "seed": seed, "documents": documents}
     fitted, chosen = cross_fitted_gain(metric, outputs, gold, splits=splits, **about)
     null = best_by_chance(metric, outputs, gold, shuffles=shuffles, **about)
     often = max(chosen, key=lambda place: chosen[place])
@@ -144,11 +148,18 @@ def disabling_summary(
         int((gains < 0).sum()),
         len(names),
         len(gold),
+        int(documents.max()) + 1,
     )
 
 
 def mean_gain_interval(
-    metric: str, outputs: Array, gold: Array, *, seed: int, resamples: int = LEAST
+    metric: str,
+    outputs: Array,
+    gold: Array,
+    *,
+    seed: int,
+    resamples: int = LEAST,
+    documents: Array | None = None,
 ) -> tuple[float, float]:
     """The interval of the mean difference of all runs from the first one.
 
@@ -157,7 +168,9 @@ def mean_gain_interval(
     metric, outputs, gold
         As in :func:`headscope.stats.bootstrap.bootstrap`: the first run is the baseline.
     seed, resamples
-        Of the bootstrap over examples.
+        Of the bootstrap.
+    documents
+        The number of each example's document; by default each is its own.
 
     Returns
     -------
@@ -171,10 +184,11 @@ def mean_gain_interval(
     (0.75, 0.75)
     """
     prepared = METRICS[metric].prepare(outputs, gold)
+    units = len(gold) if documents is None else documents
     means = np.concatenate(
         [
             np.nanmean(scores[:, 1:], axis=1) - scores[:, 0]
-            for scores in map(prepared, draws(len(gold), resamples, seed))
+            for scores in map(prepared, draws(units, resamples, seed))
         ]
     )
     low, high = percentiles(means[:, None])
@@ -189,7 +203,7 @@ def cross_fitted_gain(
     sign: float = 1.0,
     seed: int,
     splits: int = SPLITS,
-    groups: Array | None = None,
+    documents: Array | None = None,
 ) -> tuple[float, dict[int, float]]:
     """The gain of the best run on examples that it was not chosen on.
 
@@ -201,8 +215,9 @@ def cross_fitted_gain(
         -1 if a lower score is better.
     seed, splits
         Of the random halves.
-    groups
-        The document of each example; a half has whole documents. Default: each example is its own.
+    documents
+        The number of each example's document; a half has whole documents. By default each example
+        is its own.
 
     Returns
     -------
@@ -221,7 +236,7 @@ def cross_fitted_gain(
     >>> gain < 1, max(chosen, key=chosen.get)
     (True, 0)
     """
-    document = _documents(groups, len(gold))
+    document = np.arange(len(gold)) if documents is None else documents
     number = int(document.max()) + 1
     orders = np.argsort(np.random.default_rng(seed).random((splits, number)), axis=1)
     first = (orders < number // 2).astype(np.float64)[:, document]
@@ -248,7 +263,7 @@ def best_by_chance(
     sign: float = 1.0,
     seed: int,
     shuffles: int = SHUFFLES,
-    groups: Array | None = None,
+    documents: Array | None = None,
 ) -> Array:
     """What the best run gains over the baseline if outputs are exchanged between them at random.
 
@@ -264,8 +279,9 @@ def best_by_chance(
         -1 if a lower score is better.
     seed, shuffles
         Of the coins.
-    groups
-        The document of each example: its examples share a coin. Default: each example is its own.
+    documents
+        The number of each example's document, whose examples share a coin. By default each example
+        is its own.
 
     Returns
     -------
@@ -291,7 +307,7 @@ def best_by_chance(
         METRICS[metric].prepare(np.concatenate(pair, axis=1), np.tile(gold, 2))
         for pair in ((outputs[1:], base), (base, outputs[1:]))
     )
-    document = _documents(groups, len(gold))
+    document = np.arange(len(gold)) if documents is None else documents
     number = int(document.max()) + 1
     coins = np.random.default_rng(seed).integers(2, size=(shuffles, number))[:, document]
     found = []
@@ -300,14 +316,6 @@ def best_by_chance(
         gains = sign * (kept(counts) - exchanged(counts))
         found.append(np.max(np.where(np.isfinite(gains), gains, 0.0), axis=1))
     return np.concatenate(found)
-
-
-def _documents(groups: Array | None, examples: int) -> NDArray[np.int64]:
-    """The number of each example's document; an example without one is a document of its own."""
-    if groups is None:
-        return np.arange(examples)
-    names = [str(name) or f"example {place}" for place, name in enumerate(groups)]
-    return np.unique(names, return_inverse=True)[1]
 
 
 def shared_heads(gains: Mapping[str, xr.DataArray], *, part: float = PART) -> pd.DataFrame:

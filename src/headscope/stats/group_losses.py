@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy import special
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
-from headscope.results.moments import CONFIDENCE
+from headscope.results.moments import ratio
+from headscope.stats.clusters import cluster_numbers
 
 NAME = "group_loss"
 """The group of the results."""
@@ -21,7 +21,9 @@ COPIES = ("new", "repeated")
 Array = NDArray[np.float64]
 
 
-def group_dataset(losses: Array, groups: Mapping[str, str], *, draws: int) -> xr.Dataset:
+def group_dataset(
+    losses: Array, groups: Mapping[str, str], *, draws: int, documents: Sequence[str]
+) -> xr.Dataset:
     """How much the loss rises with each group of heads disabled.
 
     Parameters
@@ -33,11 +35,13 @@ def group_dataset(losses: Array, groups: Mapping[str, str], *, draws: int) -> xr
         The heads of each group, by name.
     draws
         How many draws each group has.
+    documents
+        The document of each passage; "" for one of its own.
 
     Returns
     -------
     xarray.Dataset
-        ``mean`` is the rise of the loss in nats, with its 95 % interval over passages (Student's
+        ``mean`` is the rise of the loss in nats, with its 95 % interval over documents (Student's
         t); ``draw`` the rise with other heads disabled; ``p`` the share of draws, the group among
         them, whose rise is at least as large; ``more`` the rise on repeated text less that on new
         text, with its interval; ``loss`` the loss with no head disabled.
@@ -45,8 +49,9 @@ def group_dataset(losses: Array, groups: Mapping[str, str], *, draws: int) -> xr
     whole, rest = losses[0], losses[1:].reshape(len(groups), draws + 1, *losses.shape[1:])
     rise = rest - whole
     own, others = rise[:, 0], rise[:, 1:].mean(2)  # (group, passage, copy), (group, draw, copy)
-    mean, low, high, error = _interval(own, 1)
-    more = _interval(own[..., 1] - own[..., 0], 1)
+    numbers = cluster_numbers(documents)
+    mean, low, high, error = _interval(own, numbers)
+    more = _interval((own[..., 1] - own[..., 0])[..., None], numbers)
     reached = (others >= mean[:, None]).sum(1)
     cells = ("disabled", "text")
     return xr.Dataset(
@@ -60,7 +65,7 @@ def group_dataset(losses: Array, groups: Mapping[str, str], *, draws: int) -> xr
             "draw": (("disabled", "drawn", "text"), others),
             "loss": ("text", whole.mean(0)),
             **{
-                name: ("disabled", part)
+                name: ("disabled", part[:, 0])
                 for name, part in zip(("more", "more_low", "more_high"), more, strict=False)
             },
             "heads": ("disabled", np.array(list(groups.values()), dtype=object)),
@@ -123,7 +128,7 @@ def repeated_more(results: Atlas) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``group``, ``more`` (nats) and its interval over passages, ``low`` … ``high``.
+        ``group``, ``more`` (nats) and its interval over documents, ``low`` … ``high``.
     """
     data = _group(results)
     columns = {"more": "more", "low": "more_low", "high": "more_high"}
@@ -142,9 +147,11 @@ def _group(results: Atlas) -> xr.Dataset:
     return results[NAME]
 
 
-def _interval(values: Array, axis: int) -> tuple[Array, Array, Array, Array]:
-    """Mean, low, high and standard error over passages."""
-    count = values.shape[axis]
-    mean, error = values.mean(axis), values.std(axis, ddof=1) / np.sqrt(count)
-    half = special.stdtrit(count - 1, 0.5 + CONFIDENCE / 2) * error
-    return mean, mean - half, mean + half, error
+def _interval(values: Array, documents: NDArray[np.int64]) -> tuple[Array, Array, Array, Array]:
+    """Mean, low, high and standard error of values (group, passage, copy) over documents."""
+    by_document = np.zeros((int(documents.max()) + 1, *np.moveaxis(values, 1, 0).shape[1:]))
+    np.add.at(by_document, documents, np.moveaxis(values, 1, 0))
+    sizes = np.bincount(documents).astype(np.float64)
+    counts = np.broadcast_to(sizes, (*by_document.shape[1:], len(by_document)))
+    found = ratio(np.moveaxis(by_document, 0, -1), counts)
+    return found.value, *found.interval(), found.error

@@ -13,6 +13,7 @@ from headscope.errors import ResultsError
 from headscope.results import Atlas
 from headscope.stats.ablation import ablation_of
 from headscope.stats.bootstrap import CONFIDENCE, draws, percentiles
+from headscope.stats.clusters import example_documents
 from headscope.tasks.metrics import METRICS, example_losses
 
 Array = NDArray[Any]
@@ -28,16 +29,16 @@ def agreement(
     results
         Results of an ablation with gradient importance.
     resamples
-        How many bootstrap resamples of the examples to draw.
+        How many bootstrap resamples of the documents to draw.
     confidence
         Of the percentile intervals.
 
     Returns
     -------
     pandas.DataFrame
-        Two rows with Spearman's correlation over all heads and its interval over examples: with the
-        drop in score, and with the mean size of the change in an example's loss, which importance
-        estimates to first order if disabled heads give zero.
+        Two rows with Spearman's correlation over all heads and its interval over documents: with
+        the drop in score, and with the mean size of the change in an example's loss, which
+        importance estimates to first order if disabled heads give zero.
 
     Raises
     ------
@@ -60,7 +61,7 @@ def agreement(
         )
     metric, seed = str(raw.attrs["metric"]), int(results.provenance["settings"]["seed"])
     outputs, gold = raw["outputs"].values.astype(np.float64), raw["gold"].values
-    examples = raw.sizes["example"]
+    examples, documents = raw.sizes["example"], example_documents(raw)
     values = results["importance"]["values"].values.reshape(examples, -1).astype(np.float64)
     losses = example_losses(metric, outputs, gold)
     sizes = np.abs(losses[heads] - losses[:1]).T
@@ -74,7 +75,7 @@ def agreement(
 
     whole = correlations(np.ones((1, examples)))[0]
     low, high = percentiles(
-        np.concatenate([correlations(counts) for counts in draws(examples, resamples, seed)]),
+        np.concatenate([correlations(counts) for counts in draws(documents, resamples, seed)]),
         confidence,
     )
     drop = "rise in loss" if metric == "loss" else f"drop in {metric}"

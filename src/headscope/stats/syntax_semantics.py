@@ -138,6 +138,6 @@ def _interval(
     metric: FromCounts, clusters: NDArray[np.int64], resamples: int, seed: int
 ) -> tuple[float, float]:
     """The percentile interval when whole clusters of heads are drawn."""
-    drawn = draws(int(clusters.max()) + 1, resamples, seed)
-    low, high = percentiles(np.concatenate([metric(counts[:, clusters]) for counts in drawn]))
+    drawn = draws(clusters, resamples, seed)
+    low, high = percentiles(np.concatenate([metric(counts) for counts in drawn]))
     return float(low[0]), float(high[0])

@@ -95,6 +95,18 @@ def test_the_interval_agrees_with_scipys_bootstrap_over_sentences() -> None:
     )
 
 
+def test_sentences_of_one_document_are_drawn_together() -> None:
+    draw = np.random.default_rng(1)
+    total = draw.integers(1, 30, 50)
+    right = draw.binomial(total, 0.6)
+    once = attachment_score(right, total, seed=0)
+    documents = [f"d{place // 2}" for place in range(100)]
+    twice = attachment_score(np.repeat(right, 2), np.repeat(total, 2), seed=0, documents=documents)
+    assert (twice.low, twice.high) == pytest.approx((once.low, once.high))
+    alone = attachment_score(np.repeat(right, 2), np.repeat(total, 2), seed=0)
+    assert alone.high - alone.low < 0.85 * (once.high - once.low)
+
+
 def test_the_seed_determines_the_interval() -> None:
     right, total = np.array([1, 2, 0, 4, 3]), np.array([3, 2, 2, 6, 5])
     assert attachment_score(right, total, seed=3) == attachment_score(right, total, seed=3)

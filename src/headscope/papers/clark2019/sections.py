@@ -21,7 +21,7 @@ from headscope.results import Atlas
 from headscope.stats import interval_note
 
 PAIRS = (
-    "The better probe's UAS minus the other's, in points, by a paired bootstrap over sentences; p "
+    "The better probe's UAS minus the other's, in points, by a paired bootstrap over documents; p "
     "is two-sided, and corrected (Holm) over all pairs."
 )
 STRUCTURAL = (
@@ -155,7 +155,7 @@ def probe_text(table: pd.DataFrame, train: Corpus, dev: Corpus) -> str:
     return (
         f"Trained on {counted(seen['sentences'], 'sentence')} of {corpus_name(train)} and tested "
         f"on {unseen['sentences']:,} of {corpus_name(dev)}, without punctuation. Intervals come "
-        "from a bootstrap over sentences. The word maps take "
+        "from a bootstrap over documents. The word maps take "
         f"{(seen['bytes'] + unseen['bytes']) / 1e6:.0f} MB on disk."
     )
 

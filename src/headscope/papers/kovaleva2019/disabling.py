@@ -20,7 +20,7 @@ from headscope.papers.kovaleva2019.tables import gain_rows, points, summary_row
 from headscope.results import Atlas
 from headscope.runs.ablate import Way, ablate
 from headscope.stats import frame_table
-from headscope.stats.ablation import change_table, few_examples
+from headscope.stats.ablation import change_table, few_documents
 from headscope.stats.disabling import DisablingSummary, disabling_summary, shared_heads
 from headscope.tasks import Task
 
@@ -125,14 +125,16 @@ class Disabling:
                 kept[title][tuned.label] = disabling_summary(results, kind, seed=self.recipe.seed)
 
     def _text(self) -> str:
-        sizes = {task: next(iter(seeds.values())).examples for task, seeds in self.heads.items()}
+        first = {task: next(iter(seeds.values())) for task, seeds in self.heads.items()}
+        sizes = {task: one.examples for task, one in first.items()}
         text = (
             f"Every head and every layer is disabled in turn ({WAYS[self.recipe.way]}). "
             f"{self.recipe.examples_sentence()} The paper's largest gain from one head is "
             f"{facts.GAINS['mrpc']} points (MRPC) and its smallest {facts.GAINS['sts-b']} (STS-B); "
             f"disabling the first layer gains {facts.LAYER_GAIN['rte']} points on RTE."
         )
-        narrow = few_examples(min(sizes.values()))
+        fewest = min(first.values(), key=lambda one: one.documents)
+        narrow = few_documents(fewest.documents, fewest.examples)
         if narrow:
             text += f" Warning: {narrow}."
         few = [f"{task} ({number})" for task, number in sizes.items() if number < FEW]
@@ -152,7 +154,7 @@ class Disabling:
         ]
         note = (
             f"Gains in points. A random {kind}: the mean over all {kind}s, with its 95 % interval "
-            f"(bootstrap over examples). Best {kind}: on the examples that it was chosen on; then "
+            f"(bootstrap over documents). Best {kind}: on the examples that it was chosen on; then "
             "chosen on half of the examples and scored on the other half, over 200 random halves, "
             f"with the {kind} that most halves choose. By chance: what the best {kind} gains on "
             f"average, and in 95 % of cases at most, if the outputs with and without a {kind} are "
@@ -197,7 +199,7 @@ class Disabling:
 
     def _single(self) -> list[Table]:
         note = (
-            "Gains in points, with 95 % intervals (paired bootstrap over examples). Corrected "
+            "Gains in points, with 95 % intervals (paired bootstrap over documents). Corrected "
             "p-values: Holm over all heads, or over all layers. First tuning seed."
         )
         rows: list[dict[str, Any]] = []

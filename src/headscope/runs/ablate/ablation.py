@@ -83,8 +83,8 @@ def ablate(
     - ``corpus``: a masked or causal language model, by its loss;
     - ``corpus`` and ``objective``: any model, by any function of its output.
 
-    A paired bootstrap over examples gives the interval and the p-value of each difference from the
-    model with all heads.
+    A paired bootstrap over documents (examples that belong to none are drawn one by one) gives the
+    interval and the p-value of each difference from the model with all heads.
 
     Parameters
     ----------

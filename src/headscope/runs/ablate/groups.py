@@ -193,7 +193,8 @@ class GroupRun(Run):
     def result(self) -> Atlas:
         """Increases of the loss with intervals and draws."""
         names = {name: head_names(heads) for name, heads in self.groups.items()}
-        data = group_dataset(self.losses, names, draws=self.settings.draws)
+        documents = [item.example.group for item in self.items]
+        data = group_dataset(self.losses, names, draws=self.settings.draws, documents=documents)
         return Atlas.build({NAME: data}, self.provenance() | {"notes": list(self.model.notes)})
 
 
@@ -229,7 +230,8 @@ def doubled(model: Model, corpus: Corpus, settings: GroupSettings, stack: str) -
         if len(words) < length:
             continue
         start = int(item.ids[0]) if item.kind[0] == START else None
-        found.append(encoded_tokens(item.example.id, np.tile(words[:length], 2), start))
+        about, twice = item.example, np.tile(words[:length], 2)
+        found.append(encoded_tokens(about.id, twice, start, group=about.group))
         if len(found) == settings.passages:
             return found
     if len(found) < 2:

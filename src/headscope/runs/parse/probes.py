@@ -101,11 +101,11 @@ def parse_probes(
     Returns
     -------
     pandas.DataFrame
-        One row per probe: UAS with a 95 % interval over sentences, without and with punctuation;
+        One row per probe: UAS with a 95 % interval over documents, without and with punctuation;
         number of parameters, learning rate, number of rates tried, epoch and held-out loss. The
         table's ``attrs`` hold the sizes of both corpora, the numbers of skipped words, the shares
         of words without a vector, and ``pairs``: every pair of probes compared by a paired
-        bootstrap over sentences (see :func:`compare_probes`).
+        bootstrap over documents (see :func:`compare_probes`).
 
     Raises
     ------
@@ -204,7 +204,7 @@ class _Comparison:
         nothing = [np.full(len(sentence), UNKNOWN) for sentence in dev.sentences]
         _, total = attachments(dev.sentences, nothing)
         right = {name: one for name, one in self.right.items() if len(one) == len(total)}
-        return compare_probes(right, total, seed=self.seed)
+        return compare_probes(right, total, seed=self.seed, documents=_documents(dev))
 
     def _row(
         self, name: str, train: WordMaps, dev: WordMaps, vectors: WordVectors | None
@@ -223,10 +223,9 @@ class _Comparison:
             predicted, learned = self._train(name, train, dev, vectors)
         right, total = attachments(dev.sentences, predicted)
         self.right[name] = right
-        scores = attachment_score(right, total, seed=self.seed)
-        every = attachment_score(
-            *attachments(dev.sentences, predicted, punctuation=True), seed=self.seed
-        )
+        about: dict[str, Any] = {"seed": self.seed, "documents": _documents(dev)}
+        scores = attachment_score(right, total, **about)
+        every = attachment_score(*attachments(dev.sentences, predicted, punctuation=True), **about)
         whole = {
             f"{key}_punctuation": getattr(every, key) for key in ("uas", "low", "high", "words")
         }
@@ -261,6 +260,11 @@ class _Comparison:
 
 def _words(maps: WordMaps) -> list[str]:
     return [word for sentence in maps.sentences for word in sentence.words]
+
+
+def _documents(maps: WordMaps) -> list[str]:
+    """The document of each sentence."""
+    return [sentence.document for sentence in maps.sentences]
 
 
 def _about(train: WordMaps, dev: WordMaps, vectors: WordVectors | None) -> dict[str, Any]:

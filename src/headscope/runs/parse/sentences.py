@@ -29,6 +29,8 @@ class ParseSentence:
         ``LOST``.
     punctuation
         Whether each word is punctuation.
+    document
+        What it is part of; "" for a document of its own.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class ParseSentence:
     words: tuple[str, ...]
     heads: NDArray[np.int64]
     punctuation: NDArray[np.bool_]
+    document: str = ""
 
     def __len__(self) -> int:
         return len(self.words)
@@ -107,4 +110,5 @@ def make_sentence(example: Example, indices: NDArray[np.int64]) -> ParseSentence
         tuple(word.text for word in words),
         np.array(heads, np.int64),
         np.array([is_punctuation(word) for word in words], np.bool_),
+        example.group or example.id,
     )

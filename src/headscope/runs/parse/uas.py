@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from headscope.corpus import ROOT
 from headscope.runs.parse.sentences import UNKNOWN, ParseSentence
-from headscope.stats.bootstrap import compare_ratios
+from headscope.stats.bootstrap import compare_ratios, draws, percentiles
+from headscope.stats.clusters import cluster_numbers
 from headscope.stats.tests import correct
 
 HeadWords = NDArray[np.int64]
@@ -96,12 +97,13 @@ def attachment_score(
     total: NDArray[np.int64],
     *,
     seed: int,
+    documents: Sequence[str] | None = None,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> AttachmentScore:
     """UAS over all words, with a percentile bootstrap interval.
 
-    Whole sentences are resampled, because the words of a sentence are not independent.
+    Whole documents are resampled, because their words are not independent.
 
     Parameters
     ----------
@@ -109,6 +111,8 @@ def attachment_score(
         Number of correct heads and of words counted, by sentence.
     seed
         Seed of the resampling.
+    documents
+        The document of each sentence; by default each is its own.
     resamples
         Number of resamples.
     confidence
@@ -124,24 +128,33 @@ def attachment_score(
     >>> attachment_score(np.array([1, 2]), np.array([2, 2]), seed=0).uas
     0.75
     """
+    units = _counted_documents(documents, total)
     right, total = right[total > 0], total[total > 0]
-    count = len(total)
-    if not count:
+    if not len(total):
         return AttachmentScore(float("nan"), float("nan"), float("nan"), 0, 0)
-    draws = np.random.default_rng(seed).multinomial(
-        count, np.full(count, 1 / count), size=resamples
-    )
-    shares = (draws @ right) / (draws @ total)
-    low, high = np.quantile(shares, [(1 - confidence) / 2, (1 + confidence) / 2])
+    shares = [(counts @ right) / (counts @ total) for counts in draws(units, resamples, seed)]
+    low, high = percentiles(np.concatenate(shares), confidence)
     return AttachmentScore(
-        float(right.sum() / total.sum()), float(low), float(high), int(total.sum()), count
+        float(right.sum() / total.sum()), float(low), float(high), int(total.sum()), len(total)
     )
+
+
+def _counted_documents(
+    documents: Sequence[str] | None, total: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The number of the document of each sentence that has words."""
+    named = [""] * len(total) if documents is None else documents
+    return cluster_numbers([name for name, words in zip(named, total, strict=True) if words])
 
 
 def compare_probes(
-    right: Mapping[str, NDArray[np.int64]], total: NDArray[np.int64], *, seed: int
+    right: Mapping[str, NDArray[np.int64]],
+    total: NDArray[np.int64],
+    *,
+    seed: int,
+    documents: Sequence[str] | None = None,
 ) -> list[dict[str, Any]]:
-    """Compare every pair of probes by a paired bootstrap over sentences.
+    """Compare every pair of probes by a paired bootstrap over documents.
 
     Two intervals may overlap although one probe is better on almost every sentence, so rows of a
     table are compared by their difference.
@@ -154,6 +167,8 @@ def compare_probes(
         Number of words counted, by sentence.
     seed
         Seed of the resampling.
+    documents
+        The document of each sentence; by default each is its own.
 
     Returns
     -------
@@ -173,7 +188,8 @@ def compare_probes(
     if len(names) < 2 or not counted.any():
         return []
     table = np.stack([right[name][counted] for name in names])
-    found = compare_ratios(table, total[counted], seed=seed)
+    units = _counted_documents(documents, total)
+    found = compare_ratios(table, total[counted], seed=seed, documents=units)
     pairs = list(combinations(range(len(names)), 2))
     corrected = correct([float(found["p"][pair]) for pair in pairs])
     return [
