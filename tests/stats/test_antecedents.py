@@ -77,8 +77,7 @@ def test_the_best_head_has_a_corrected_p_over_each_baseline(made: Atlas) -> None
             for layer in range(1, LAYERS + 1):
                 for head in range(1, HEADS + 1):
                     given = RIGHT.get(("mentions", layer, head), {}).get(kind, (0, 0, 0, 0))
-                    numbers = (given[0], N[kind][column])
-                    every.append(paired_p(*map(parts, numbers)))
+                    every.append(paired_p(parts(given[0]), parts(N[kind][column])))
             # Head 2-1 is the first of the second layer.
             found = scores.loc[("head 2-1", kind), f"p over {name}"]
             assert found == pytest.approx(holm(every)[HEADS])

@@ -154,6 +154,20 @@ def test_relations_are_given_with_their_test_and_held_out() -> None:
     assert "finding" not in summed([{}, {}], relations=relations_of([165, 160]))
 
 
+def test_too_few_documents_to_test_relations_are_pointed_out() -> None:
+    relations = relations_of([288, 250])
+    for filled, note in (
+        (6, "With 6 groups of documents no test can pass: the least p is 1/64, times 4 tests."),
+        (7, None),  # 4 / 128 is below 0.05
+    ):
+        relations["count"][filled:] = 0
+        relations["sum"][filled:] = 0
+        warnings = [line.text for line in summed([{}, {}], relations=relations).get("warning", [])]
+        said = [text for text in warnings if "no test can pass" in text]
+        assert said == ([f"{note} So no relation is named."] if note else [])
+        relations = relations_of([288, 250])
+
+
 def test_at_most_four_relations_are_named_those_with_the_most_words_gained_first() -> None:
     rights = {"det": 200, "amod": 300, "nsubj": 250, "obj": 220, "case": 280}
     parts = [relations_of([right, 0], relation=name) for name, right in rights.items()]

@@ -149,10 +149,6 @@ def test_stanford_relations_are_shown_only_if_named() -> None:
     assert best_heads(made, relations=["pobj (SD)"])["head"].tolist() == ["2-3"]
 
 
-def p_of(right: int, offset: int) -> float:
-    return paired_p(parts(right), parts(offset))
-
-
 def test_p_is_the_paired_test_against_the_offset(made: Atlas) -> None:
     table = best_heads(made).set_index("relation")
     for relation, numbers in {
@@ -160,7 +156,7 @@ def test_p_is_the_paired_test_against_the_offset(made: Atlas) -> None:
         "det": (38, 20),
         "obj": (13, 12),
     }.items():
-        assert table.loc[relation, "p"] == pytest.approx(p_of(*numbers))
+        assert table.loc[relation, "p"] == pytest.approx(paired_p(*map(parts, numbers)))
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
@@ -173,7 +169,7 @@ def test_p_is_corrected_over_all_heads_directions_and_relations_that_have_words(
             for layer in range(1, LAYERS + 1):
                 for head in range(1, HEADS + 1):
                     right, _ = given["right"].get((direction, layer, head), (0, 0))
-                    every.append(p_of(right, given["offset_right"]))
+                    every.append(paired_p(parts(right), parts(given["offset_right"])))
     corrected = dict(zip(every, CORRECTIONS[correction](every), strict=True))
     assert len(every) == 4 * 2 * LAYERS * HEADS
     table = best_heads(made, correction=correction)

@@ -80,6 +80,7 @@ def dependencies(
     from headscope.results import Atlas
     from headscope.stats import DEFAULT_DIRECTIONS, best_heads
     from headscope.stats.inference import interval_note
+    from headscope.stats.paired import flip_note
     from headscope.stats.tests import CORRECTIONS
 
     if correction not in CORRECTIONS:
@@ -102,6 +103,10 @@ def dependencies(
     chosen = "on the training results" if train else "on one half of the documents, both ways"
     console.say(f"held out: chosen {chosen}, and scored on words that were not used to choose")
     if note := interval_note(atlas["dependency"]):
+        console.say(note)
+    answers = atlas["dependency"]["count"].sel(words="every")
+    answers = answers.sel(direction=direction or list(DEFAULT_DIRECTIONS))
+    if correction == "holm" and (note := flip_note(answers)):
         console.say(note)
 
 

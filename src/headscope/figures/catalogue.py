@@ -21,7 +21,6 @@ _SQUARES = (
 _DIFFERENCE = (
     "The second model minus the first, example by example: orange is more attention, purple less."
 )
-_TAU = "a one-tailed z test against τ = 3"
 
 _SURVEY = {
     "position": Row(
@@ -189,7 +188,7 @@ _ROLES = {
     "role-scores": Row(
         "roles.scores:role_scores",
         "Sieve bias of one head over sequences",
-        "After Pande et al. 2021, Figure 2: of all heads with a mean above τ = 3 for one of the "
+        "After Pande et al. 2021, Figure 2: of all heads with a mean above τ for one of the "
         "four roles, the one whose scores are most skewed. The band is the 95 % interval of the "
         "mean.",
         ("role",),
@@ -204,29 +203,29 @@ _ROLES = {
     "role-p": Row(
         "roles.p:role_p",
         "p-values of heads and roles",
-        f"After Pande et al. 2021, Figure 3b: one p-value per head and role ({_TAU}). Few values "
-        "in the grey middle mean that the test decides clearly.",
+        "After Pande et al. 2021, Figure 3b: one p-value, not corrected, per head and role. Few "
+        "values in the grey middle mean that the test decides clearly.",
         ("role",),
     ),
     "role-heat": Row(
         "roles.heat:role_heat",
         "Sieve bias of the four roles, head by head",
         "The mean over sequences as a multiple of uniform attention, on a logarithmic scale. "
-        "Outlined heads have the role at τ = 3 (Pande et al. 2021).",
+        "Outlined heads have the role (Pande et al. 2021).",
         ("role",),
     ),
     "role-venn": Row(
         "roles.venn:role_venn",
         "Overlap of the four roles",
         "After Pande et al. 2021, Figure 4: how many heads have exactly each combination of "
-        "roles, at τ = 3. Areas are not proportional to the numbers.",
+        "roles. Areas are not proportional to the numbers.",
         ("role",),
     ),
     "role-upset": Row(
         "roles.upset:role_upset",
         "Combinations of the four roles",
-        "Each bar counts the heads that have exactly the roles with a black dot below it (τ = "
-        "3). A column without a black dot counts heads with none of them. On the right: all "
+        "Each bar counts the heads that have exactly the roles with a black dot below it. A "
+        "column without a black dot counts heads with none of them. On the right: all "
         "heads of each role.",
         ("role",),
     ),
@@ -242,14 +241,14 @@ _ROLES = {
         "roles.skills:role_skills",
         "Skills of every head, by layer",
         "After Pande et al. 2021, Figure 5: each head is a square of nine fine roles in fixed "
-        "places, coloured where it has the role at τ = 3; the most skilled heads come first. "
+        "places, coloured where it has the role; the most skilled heads come first. "
         "Hover for the head.",
         ("role",),
     ),
     "role-layers": Row(
         "roles.layers:role_layers_map",
         "Roles by layer",
-        "The percentage of each layer's heads that have each role (τ = 3); above it, how many of "
+        "The percentage of each layer's heads that have each role; above it, how many of "
         "the nine fine roles a head has on average (Pande et al. 2021).",
         ("role",),
     ),

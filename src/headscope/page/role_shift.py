@@ -8,8 +8,9 @@ from headscope.figures import shift_dots
 from headscope.page.document import Plot, Section, Table
 from headscope.page.role_tables import shift_rows
 from headscope.stats import COARSE
-from headscope.stats.roles import ALPHA
+from headscope.stats.roles import ALPHA, CORRECTION
 from headscope.stats.shift import LEAST
+from headscope.stats.tests import corrected_by
 
 
 def shift_section(shift: pd.DataFrame) -> Section:
@@ -25,13 +26,14 @@ def shift_section(shift: pd.DataFrame) -> Section:
     Section
     """
     alpha = shift.attrs.get("alpha", ALPHA)
+    corrected = corrected_by(shift.attrs.get("correction", CORRECTION))
     text = (
         "The mean score after minus before, over the heads of the first, middle and last third of "
         "the layers. Scores are paired by sequence; the 95 % intervals are over sequences, or "
         "over documents where the corpus names them. The effect is the shift in deviations of the "
         "scores before. With many sequences even a tiny shift is certain, so the verdict is about "
         f"shifts of more than {shift.attrs.get('least', LEAST):g}, a limit of ours: higher or "
-        f"lower (p < {alpha:g}, paired t test, Holm over all rows of a corpus), same (the "
+        f"lower (p < {alpha:g}, paired t test, {corrected} over all rows of a corpus), same (the "
         f"{100 - 200 * alpha:g} % interval lies within ± that limit), or unclear."
     )
     four = shift["role"].isin(COARSE)

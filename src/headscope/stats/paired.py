@@ -83,6 +83,35 @@ def flipped(difference: Array) -> NDArray[np.float64]:
     return p
 
 
+def flip_note(counts: xr.DataArray, alpha: float = 0.05) -> str:
+    """Say that documents are too few for any test to pass; empty where they are enough.
+
+    Parameters
+    ----------
+    counts
+        How many answers there are, by bucket of documents and test; each other dimension is one of
+        tests that are corrected together (Holm).
+    alpha
+        The level.
+
+    Examples
+    --------
+    >>> flip_note(xr.DataArray(np.ones((10, 72, 40)), dims=("bucket", "head", "relation")))
+    'With 10 groups of documents no test can pass: the least p is 1/1,024, times 2,880 tests.'
+    >>> flip_note(xr.DataArray(np.ones((32, 72, 40)), dims=("bucket", "head", "relation")))
+    ''
+    """
+    numbers = counts.transpose("bucket", ...).values.reshape(counts.sizes["bucket"], -1)
+    tests, filled = int((numbers.sum(0) > 0).sum()), int((numbers.max(1) > 0).sum())
+    if tests * 0.5**filled < alpha:
+        return ""
+    groups = f"{filled} groups" if filled != 1 else "one group"
+    return (
+        f"With {groups} of documents no test can pass: the least p is 1/{2**filled:,}, "
+        f"times {tests:,} tests."
+    )
+
+
 def _at_most(sizes: Array, most: Array) -> NDArray[np.float64]:
     """The share of all subsets of some numbers (row, number) whose sum is at most so much."""
     share = np.zeros(len(sizes))

@@ -19,6 +19,7 @@ from headscope.results.circuits import is_circuits
 from headscope.stats.description import Description
 from headscope.stats.passport_tables import shown_relations, shown_roles, shown_statistics
 from headscope.stats.relations import LEAST
+from headscope.stats.roles import describe_test
 
 ALPHA = 0.05
 TOP = 3
@@ -133,7 +134,7 @@ def passport(atlas: Atlas, head: Head) -> Passport:
     about = atlas.provenance
     statistics = _statistics(atlas, head)
     roles, relations = _roles(atlas, head), _relations(atlas, head)
-    sentences = [*_role_sentences(roles), *_statistic_sentences(statistics)]
+    sentences = [*_role_sentences(roles, atlas.analysis.sieves), *_statistic_sentences(statistics)]
     return Passport(
         head,
         str(about.get("model", {}).get("name", "?")),
@@ -244,15 +245,15 @@ def _norm_accuracy(atlas: Atlas, head: Head) -> xr.DataArray | None:
     return found.sel(words="every") if "words" in found.dims else found
 
 
-def _role_sentences(roles: pd.DataFrame) -> list[str]:
+def _role_sentences(roles: pd.DataFrame, tests: xr.Dataset | None) -> list[str]:
     having = [
         f"{row['role']} (by position alone)" if row["positional"] else str(row["role"])
         for row in roles[roles["has"].astype(bool)].to_dict("records")
     ]
-    if not having:
+    if not having or tests is None:
         return []
     word = "role" if len(having) == 1 else "roles"
-    return [f"Has the {word} {', '.join(having)} (mean sieve bias over 3, Holm-corrected z test)."]
+    return [f"Has the {word} {', '.join(having)} (mean sieve bias over {describe_test(tests)})."]
 
 
 def _statistic_sentences(statistics: pd.DataFrame) -> list[str]:

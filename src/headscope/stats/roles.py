@@ -25,7 +25,7 @@ from headscope.stats.resampling import (
 )
 from headscope.stats.role_scores import kept_scores, role_data, same_roles
 from headscope.stats.tau import TAU, Tau, find_taus, is_exploratory
-from headscope.stats.tests import CORRECTIONS, correct
+from headscope.stats.tests import CORRECTIONS, correct, corrected_by
 
 ALPHA = 0.05
 ROUNDING = 1e-6
@@ -273,6 +273,28 @@ def as_in_paper(tests: xr.Dataset) -> bool:
     """
     about = tests.attrs
     return (about["test"], about["correction"], about["clustered"]) == ("z", "none", 0)
+
+
+def describe_test(tests: xr.Dataset) -> str:
+    """The threshold and the test in a few words, such as for the line under a title.
+
+    Examples
+    --------
+    >>> attributes = {"test": "t", "correction": "holm", "alpha": 0.05, "clustered": 1}
+    >>> roles = {"role": ["local", "block"]}
+    >>> describe_test(xr.Dataset({"tau": ("role", [3.0, 1.5])}, roles, attributes))
+    'τ = 3 (block: 1.5); t test by documents, p < 0.05, corrected (Holm)'
+    """
+    pairs = zip(tests["role"].values, tests["tau"].values, strict=True)
+    taus = {str(name): float(tau) for name, tau in pairs}
+    usual = max(taus.values(), key=list(taus.values()).count)
+    others = ", ".join(f"{name}: {tau:g}" for name, tau in taus.items() if tau != usual)
+    about = tests.attrs
+    found = " from the same scores, exploratory" if about.get("exploratory") else ""
+    threshold = f"τ = {usual:g}{f' ({others})' if others else ''}{found}"
+    over = " by documents" if about["clustered"] else ""
+    corrected = corrected_by(about["correction"], paper=as_in_paper(tests))
+    return f"{threshold}; {about['test']} test{over}, p < {about['alpha']:g}, {corrected}"
 
 
 def exploratory_note(tests: xr.Dataset) -> str:

@@ -66,7 +66,7 @@ def role_shift(
         the deviation of the scores before over sequences; ``p_least``, corrected, of "the shift is
         no larger than ``least``"; and a ``verdict``: higher or lower (``p_least`` is below alpha),
         same (the 90 % interval lies within ``least`` either way), or unclear. ``attrs`` has
-        ``least`` and ``alpha``.
+        ``least``, ``alpha`` and ``correction``.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def role_shift(
     frame["p_corrected"] = correct(frame["p"], correction)
     frame["p_least"] = correct(frame["p_least"], correction)
     frame = frame.assign(verdict=_verdicts(frame, alpha)).drop(columns="p_same")
-    frame.attrs |= {"least": least, "alpha": alpha}
+    frame.attrs |= {"least": least, "alpha": alpha, "correction": correction}
     return frame
 
 

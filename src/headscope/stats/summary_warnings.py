@@ -11,7 +11,9 @@ from headscope.results import Atlas
 from headscope.stats.analysis import Analysis
 from headscope.stats.grid import heads_over
 from headscope.stats.inference import interval_note
+from headscope.stats.paired import flip_note
 from headscope.stats.phrases import in_percent
+from headscope.stats.relations import DEFAULT_DIRECTIONS
 from headscope.stats.role_words import token_names
 from headscope.stats.summary_parts import WARNING, Part, SummaryLine
 
@@ -51,10 +53,14 @@ def warning_lines(analysis: Analysis) -> list[SummaryLine]:
 
 
 def _few_documents(results: Atlas) -> list[SummaryLine]:
-    """Whether intervals come from few documents."""
+    """Whether there are few documents for intervals, and too few to test relations."""
     measured = [name for name in SURVEYED if name in results and "count" in results[name]]
-    rough = interval_note(results[measured[0]]) if measured else ""
-    return [SummaryLine(WARNING, [Part(rough)])] if rough else []
+    notes = [interval_note(results[measured[0]])] if measured else []
+    if "dependency" in results:
+        counts = results["dependency"]["count"].sel(words="every")
+        note = flip_note(counts.sel(direction=list(DEFAULT_DIRECTIONS)))
+        notes.append(note and f"{note} So no relation is named.")
+    return [SummaryLine(WARNING, [Part(note)]) for note in notes if note]
 
 
 def _collapsed(values: xr.DataArray, words: str) -> list[SummaryLine]:

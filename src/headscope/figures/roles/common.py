@@ -13,8 +13,6 @@ from headscope.figures.style import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 from headscope.results import Atlas
 from headscope.stats.overlap import present
 from headscope.stats.role_scores import COARSE, FINE, kept_scores, role_data
-from headscope.stats.roles import as_in_paper
-from headscope.stats.tests import corrected_by
 
 PAPER = tuple(dict.fromkeys((*COARSE, *FINE)))
 """The roles of the paper, coarse ones first."""
@@ -40,28 +38,6 @@ def role_colours(roles: Sequence[str]) -> list[str]:
 def shown_roles(tests: xr.Dataset, roles: Sequence[str] = COARSE) -> list[str]:
     """Return those of some roles that were tested or, if none was, all roles that were."""
     return present(tests, roles) or present(tests, [str(name) for name in tests["role"].values])
-
-
-def describe_test(tests: xr.Dataset) -> str:
-    """Describe the test in a few words, for the line under a title.
-
-    Examples
-    --------
-    >>> attributes = {"test": "t", "correction": "holm", "alpha": 0.05, "clustered": 1}
-    >>> roles = {"role": ["local", "block"]}
-    >>> describe_test(xr.Dataset({"tau": ("role", [3.0, 1.5])}, roles, attributes))
-    'τ = 3 (block: 1.5); t test by documents, p < 0.05, corrected (Holm)'
-    """
-    pairs = zip(tests["role"].values, tests["tau"].values, strict=True)
-    taus = {str(name): float(tau) for name, tau in pairs}
-    usual = max(taus.values(), key=list(taus.values()).count)
-    others = ", ".join(f"{name}: {tau:g}" for name, tau in taus.items() if tau != usual)
-    about = tests.attrs
-    found = " from the same scores, exploratory" if about.get("exploratory") else ""
-    threshold = f"τ = {usual:g}{f' ({others})' if others else ''}{found}"
-    over = " by documents" if about["clustered"] else ""
-    corrected = corrected_by(about["correction"], paper=as_in_paper(tests))
-    return f"{threshold}; {about['test']} test{over}, p < {about['alpha']:g}, {corrected}"
 
 
 def heads_text(count: int) -> str:

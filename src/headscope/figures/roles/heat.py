@@ -9,12 +9,12 @@ import altair as alt
 import pandas as pd
 import xarray as xr
 
-from headscope.figures.roles.common import NOTHING, describe_test, shown_roles
+from headscope.figures.roles.common import NOTHING, shown_roles
 from headscope.figures.style import note, styled, subject
 from headscope.figures.tidy import tidy
 from headscope.results import Atlas
 from headscope.stats.role_scores import COARSE
-from headscope.stats.roles import role_tests
+from headscope.stats.roles import describe_test, role_tests
 
 TITLE = "Mean sieve bias, head by head"
 MANY = 16

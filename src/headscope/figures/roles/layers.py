@@ -9,11 +9,11 @@ import altair as alt
 import pandas as pd
 import xarray as xr
 
-from headscope.figures.roles.common import NOTHING, PAPER, describe_test, shown_roles
+from headscope.figures.roles.common import NOTHING, PAPER, shown_roles
 from headscope.figures.style import GREY, either_colour, note, styled, subject
 from headscope.results import Atlas
 from headscope.stats.overlap import layer_shares
-from headscope.stats.roles import role_tests
+from headscope.stats.roles import describe_test, role_tests
 
 TITLE = "Roles by layer"
 

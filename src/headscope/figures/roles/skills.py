@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.errors import UserError
-from headscope.figures.roles.common import NOTHING, describe_test, heads_text
+from headscope.figures.roles.common import NOTHING, heads_text
 from headscope.figures.style import (
     BLUE,
     GREEN,
@@ -26,7 +26,7 @@ from headscope.figures.style import (
 from headscope.results import Atlas
 from headscope.stats.overlap import present, skills
 from headscope.stats.role_scores import FINE
-from headscope.stats.roles import role_tests
+from headscope.stats.roles import describe_test, role_tests
 
 TITLE = "Skills of every head"
 COLOURS = (GREEN, "#8FD3B6", PURPLE, BLUE, SKY, RED, ORANGE, YELLOW, "#8C6D31")

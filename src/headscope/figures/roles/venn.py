@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from headscope.errors import UserError
 from headscope.figures.roles.common import (
     NOTHING,
-    describe_test,
     heads_text,
     role_colours,
     shown_roles,
@@ -28,7 +27,7 @@ from headscope.figures.style import note, styled, subject
 from headscope.results import Atlas
 from headscope.stats.overlap import RoleSets, regions, role_sets
 from headscope.stats.role_scores import COARSE
-from headscope.stats.roles import role_tests
+from headscope.stats.roles import describe_test, role_tests
 
 TITLE = "Overlap of roles"
 FINE_GRID = 400

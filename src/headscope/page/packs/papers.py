@@ -17,6 +17,7 @@ from headscope.page.probing import probe_section
 from headscope.page.role_tables import role_rows
 from headscope.page.statistics import antecedent_rows, dependency_rows
 from headscope.results import Atlas
+from headscope.stats.roles import describe_test
 
 LAYERS, GRIDS = "layers", "grids"
 """Kinds of charts: one point per head by layer; one small grid of heads per statistic."""
@@ -154,8 +155,8 @@ def _dependencies(atlas: Atlas) -> list[Table]:
         "The best head and direction of each relation, with a 95 % interval by documents, beside "
         "the best fixed offset. Held out: chosen on one half of the documents and scored on the "
         "other, both ways; where the halves chose differently, both heads are named. The test is "
-        "paired, exact and one-sided; p is corrected (Holm) over all heads, directions and "
-        "relations."
+        "paired and one-sided (sign flips over documents); p is corrected (Holm) over all heads, "
+        "directions and relations."
     )
     return [Table(dependency_rows(atlas), title="Dependencies (§4.2, Table 1)", note=note)]
 
@@ -171,10 +172,10 @@ def _antecedents(atlas: Atlas) -> list[Table]:
 
 
 def _roles(atlas: Atlas) -> list[Table]:
-    note = (
-        "One-sided z test of the mean sieve bias against 3, corrected (Holm) over heads and roles."
-    )
     tests = atlas.analysis.sieves
+    note = (
+        "" if tests is None else f"One-sided test of the mean sieve bias: {describe_test(tests)}."
+    )
     rows = [] if tests is None else role_rows(atlas, tests)
     return [Table(rows, title="Heads with each role", note=note)]
 

@@ -280,7 +280,8 @@ class Pande2021(Recipe):
             old = role_tests(before, tau=self._tau, **self._how)
             counts += [{"corpus": name} | row for row in count_rows(old, self._tested(name))]
         shift = pd.concat(self._shifts.values(), ignore_index=True)
-        shift.attrs |= {"least": self.least, "alpha": self.alpha}
+        first = next(iter(self._shifts.values()))
+        shift.attrs |= {key: first.attrs[key] for key in ("least", "alpha", "correction")}
         section = shift_section(shift)
         table = Table(counts, title="Heads with each role", id="shift-counts")
         return replace(section, tables=[*section.tables, table])
