@@ -182,10 +182,10 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
     ]
     if tests["position"].notnull().any():
         said.append(
-            "“Position” is what the strongest head gives the words of a dependency role, in times what "
-            "its mean attention at each offset alone would give them. “By position” counts heads that "
-            "pass the test, but give no reliably more than that (Holm over heads and dependency "
-            "roles): is:nsubj leaves them out, is:positional-nsubj finds them."
+            "“Position” is what the strongest head gives the words of a dependency role, in times "
+            "what its mean attention at each offset alone would give them. “By position” counts "
+            "heads that pass the test, but give no reliably more than that (Holm over heads and "
+            "dependency roles): is:nsubj leaves them out, is:positional-nsubj finds them."
         )
     if unseen := data.attrs.get("unseen"):
         said.append(
