@@ -16,7 +16,7 @@ from headscope import read, survey
 from headscope.corpus import Example, Word, from_examples
 from headscope.encode import SEPARATOR, START, TEXT, collate
 from headscope.errors import UserError
-from headscope.measures import Arc, ArcOffset, Context, Profile, Role
+from headscope.measures import Arc, ArcOffset, Context, Difference, Measure, Profile, Role
 from headscope.measures.profile import DIRECTIONS, OFFSETS, taking_part
 from headscope.measures.registry import choose
 from headscope.models import Shape
@@ -213,3 +213,14 @@ def test_norm_weighted_maps_have_a_profile_of_their_own() -> None:
     corpus = read("demo").first(4)
     results = survey(model, corpus, measures="role", maps="both", max_length=40)
     assert {"norm_arc", "norm_profile", "norm_arc_offset"} <= set(results.measures)
+
+
+@pytest.mark.parametrize("kind", [Arc, ArcOffset, Profile])
+def test_there_is_no_difference_example_by_example(kind: type[Measure]) -> None:
+    with pytest.raises(UserError, match="averages over pairs of tokens"):
+        Difference(kind())
+
+
+def test_two_models_are_compared_in_the_measures_asked_for_alone() -> None:
+    chosen = choose("role", {"words", "tree"}, corpus="texts", beside=False)
+    assert [measure.name for measure in chosen] == ["role"]

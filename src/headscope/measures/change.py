@@ -15,6 +15,7 @@ from headscope.corpus import Example
 from headscope.encode import Batch
 from headscope.errors import UserError
 from headscope.measures.base import Context, Measure
+from headscope.measures.profile import OfArcs, Profile
 from headscope.measures.words import WordMeasure
 from headscope.models import LayerView
 
@@ -89,10 +90,11 @@ class Difference(Measure):
     """
 
     def __init__(self, measure: Measure) -> None:
-        if isinstance(measure, WordMeasure):
+        words = isinstance(measure, WordMeasure)
+        if words or isinstance(measure, Profile | OfArcs):
+            what = "counts right answers" if words else "averages over pairs of tokens"
             raise UserError(
-                f"the measure {measure.name!r} counts right answers, and has no difference for "
-                "each example",
+                f"the measure {measure.name!r} {what}, and has no difference for each example",
                 hint="survey both models and compare the two results: hs.compare(first, second)",
                 command="survey both models, then: headscope compare first.nc second.nc",
             )

@@ -309,6 +309,7 @@ class ArcOffset(OfArcs):
     name = "arc_offset"
     title = "Offsets of dependency arcs"
     unit = "pairs of tokens"
+    range = "positive"
     source = "Headscope"
     offered = False
 

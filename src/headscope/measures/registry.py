@@ -153,6 +153,7 @@ def choose(
     *,
     corpus: str,
     cross: bool = False,
+    beside: bool = True,
 ) -> list[Measure]:
     """The measures of a run.
 
@@ -167,6 +168,9 @@ def choose(
     cross
         Whether cross attention is measured. Then all measures that are defined for it are
         computed unless others are asked for.
+    beside
+        Whether to add the measures that are always computed with those asked for
+        (:meth:`Measure.beside`).
 
     Raises
     ------
@@ -193,7 +197,7 @@ def choose(
         if cross and not measure.cross:
             own = not type(measure).__module__.startswith("headscope.")
             raise not_for_cross(measure.name, own=own)
-    return _with_those_beside(chosen, offered)
+    return _with_those_beside(chosen, offered) if beside else chosen
 
 
 def _with_those_beside(chosen: list[Measure], offered: Collection[str]) -> list[Measure]:

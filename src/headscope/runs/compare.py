@@ -270,7 +270,8 @@ class Comparison(Survey):
         if measures is None or (isinstance(measures, Sequence) and not measures):
             return [Change()]
         both = self.model.capabilities & self.second.capabilities
-        asked = choose(measures, self.corpus.annotations | both, corpus=self.corpus.name)
+        offered = self.corpus.annotations | both
+        asked = choose(measures, offered, corpus=self.corpus.name, beside=False)
         return [Change(), *(Difference(measure) for measure in asked)]
 
     def described(self) -> dict[str, Any]:

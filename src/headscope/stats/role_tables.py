@@ -180,11 +180,12 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
         f"{one} and {other} are the same tokens here, and count as one test."
         for one, other in same_roles(data).items()
     ]
-    if int(tests["positional"].sum()):
+    if tests["position"].notnull().any():
         said.append(
-            "“By position”: heads that pass the test of a dependency role, but give its words no "
-            "more attention than their mean attention at each offset explains (Holm over heads and "
-            "dependency roles). The query is:nsubj leaves them out; is:positional-nsubj finds them."
+            "“Position” is what the strongest head gives the words of a dependency role, in times "
+            "what its mean attention at each offset alone would give them. “By position” counts "
+            "heads that pass the test, but give no reliably more than that (Holm over heads and "
+            "dependency roles): is:nsubj leaves them out, is:positional-nsubj finds them."
         )
     if unseen := data.attrs.get("unseen"):
         said.append(
