@@ -59,6 +59,10 @@ class ResultsError(UserError):
     """A results file cannot be opened, merged or compared."""
 
 
+class AnotherRunError(ResultsError):
+    """An output or a checkpoint holds another run, which must not be lost or mixed with this."""
+
+
 class Interrupted(UserError):
     """The user stopped a run. What was finished is kept in a checkpoint."""
 
