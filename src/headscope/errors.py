@@ -63,6 +63,10 @@ class WorkersLost(UserError):
     """The workers of a run are gone, and no others can take their place."""
 
 
+class AnotherRunError(ResultsError):
+    """An output or a checkpoint holds another run, which must not be lost or mixed with this."""
+
+
 class Interrupted(UserError):
     """The user stopped a run. What was finished is kept in a checkpoint."""
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from headscope.errors import ResultsError, cut
+from headscope.errors import AnotherRunError, cut
 from headscope.files import digest_of
 
 # What things are called changes no number: the same file by another path is the same corpus, and
@@ -49,10 +49,6 @@ SHOWN, NAMED = 48, 5
 LACKING = ("not recorded", "not given")
 """What a message says of a value that is not there."""
 _NONE = object()
-
-
-class AnotherRunError(ResultsError):
-    """An output or a checkpoint holds another run, which must not be lost or mixed with this."""
 
 
 def plain(value: Any) -> Any:

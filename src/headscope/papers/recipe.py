@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from headscope.corpus import Corpus
-from headscope.errors import Interrupted, UserError
+from headscope.errors import AnotherRunError, Interrupted, UserError
 from headscope.figures.save import save_in_formats
 from headscope.files import check_writable, locked, slug
-from headscope.identity import AnotherRunError
 from headscope.measures import Measure
 from headscope.models import Model, ModelLike
 from headscope.page import Document, Plot, Section, Table, write_document

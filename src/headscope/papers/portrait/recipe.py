@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 from headscope.corpus import CorpusLike, read
-from headscope.errors import UserError
-from headscope.identity import AnotherRunError
+from headscope.errors import AnotherRunError, UserError
 from headscope.measures.options import at_least
 from headscope.measures.registry import choose
 from headscope.models import Model, ModelLike

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from headscope.errors import shorten
+from headscope.identity import KEYS
 
 PARTS: Mapping[str, type] = {
     **dict.fromkeys(("model", "corpus", "counts", "settings", "versions", "details"), dict),
     **dict.fromkeys(("examples", "nulls", "synthetic", "circuits"), dict),
-    **dict.fromkeys(("notes", "measures", "shards"), list),
+    **dict.fromkeys(("notes", "measures", "shards", KEYS), list),
     **dict.fromkeys(("kind", "created", "identity", "maps"), str),
 }
 """What the parts of a provenance are, where they are there."""
@@ -56,7 +57,7 @@ def provenance_fault(about: Mapping[str, Any]) -> str:
     for name, kind in PARTS.items():
         if name in about and not isinstance(about[name], kind):
             return f"has {name!r} {shorten(about[name])}, which is not {WORDS[kind]}"
-    for name in ("notes", "measures", "shards"):
+    for name in ("notes", "measures", "shards", KEYS):
         if not all(isinstance(one, str) for one in about.get(name, ())):
             return f"has {name!r} that are not texts"
     if not all(_SHARD.fullmatch(one) for one in about.get("shards", ())):
