@@ -25,7 +25,6 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("tests/docs/test_examples.py",),
     ("tests/papers/test_pande2021",),
     ("tests/papers/test_kovaleva2019",),
-    ("tests/cli/test_plan.py",),
     ("tests/runs/probe/",),
     ("tests/measures/test_battery.py",),
     ("tests/stats/test_description.py", "tests/stats/test_model_summary.py"),

@@ -4,9 +4,9 @@ report, labels of one's own and what is trained on them.
 
 from __future__ import annotations
 
-import io
 import json
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn.metrics import f1_score
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.cli.pattern_shares import RELIABLE as WARNED
+from headscope.labelling import LabelSession
 from headscope.measures.patterns import labels as pattern_sets
 from headscope.measures.patterns.labels import read_labelled
 from headscope.measures.patterns.network import (
@@ -54,15 +55,30 @@ def files(tmp_path: Path) -> dict[str, np.ndarray]:
 
 @pytest.fixture
 def keys(monkeypatch: pytest.MonkeyPatch):
-    """What is typed at the terminal."""
-    return lambda text: monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    """What is typed on the page, which is not served here."""
+
+    def type_keys(text: str) -> None:
+        def serve(session: LabelSession, opened: socket.socket, ready: Callable[[str], None]):
+            assert opened.getsockname()[0] == "127.0.0.1"
+            ready("http://the-page")
+            for key in text:
+                if key == "s":
+                    session.skip()
+                elif key == "u":
+                    session.undo()
+                elif key == "c":
+                    raise KeyboardInterrupt
+                else:
+                    session.label(CLASSES[int(key) - 1])
+
+        monkeypatch.setattr("headscope.labelling.server.serve", serve)
+
+    return type_keys
 
 
 @pytest.fixture
 def label(run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path):
-    """Label maps of the tiny model (two layers of four heads) on two pairs of texts, in the
-    terminal.
-    """
+    """Label maps of the tiny model (two layers of four heads) on two pairs of texts."""
 
     def label(*options: object, model: object = tiny_folder, corpus: object = text):
         place = () if "-o" in options else ("-o", tmp_path / "labels")
@@ -70,7 +86,6 @@ def label(run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path
             "label",
             model,
             corpus,
-            "--terminal",
             "--network",
             network,
             "--max-length",
@@ -274,16 +289,17 @@ def test_a_corpus_is_surveyed_with_a_network_of_ones_own(
     assert results.provenance["counts"]["seen"] == 2
 
 
-def test_keys_at_the_terminal_become_labels_and_a_stopped_session_goes_on(
+def test_keys_on_the_page_become_labels_and_a_stopped_session_goes_on(
     label, keys, tmp_path: Path
 ) -> None:
-    keys("1\n5 s 2 u q")
+    keys("15s2uc")
     done = label()
     assert done.code == 0
     assert (
         "2 labelled now, 2 in all: 1 vertical, 0 diagonal, 0 vertical+diagonal, 0 block, 1 "
         "heterogeneous" in done.err
     )
+    assert "http://the-page\nstopped\n" in done.err
     assert done.out.splitlines()[-1] == str(tmp_path / "labels")
     keys("4")
     assert "1 labelled now, 3 in all" in label().err
@@ -293,7 +309,7 @@ def test_keys_at_the_terminal_become_labels_and_a_stopped_session_goes_on(
 
 def test_when_all_maps_are_labelled_that_is_told(label, keys, tmp_path: Path) -> None:
     keys("3" * 8)
-    assert "no maps remain" in label("--limit", 1).out
+    assert "8 labelled now, 8 in all" in label("--limit", 1).err
     error, after = mistake(label("--limit", 1))
     assert (
         error == "no maps are left: all 8 maps of these examples are labelled or skipped in "

@@ -67,7 +67,7 @@ def command_lines(page: Path) -> Iterator[list[str]]:
     """The words of each ``headscope`` command on a page, up to a pipe, redirection or comment."""
     for block in blocks(read(page), "sh"):
         for line in block.code.replace("\\\n", " ").splitlines():
-            if line.startswith("headscope "):
+            if line.lstrip().startswith("headscope "):
                 words = shlex.split(line, comments=True)
                 ends = [place for place, word in enumerate(words) if word in STOPS]
                 yield words[1 : min(ends, default=len(words))]

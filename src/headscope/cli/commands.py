@@ -9,7 +9,7 @@ from typer import Typer
 
 COMMANDS = (
     *("demo", "head", "heads", "examples", "attention", "explore"),
-    *("survey", "compare", "portrait", "circuits", "retrieval", "track", "plan", "paper"),
+    *("survey", "compare", "portrait", "circuits", "retrieval", "track", "paper"),
     *("dependencies", "coreference", "roles", "frames", "patterns"),
     *("probe", "tasks", "tune", "ablate", "label"),
     *("report", "figures", "ls", "export", "merge", "cite", "check"),

@@ -5,7 +5,6 @@ labels.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,13 +47,6 @@ def label(
             show_default=False,
         ),
     ] = None,
-    terminal: Annotated[
-        bool,
-        typer.Option(
-            "--terminal/--browser",
-            help="Label here, in block characters, rather than in a browser.",
-        ),
-    ] = False,
     port: Annotated[
         int,
         typer.Option(
@@ -110,7 +102,6 @@ def label(
             device,
             port,
             open_page,
-            terminal,
         )
 
 
@@ -124,44 +115,35 @@ def _label(
     device: str,
     port: int,
     open_page: bool,
-    terminal: bool,
 ) -> None:
     from headscope.page.serving import open_port
 
-    opened = None if terminal else open_port(port)
-    with console.status("loading libraries and model"):
-        from headscope.corpus import read
-        from headscope.labelling import CorpusMaps, LabelSession, LabelStore
-        from headscope.measures.patterns.network import SHIPPED, load_network
-        from headscope.models import load
-
-        store, chosen, texts = (
-            LabelStore(folder),
-            load_network(network or SHIPPED),
-            read(corpus, limit=run["limit"]),
-        )
-        session = LabelSession(CorpusMaps(load(model, device=device), texts, **run), store, chosen)
-    if store.damaged:
-        console.say(
-            f"{store.damaged} labels were damaged and are asked for again; the damaged files are "
-            f"kept in {folder}, with names that end in .damaged"
-        )
-    before = len(store.labelled)
-    _nothing_left(session, folder)
-    try:
-        if opened is None:
-            from headscope.labelling.terminal import label_here
-
-            label_here(session, _keys())
-        else:
+    with open_port(port) as opened:
+        with console.status("loading libraries and model"):
+            from headscope.corpus import read
+            from headscope.labelling import CorpusMaps, LabelSession, LabelStore
             from headscope.labelling.server import serve
+            from headscope.measures.patterns.network import SHIPPED, load_network
+            from headscope.models import load
 
+            store, chosen, texts = (
+                LabelStore(folder),
+                load_network(network or SHIPPED),
+                read(corpus, limit=run["limit"]),
+            )
+            maps = CorpusMaps(load(model, device=device), texts, **run)
+            session = LabelSession(maps, store, chosen)
+        if store.damaged:
+            console.say(
+                f"{store.damaged} labels were damaged and are asked for again; the damaged files "
+                f"are kept in {folder}, with names that end in .damaged"
+            )
+        before = len(store.labelled)
+        _nothing_left(session, folder)
+        try:
             serve(session, opened, lambda address: _ready(console, address, open_page))
-    except KeyboardInterrupt:
-        console.say("stopped")
-    finally:
-        if opened is not None:
-            opened.close()
+        except KeyboardInterrupt:
+            console.say("stopped")
     console.say(
         f"{len(store.labelled) - before} labelled now, {len(store.labelled)} in all: "
         + ", ".join(f"{count} {name}" for name, count in session.counts.items())
@@ -192,21 +174,6 @@ def _ready(console: Console, address: str, open_page: bool) -> None:
         from headscope.page.serving import open_browser
 
         open_browser(address)
-
-
-def _keys() -> Callable[[], str]:
-    """One key at a time: as it is pressed at a terminal, else the next character of the input that
-    is not a space.
-    """
-    if sys.stdin.isatty():
-        return lambda: typer.getchar().lower()
-
-    def read() -> str:
-        while (key := sys.stdin.read(1)).isspace():
-            pass
-        return key.lower()
-
-    return read
 
 
 def _retrain(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from headscope.cli.console import Console
 
 if TYPE_CHECKING:
-    from headscope.corpus import Corpus
     from headscope.results import Atlas
 
 LOST = {
@@ -52,28 +51,27 @@ def run_survey(
     engine: dict[str, Any] | None = None,
 ) -> Atlas:
     """Check what can be checked without torch, then load, read and survey."""
+    from headscope.corpus import read as read_corpus
     from headscope.files import check_writable
     from headscope.measures.maps import check_maps
     from headscope.measures.registry import cross_measures, needs_of, offered_measures
+    from headscope.models.load_options import check_load_options, checked_early
+    from headscope.models.names import check_model_name
     from headscope.results.nested import check_nulls
-    from headscope.runs.settings import check_examples, check_shard
+    from headscope.runs.engines import check_engine
+    from headscope.runs.settings import check_examples, check_shard, make_settings
 
     check_examples(examples)
     check_nulls(null)
     check_maps(maps)
     check_writable(output)
     part = check_shard(shard)
-    texts = check_survey(
-        model,
-        corpus,
-        measures=measures,
-        files=files,
-        sieves=sieves,
-        load=load,
-        read=read,
-        run=run,
-        engine=engine,
-    )
+    check_model_name(model)
+    check_load_options(**checked_early(load))
+    make_settings(**run)
+    check_engine(**(engine or {}))
+    check_measures(measures, files=files, sieves=sieves, cross=run.get("stack") == "cross")
+    texts = read_corpus(corpus, **read)
     console.say(texts.first(run["limit"]).preview())
     for note in texts.notes:
         console.say(f"note: {note}")
@@ -116,33 +114,6 @@ def _sequences(
     if why:
         console.say(f"note: {why}")
     return found is not None
-
-
-def check_survey(
-    model: str,
-    corpus: str,
-    *,
-    measures: list[str] | None,
-    files: Any,
-    sieves: Any,
-    load: dict[str, Any],
-    read: dict[str, Any],
-    run: dict[str, Any],
-    engine: dict[str, Any] | None,
-) -> Corpus:
-    """Check the options of a survey without torch, and read the corpus."""
-    from headscope.corpus import read as read_corpus
-    from headscope.models.load_options import check_load_options, checked_early
-    from headscope.models.names import check_model_name
-    from headscope.runs.engines import check_engine
-    from headscope.runs.settings import make_settings
-
-    check_model_name(model)
-    check_load_options(**checked_early(load))
-    make_settings(**run)
-    check_engine(**(engine or {}))
-    check_measures(measures, files=files, sieves=sieves, cross=run.get("stack") == "cross")
-    return read_corpus(corpus, **read)
 
 
 def check_measures(

@@ -1,4 +1,4 @@
-"""Label attention maps by eye, in a browser or a terminal, and train the pattern network on them.
+"""Label attention maps by eye in a browser, and train the pattern network on them.
 
 :class:`CorpusMaps` gives the maps of a corpus in random order, :class:`LabelSession` walks through
 them, :class:`LabelStore` keeps every label on disk, and :func:`retrain` trains on these labels.

@@ -26,7 +26,7 @@ def serve(session: LabelSession, opened: socket.socket, ready: Callable[[str], N
     UserError
         If the web server is not installed.
     """
-    check_server("the labelling page", ", or label with --terminal")
+    check_server("the labelling page")
     from headscope.labelling.app import make_app
 
     port, token = opened.getsockname()[1], new_token()

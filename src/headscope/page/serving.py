@@ -33,15 +33,13 @@ CONNECTIONS = 200
 """Connections that are answered at a time. A page has a few."""
 
 
-def check_server(page: str, otherwise: str = "") -> None:
+def check_server(page: str) -> None:
     """Check that the web server is installed.
 
     Parameters
     ----------
     page
         What needs it: "the explorer".
-    otherwise
-        What else can be done, for the command line.
 
     Raises
     ------
@@ -50,11 +48,9 @@ def check_server(page: str, otherwise: str = "") -> None:
     """
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        install = "pip install 'headscope[explorer]'"
         raise UserError(
             f"{page} needs a package that is not installed: {missing[0]}",
-            hint=install,
-            command=install + otherwise,
+            hint="pip install 'headscope[explorer]'",
         )
 
 
