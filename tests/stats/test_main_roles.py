@@ -144,7 +144,8 @@ def retrieval_of(*scores: float) -> xr.Dataset:
         "error": np.full(mean.shape, 0.05),
     }
     return xr.Dataset(
-        {name: (("layer", "head"), values) for name, values in cells.items()},
+        {name: (("layer", "head"), values) for name, values in cells.items()}
+        | {"needle": ("prompt", range(1, 25))},
         {"layer": [1], "head": list(range(1, len(scores) + 1))},
         {"kind": "mean"},
     )
@@ -172,6 +173,29 @@ def test_retrieval_does_not_make_one_document_enough_to_say_that_roles_are_stabl
     assert row["role"] == "retrieval"
     assert np.isnan(row["stability"])
     assert role_stability(results) == (0, 0)
+
+
+def test_a_head_that_looks_more_at_the_same_word_is_not_one_for_antecedents() -> None:
+    roles = ("near", "same", "antecedent")
+    right = np.full((BUCKETS, 1, 2, 1, 1, 4), 8.0)  # both heads find 8 of 10, the rules 2
+    sums, counts = right * 1.0, np.full(right.shape, 2.0)
+    counts[..., 0] = 10.0
+    sums[..., 1:] = 1.0
+    dims = ("bucket", "layer", "head", "candidates", "kind", "mentions")
+    mentions = ["every", "nearest right", "same head word right", "rules right"]
+    labels = {"candidates": ["mentions"], "kind": ["all"], "mentions": mentions}
+    coreference = xr.Dataset(
+        {"sum": (dims, sums), "square": (dims, sums), "count": (dims, counts.astype(int))},
+        {"layer": [1], "head": [1, 2], **labels},
+        {"kind": "share"},
+    )
+    heads = [{"antecedent": 0.4, "same": 0.3}, {"antecedent": 0.3, "same": 0.4}]
+    options: dict[str, Any] = {"roles": roles, "noise": 0.001}
+    assert roles_of(*heads, more={"coreference": coreference}, **options) == [
+        ("antecedent", ""),
+        ("same", ""),
+    ]
+    assert roles_of(*heads, **options) == [("same", ""), ("same", "")]
 
 
 def test_the_report_of_thresholds_counts_the_heads_that_change() -> None:

@@ -43,7 +43,9 @@ def role_evidence(analysis: Analysis, excess: Excess, place: int) -> list[str]:
         found.append(f"Its entropy over the words is {part} of that of even attention.")
     elif role in ROLE_WORDS:
         named = [role, *filter(None, [str(row["second"])])]
-        found += [f"{capital(_share(analysis, excess, place, name))}." for name in named]
+        # What is said of heads beyond text has the retrieval score.
+        shares = [_share(analysis, excess, place, name) for name in named if name != "retrieval"]
+        found += [f"{capital(share)}." for share in shares]
         found += _further(analysis, excess, place, named)
     elif role != RESTS and excess.tested:
         found += _tendency(analysis, excess, place)

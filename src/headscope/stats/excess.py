@@ -121,6 +121,14 @@ class Work:
             entropy_left=_flat(spread.sel(part="left")),
         )
 
+    def excess(self, name: str) -> Array:
+        """The excess of every head at a role; NaN where it was not measured, (head,)."""
+        if name not in self.names:
+            return np.full(len(self.places), np.nan)
+        at = self.names.index(name)
+        more, left = (self.attention - self.even)[..., at].sum(0), self.left[..., at].sum(0)
+        return more / np.where(left > 0, left, np.nan)
+
 
 def _flat(values: xr.DataArray, *last: str) -> Array:
     """(bucket, head, …), the heads layer by layer."""
@@ -301,8 +309,8 @@ def beyond_habits(work: Work, results: Atlas, tests: xr.Dataset | None) -> Array
     A role along arcs is compared with what the head's own offsets would give the arcs of its family
     (:mod:`headscope.stats.beyond_position`); in results that cannot tell, a head must find a
     relation of the family more often than the best fixed offset. A head for antecedents must find
-    them more often than the nearest mention and than the nearest one with the same head word, or it
-    might look for the same word only.
+    them more often than the nearest mention and than the nearest one with the same head word, and
+    look at them more than at the same word elsewhere, or it might look for the word only.
 
     Parameters
     ----------
@@ -326,7 +334,8 @@ def beyond_habits(work: Work, results: Atlas, tests: xr.Dataset | None) -> Array
         beyond = np.where(_beats_offset(work, tests), np.inf, 0.0)
     for at, name in enumerate(work.names):
         if name == "antecedent":
-            beyond[:, at] = np.where(_finds_antecedents(results), np.inf, 0.0)
+            more = ~(work.excess(name) <= work.excess("same"))
+            beyond[:, at] = np.where(_finds_antecedents(results) & more, np.inf, 0.0)
     return beyond
 
 

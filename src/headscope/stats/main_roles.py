@@ -229,13 +229,15 @@ class MainRoles:
     def _critical(self) -> Array:
         """How many errors an excess must be above zero to pass the corrected test, (cell,).
 
-        By Holm the largest p that passes is compared with alpha over the tests that do not.
+        By Holm, p is compared with alpha over the number of tests that fail; one that passes is
+        among them until it does.
         """
         whole, size = self.whole, len(self.work.names)
         corrected, alpha = whole.p[:, :size], whole.thresholds.alpha
-        failing = int(np.isfinite(corrected).sum() - (corrected < alpha).sum())
-        degrees = whole.degrees[:, :size].ravel()
-        critical: Array = special.stdtrit(degrees, 1 - alpha / max(failing, 1))
+        passing = corrected < alpha
+        tests = np.isfinite(corrected).sum() - passing.sum() + passing
+        degrees = whole.degrees[:, :size]
+        critical: Array = special.stdtrit(degrees, 1 - alpha / np.maximum(tests, 1)).ravel()
         return critical
 
     def table(self) -> pd.DataFrame:
@@ -279,8 +281,8 @@ def _retrieval(results: Atlas) -> dict[str, Array]:
     data = results[RETRIEVAL].transpose("layer", "head", ...)
     names = ("mean", "low", "high", "error")
     mean, low, high, error = (data[name].values.astype(float).ravel() for name in names)
+    degrees = np.full(mean.shape, len(np.unique(data["needle"].values)) - 1.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        p = correct(special.ndtr(-mean / error), "holm")
+        p = correct(special.stdtr(degrees, -mean / error), "holm")
     shares = {"share": mean, "share_low": low, "share_high": high}
-    degrees = np.full(len(mean), np.inf)
     return {"value": mean, "error": error, "degrees": degrees, "p": p, **shares}
