@@ -127,7 +127,8 @@ class Work:
             return np.full(len(self.places), np.nan)
         at = self.names.index(name)
         more, left = (self.attention - self.even)[..., at].sum(0), self.left[..., at].sum(0)
-        return more / np.where(left > 0, left, np.nan)
+        excess: Array = more / np.where(left > 0, left, np.nan)
+        return excess
 
 
 def _flat(values: xr.DataArray, *last: str) -> Array:
@@ -241,8 +242,9 @@ class Excess:
 
     @property
     def tested(self) -> bool:
-        """Whether there are documents enough to test any role; retrieval is not tested by them."""
-        return bool(np.isfinite(self.degrees).any())
+        """Whether there are documents enough to test any role; retrieval is not of documents."""
+        columns = [at for at, name in enumerate(self.names) if name != "retrieval"]
+        return bool(np.isfinite(self.p[:, columns]).any())
 
     def main(self, value: Array, counts: Flags, activity: Array, spread: Array) -> NDArray[np.intp]:
         """The main role of every head: its number, or beyond all roles one of ``NONE``.
