@@ -17,12 +17,15 @@ SHOWN = 5
 
 def show_changes(console: Console, atlas: Atlas) -> None:
     """Print the baseline, the largest gains and losses, layers and sets; as JSON every row."""
+    from headscope.labels import lost_tokens
     from headscope.stats.ablation import KINDS, change_table
 
     kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
     tables = {kind: change_table(atlas, kind) for kind in kinds}
     about = atlas[KINDS[kinds[0]]].attrs
-    _show_baseline(console, about, atlas.provenance)
+    _show_baseline(console, about, atlas.provenance["counts"])
+    if lost := lost_tokens(atlas.provenance, split=False):
+        console.say(f"* {lost}")
     if console.as_json:
         rows = [
             _record(kind, about, row)
@@ -41,13 +44,11 @@ def show_changes(console: Console, atlas: Atlas) -> None:
         console.frame(table.rename(columns=names), title="gradient importance and disabling")
 
 
-def _show_baseline(console: Console, about: dict[str, Any], provenance: dict[str, Any]) -> None:
-    from headscope.labels import lost_tokens
+def _show_baseline(console: Console, about: dict[str, Any], counts: dict[str, Any]) -> None:
     from headscope.numbers import MISSING, interval
     from headscope.stats.ablation import few_documents
     from headscope.stats.tests import corrected_by
 
-    counts = provenance["counts"]
     more = "more" if about["better"] == "higher" else "less"
     ends = interval(about["baseline_low"], about["baseline_high"], form=_four_digits)
     undefined = " (not defined on these examples)" if ends == MISSING else ""
@@ -61,8 +62,6 @@ def _show_baseline(console: Console, about: dict[str, Any], provenance: dict[str
     few = few_documents(about.get("documents", counts["seen"]), counts["seen"])
     if few:
         console.say(f"warning: {few}")
-    if lost := lost_tokens(provenance, split=False):
-        console.say(f"* {lost}")
 
 
 def _four_digits(value: Any, sign: str = "") -> str:
