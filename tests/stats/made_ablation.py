@@ -15,9 +15,15 @@ LAYERS, HEADS, EXAMPLES = 2, 3, 60
 
 
 def made_ablation(
-    outputs: Any, gold: Any, *, metric: str = "accuracy", importance: Any = None, sets: int = 0
+    outputs: Any,
+    gold: Any,
+    *,
+    metric: str = "accuracy",
+    importance: Any = None,
+    sets: int = 0,
+    groups: Any = None,
 ) -> Atlas:
-    """Results as the engine makes them, from outputs (run, example, number)."""
+    """Results as the engine makes them, from outputs (run, example, number), in documents."""
     kinds = ["baseline", *["head"] * LAYERS * HEADS, *["layer"] * LAYERS, *["set"] * sets]
     names = [
         "none",
@@ -49,6 +55,8 @@ def made_ablation(
         {"run": np.array(names, object), "example": np.array(examples, object)},
         attributes,
     )
+    if groups is not None:
+        dataset = dataset.assign_coords(group=("example", np.array(groups, object)))
     nodes = {"ablation": dataset}
     if importance is not None:
         dims = ("example", "layer", "head")

@@ -11,6 +11,8 @@ import xarray as xr
 from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
 from headscope.stats.ablation import ablation_scores, change_table, scored
+from headscope.stats.disabling import disabling_summary
+from headscope.stats.importance import agreement
 from stats.made_ablation import EXAMPLES, HEADS, LAYERS, made_ablation, planted
 
 
@@ -112,3 +114,32 @@ def test_results_without_what_is_asked_for_say_how_to_get_it() -> None:
     empty = Atlas(xr.DataTree.from_dict({"/": xr.Dataset(attrs=results.tree.attrs)}))
     with pytest.raises(ResultsError, match="these results are not of an ablation"):
         scored(empty)
+
+
+def test_examples_of_one_document_are_drawn_together_by_all_that_resamples() -> None:
+    """With every example twice, what is said by document is what is said of single examples."""
+    random = np.random.default_rng(8)
+    outputs, gold = random.normal(size=(9, 40, 2)), random.integers(2, size=40).astype(float)
+    importance = random.random((40, 2, 3))
+    once = made_ablation(outputs, gold, importance=importance)
+    twice, answers = np.repeat(outputs, 2, axis=1), np.repeat(gold, 2)
+    groups = [f"d{place // 2}" for place in range(80)]
+    weights = np.repeat(importance, 2, axis=0)
+    apart = made_ablation(twice, answers, importance=weights, groups=[""] * 80)
+    grouped = made_ablation(twice, answers, importance=weights, groups=groups)
+    for name in ("mean", "low", "high", "deviation", "difference_low", "difference_high", "p"):
+        one, other, wrong = (
+            scored(results, resamples=500)["head_off"][name] for results in (once, grouped, apart)
+        )
+        np.testing.assert_allclose(other, one, atol=1e-9)
+        if name == "deviation":
+            assert float(wrong.mean()) < 0.8 * float(one.mean())
+    np.testing.assert_allclose(
+        agreement(grouped, resamples=50)[["low", "high"]],
+        agreement(once, resamples=50)[["low", "high"]],
+    )
+    first, second = (disabling_summary(results, resamples=99) for results in (once, grouped))
+    assert (first.mean_low, first.mean_high) == pytest.approx((second.mean_low, second.mean_high))
+    assert first.fitted == pytest.approx(second.fitted)
+    assert (second.examples, second.documents) == (80, 40)
+    assert scored(grouped, resamples=50)["head_off"].attrs["documents"] == 40
