@@ -14,7 +14,7 @@ subject of a sentence than an ordinary token is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -64,40 +64,53 @@ def offset_counts(part: NDArray[np.bool_], *, causal: bool) -> NDArray[np.int64]
     return np.array([*ahead[::-1], *([0] * len(ahead[1:]) if causal else ahead[1:])], np.int64)
 
 
-def offset_sums(block: Tensor, first_row: int, part: Tensor) -> Tensor:
-    """The sum of attention at every offset, (batch, head, bin).
+class Frame:
+    """Where the attention near some rows is laid out by offset; made once for all layers.
 
     The keys near each row are copied into a frame that is wider by FURTHEST on both sides. Read
     with rows one step longer than they are, diagonals of the frame are its columns.
 
     Parameters
     ----------
-    block
-        Rows of the maps, (batch, head, row, key).
-    first_row
-        The number of the first of them.
     part
         1 for tokens that take part, else 0: (batch, token).
+    shape
+        Of the block of maps, (batch, head, row, key).
+    first_row
+        The number of the first of its rows.
     """
-    size, heads, rows, keys = block.shape
-    width, start, end = rows + NEAR - 1, first_row - FURTHEST, first_row + rows + FURTHEST
-    low, high = max(start, 0), min(end, keys)
-    part, mine = part[:, :keys], part[:, None, first_row : first_row + rows]
-    frame = block.new_zeros(size, heads, rows, width)
-    pairs = mine[..., None] * part[:, None, None, low:high]
-    torch.mul(block[..., low:high], pairs, out=frame[..., low - start : high - start])
-    steps = (heads * rows * width, rows * width, width + 1, 1)
-    near = frame.as_strided((size, heads, rows, NEAR), steps).sum(2)
-    # The corners of the frame, beside the diagonals: keys far before a row, and far after it.
-    corner = torch.ones(rows, width, dtype=block.dtype, device=block.device)
-    corners = torch.stack([corner.tril(-1), corner.triu(NEAR)]).flatten(1)
-    far = (corners @ frame.view(size * heads, -1).t()).view(2, size, heads).permute(1, 2, 0)
-    if low > 0 or high < keys:  # keys that are near none of the rows
-        outside = part[:, None].repeat(1, 2, 1)
-        outside[:, 0, low:] = 0
-        outside[:, 1, :high] = 0
-        far = far + (over_keys(block, outside) * mine[:, None]).sum(3).transpose(1, 2)
-    return torch.cat([far[..., :1], near, far[..., 1:]], -1)
+
+    def __init__(self, part: Tensor, shape: Sequence[int], first_row: int) -> None:
+        size, heads, rows, keys = shape
+        self.width = rows + NEAR - 1
+        start, end = first_row - FURTHEST, first_row + rows + FURTHEST
+        low, high = max(start, 0), min(end, keys)
+        self.keys, self.inside = slice(low, high), slice(low - start, high - start)
+        self.values = part.new_zeros(size, heads, rows, self.width)
+        mine = part[:, None, first_row : first_row + rows]
+        self.pairs = mine[..., None] * part[:, None, None, low:high]
+        # The corners of the frame, beside the diagonals: keys far before a row, and far after it.
+        whole = part.new_ones(rows, self.width)
+        self.corners = torch.stack([whole.tril(-1), whole.triu(NEAR)]).flatten(1)
+        # Keys that are near none of the rows, before and after.
+        self.outside = [(0, slice(0, low)), (1, slice(high, keys))]
+        self.part = part[:, None]
+        self.rows = mine[:, None]
+
+    def sums(self, block: Tensor) -> Tensor:
+        """The sum of attention at every offset, (batch, head, bin)."""
+        size, heads, rows, _ = block.shape
+        torch.mul(block[..., self.keys], self.pairs, out=self.values[..., self.inside])
+        area = rows * self.width
+        steps = (heads * area, area, self.width + 1, 1)
+        near = self.values.as_strided((size, heads, rows, NEAR), steps).sum(2)
+        far = self.corners @ self.values.view(size * heads, area).t()
+        far = far.view(2, size, heads).permute(1, 2, 0)
+        for side, keys in self.outside:
+            if keys.start < keys.stop:
+                found = over_keys(block[..., keys], self.part[..., keys])
+                far[..., side] += (found * self.rows).sum((1, 3))
+        return torch.cat([far[..., :1], near, far[..., 1:]], -1)
 
 
 @dataclass
@@ -106,7 +119,15 @@ class ProfileSums:
 
     part: Tensor
     counts: Tensor
+    frames: dict[tuple[int, ...], Frame] = field(default_factory=dict)
     total: Tensor | None = None
+
+    def frame(self, shape: Sequence[int], first_row: int) -> Frame:
+        """The frame for some rows: memory that is asked for anew costs more than the sums."""
+        key = (*shape, first_row)
+        if key not in self.frames:
+            self.frames[key] = Frame(self.part, shape, first_row)
+        return self.frames[key]
 
 
 class Profile(Measure):
@@ -158,7 +179,7 @@ class Profile(Measure):
         """Add the attention of a block."""
         for start in range(0, block.shape[2], MOST_ROWS):
             piece = block[:, :, start : start + MOST_ROWS]
-            sums = offset_sums(piece, first_row + start, prepared.part).double()
+            sums = prepared.frame(piece.shape, first_row + start).sums(piece).double()
             prepared.total = sums if prepared.total is None else prepared.total + sums
 
     def end(self, view: LayerView, prepared: ProfileSums) -> Tensor:

@@ -53,9 +53,8 @@ def beyond_words(positions: xr.Dataset | None, head: str, role: str) -> str:
     mine = positions.sel(layer=layer, head=number_, role=role)
     if np.isnan(mine["p_corrected"]):
         return ""
-    if not mine["beats"]:
-        return "no more than its positions alone would give"
-    return f"{float(mine['times']):.1f} times what its positions alone would give"
+    times = f"{float(mine['times']):.1f} times what its positions alone would give"
+    return times if mine["beats"] else f"not clearly beyond position ({times})"
 
 
 def relations_found(

@@ -184,7 +184,7 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
         said.append(
             "“Position” is what the strongest head gives the words of a dependency role, in times "
             "what its mean attention at each offset alone would give them. “By position” counts "
-            "heads that pass the test, but give no reliably more than that (Holm over heads and "
+            "heads that pass the test, but not surely give 1.2 times that (Holm over heads and "
             "dependency roles): is:nsubj leaves them out, is:positional-nsubj finds them."
         )
     if unseen := data.attrs.get("unseen"):

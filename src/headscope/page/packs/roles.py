@@ -89,10 +89,9 @@ def test_columns(analysis: Analysis) -> tuple[list[dict[str, str]], dict[str, Ar
         f"tests/{name}": tests[sources.get(name, name)].transpose(*order).values
         for name in ("mean", "low", "high", "p", "effect", "has", "position", "positional")
     }
-    # a query's is:ROLE asks for the test of the single head and role, which is not corrected
-    plain = tests["p"] < tests.attrs["alpha"]
-    alone = plain & (tests["p_position"] >= tests.attrs["alpha"])
-    for name, holds in {"plain": plain & ~alone, "alone": alone}.items():
+    # what a query's is:ROLE and is:positional-ROLE ask for
+    alone = tests["positional"]
+    for name, holds in {"plain": tests["has"] & ~alone, "alone": alone}.items():
         arrays[f"tests/{name}"] = holds.transpose(*order).values
     return about, arrays
 
