@@ -61,19 +61,6 @@ def test_new_files_have_the_permissions_of_other_new_files(tmp_path: Path) -> No
     assert (tmp_path / "ours").stat().st_mode == plain.stat().st_mode
 
 
-def test_temporary_files_of_dead_processes_are_removed_others_kept(tmp_path: Path) -> None:
-    dead = multiprocessing.get_context("spawn").Process(target=os.getpid)
-    dead.start()
-    dead.join()
-    stale = tmp_path / f".a.txt.{dead.pid}.x1y2.tmp"
-    running = tmp_path / f".a.txt.{os.getpid()}.x1y2.tmp"
-    other = tmp_path / f".b.txt.{dead.pid}.x1y2.tmp"
-    for file in (stale, running, other):
-        file.write_text("")
-    write_text(tmp_path / "a.txt", "")
-    assert names(tmp_path) == sorted([running.name, other.name, "a.txt"])
-
-
 def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")

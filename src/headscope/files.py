@@ -10,7 +10,6 @@ import gc
 import hashlib
 import os
 import re
-import shutil
 import signal
 import tempfile
 import threading
@@ -99,11 +98,10 @@ def atomic_write(
     >>> [file.name for file in folder.iterdir()]
     ['a.txt']
     """
-    remove_stale(path)
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        prefix = f".{path.name[:80]}.{os.getpid()}."
+        prefix = f".{path.name[:80]}."
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=".tmp")
         os.close(handle)
         temporary = Path(name)
@@ -285,43 +283,11 @@ def _umask() -> int:
     return mask
 
 
-def remove_stale(path: Path) -> None:
-    """Remove temporary files and folders that processes which no longer run left beside a file.
-
-    Parameters
-    ----------
-    path
-        The file or folder that they were to become.
-    """
-    pattern = re.compile(re.escape(f".{path.name[:80]}.") + r"(\d+)\.[^.]+\.tmp")
-    with suppress(OSError):
-        for file in path.parent.iterdir():
-            match = pattern.fullmatch(file.name)
-            if not match or _running(int(match[1])):
-                continue
-            if file.is_dir() and not file.is_symlink():
-                shutil.rmtree(file, ignore_errors=True)
-            else:
-                file.unlink(missing_ok=True)
-
-
 def temporary_folder(path: Path) -> Path:
     """Make an empty folder beside a path, with a name that nobody else has.
 
-    Rename it to ``path`` when it is whole. If the process dies before, the next one that wants
-    this path removes it.
+    Rename it to ``path`` when it is whole.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    remove_stale(path)
-    prefix = f".{path.name[:80]}.{os.getpid()}."
+    prefix = f".{path.name[:80]}."
     return Path(tempfile.mkdtemp(dir=path.parent, prefix=prefix, suffix=".tmp"))
-
-
-def _running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

@@ -99,9 +99,7 @@ def test_a_conversion_that_was_killed_leaves_nothing_behind(
         patch.setattr(module, "_convert", stop)
         with pytest.raises(KeyboardInterrupt), converted(file):
             pass
-    name = module._folder_name(file, "")
     assert not any(path.is_dir() for path in kept.iterdir())
-    (kept / f".{name}.999999999.abc.tmp").mkdir()  # of a process that was killed
     with converted(file) as folder:
         assert [path for path in kept.iterdir() if path.is_dir()] == [folder]
 

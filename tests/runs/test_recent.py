@@ -18,12 +18,12 @@ from headscope.corpus import from_texts
 from headscope.encode import batches
 from headscope.errors import ModelError, UserError
 from headscope.figures import pattern_grid
+from headscope.figures.heads_by_distance import behaviours
 from headscope.heads import Head
 from headscope.models import LayerView, Replacement
 from headscope.runs.ablate.sweep import head_means
 from headscope.runs.examples import word_attention
 from headscope.runs.probe.vectors import make_head_outputs
-from headscope.stats.behaviour import behaviours
 from runs.probe.planted_tasks import dogs
 from tiny import HYBRIDS, SENTENCES, WIDTH, eager_run, tiny_model, tiny_network
 

@@ -62,13 +62,17 @@ def paired_p(mine: Sequence[int], its: Sequence[int]) -> float:
     return every_flip([one - other for one, other in zip(mine, its, strict=True)])
 
 
+def z_test(values: Sequence[float], threshold: float) -> float:
+    """The one-sided p of a mean above a threshold: scipy's t, taken as normal."""
+    return float(stats.norm.sf(stats.ttest_1samp(values, threshold).statistic))
+
+
 def holm(p: Sequence[float]) -> list[float]:
     """Adjusted p-values by Holm (1979): max over j <= i of min(1, (m - j + 1) p(j))."""
     order = sorted(range(len(p)), key=lambda index: p[index])
-    adjusted = [0.0] * len(p)
+    adjusted, largest = [0.0] * len(p), 0.0
     for place, index in enumerate(order, 1):
-        for earlier, other in enumerate(order[:place], 1):
-            adjusted[index] = max(adjusted[index], min(1.0, (len(p) - earlier + 1) * p[other]))
+        adjusted[index] = largest = max(largest, min(1.0, (len(p) - place + 1) * p[index]))
     return adjusted
 
 

@@ -1,14 +1,14 @@
-"""Tables of roles, and what a reader is warned of: against statsmodels' z test and plain loops."""
+"""Tables of roles, and what a reader is warned of: against scipy's z test and plain loops."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from statsmodels.stats.weightstats import ztest
 
 from headscope.results import Atlas
 from headscope.stats import cautions, role_table, role_tests, tau_table, undecided
 from stats.made_roles import HEADS, LAYERS, PAPER, ROLES, Values, made_roles, random_scores
+from stats.references import z_test
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,10 @@ def test_the_table_of_taus_counts_heads_as_a_literal_loop_does(
             for layer in range(LAYERS):
                 for head in range(HEADS):
                     if (
-                        ztest(
+                        z_test(
                             spread[:, layer, head, column].astype(np.float32).astype(np.float64),
-                            value=tau,
-                            alternative="larger",
-                        )[1]
+                            tau,
+                        )
                         < 0.05
                     ):
                         count += 1
@@ -66,16 +65,14 @@ def test_the_table_of_roles_names_the_strongest_head_of_each(
         )
         row = table.loc[role]
         count = sum(
-            ztest(values[:, one, two, column], value=3.0, alternative="larger")[1] < 0.05
+            z_test(values[:, one, two, column], 3.0) < 0.05
             for one in range(LAYERS)
             for two in range(HEADS)
         )
         assert row["strongest"] == f"{layer + 1}-{head + 1}"
         assert (row["heads"], row["share"], row["sequences"]) == (count, count / 6, 40)
         assert row["mean"] == pytest.approx(means.max(), rel=1e-6)
-        assert row["p"] == pytest.approx(
-            ztest(values[:, layer, head, column], value=3.0, alternative="larger")[1], rel=1e-6
-        )
+        assert row["p"] == pytest.approx(z_test(values[:, layer, head, column], 3.0), rel=1e-6)
 
 
 def test_a_role_that_no_sequence_has_is_in_the_table_with_nothing() -> None:
@@ -93,10 +90,7 @@ def test_undecided_is_the_share_of_ps_between_the_bounds_over_the_papers_four_ro
     values: Values, results: Atlas
 ) -> None:
     tests = role_tests(results, **PAPER)
-    ps = [
-        ztest(values[:, *cell], value=3.0, alternative="larger")[1]
-        for cell in np.ndindex(LAYERS, HEADS, 4)
-    ]
+    ps = [z_test(values[:, *cell], 3.0) for cell in np.ndindex(LAYERS, HEADS, 4)]
     assert undecided(tests) == pytest.approx(sum(0.05 < p < 0.95 for p in ps) / len(ps))
     assert 0 < undecided(tests) < 1
     assert np.isnan(undecided(role_tests(made_roles(np.full((3, 1, 1, 5), np.nan)))))

@@ -5,7 +5,6 @@ Nothing here needs torch.
 
 from headscope.stats.antecedent_gains import antecedent_gains, gain_differences
 from headscope.stats.antecedents import antecedent_scores, antecedent_table
-from headscope.stats.behaviour import BehaviourThresholds, behaviours
 from headscope.stats.beyond_position import beyond_position, times_position, with_positions
 from headscope.stats.comparison import cosine_table, paired_table
 from headscope.stats.crossfit import CrossFit, best_choice, cross_fit, cross_score, fit_apart
@@ -57,7 +56,6 @@ __all__ = [
     "COARSE",
     "DEFAULT_DIRECTIONS",
     "FINE",
-    "BehaviourThresholds",
     "CrossFit",
     "Description",
     "LayerCloseness",
@@ -67,7 +65,6 @@ __all__ = [
     "antecedent_gains",
     "antecedent_scores",
     "antecedent_table",
-    "behaviours",
     "best_choice",
     "best_heads",
     "beyond_position",

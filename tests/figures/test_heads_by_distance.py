@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headscope.figures.heads_by_distance import BehaviourThresholds, behaviours, two_groups
 from headscope.results import Atlas
-from headscope.stats import BehaviourThresholds, behaviours
-from headscope.stats.behaviour import two_groups
 from stats.made import HEADS, LAYERS, coreference, dependency, results
 
 NONE = "none of these"
