@@ -20,7 +20,9 @@ from headscope.models import Model
 from headscope.runs.forward import Pass
 
 LENGTH, BATCH, SPLIT = 128, 16, 60
-SURFACE = ("position", "special", "entropy", "role")
+BESIDE = ("arc", "profile", "arc_offset")
+"""What dependency roles are compared with: computed wherever they are."""
+SURFACE = ("position", "special", "entropy", "role", *BESIDE)
 PAPERS = (*SURFACE, "dependency", "coreference", "frame", "feature", "link")
 """The measures of the papers. Everything that is offered has the same bar as all of these: main
 roles and what is asked of language models today have to fit in."""
@@ -94,7 +96,7 @@ def run() -> list[dict[str, object]]:
     measures = [
         MEASURES[name]().bind(context, [item.example for item in batch.items])
         for name in MEASURES
-        if MEASURES[name].offered
+        if MEASURES[name].offered or name in BESIDE
     ]
     surface, papers = (
         [measure for measure in measures if measure.name in chosen] for chosen in (SURFACE, PAPERS)
