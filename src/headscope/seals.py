@@ -142,11 +142,6 @@ def seal_folder(folder: Path) -> None:
     write_text(folder / FILES, json.dumps(sealed({"files": digests}), indent=1) + "\n")
 
 
-def is_sealed(folder: Path) -> bool:
-    """Whether a folder has the digests of its files."""
-    return (folder / FILES).is_file()
-
-
 def folder_damage(folder: Path) -> str:
     """What is wrong with a sealed folder, in words; nothing if all files are as they were written.
 
@@ -155,7 +150,7 @@ def folder_damage(folder: Path) -> str:
     folder
         A folder. Nothing is wrong with one that was never sealed.
     """
-    if not is_sealed(folder):
+    if not (folder / FILES).is_file():
         return ""
     try:
         found = json.loads((folder / FILES).read_text(encoding="utf-8"))

@@ -232,7 +232,6 @@ class Tuning(Job[Tuned]):
                     folder=self.state,
                     update=update,
                     every=self.every,
-                    say=self.say,
                 )
         except KeyboardInterrupt:
             kept = last_checkpoint(self.state)

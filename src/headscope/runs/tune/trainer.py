@@ -7,7 +7,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from headscope.progress import Update
 from headscope.runs.tune.pooled.classifier import PooledClassifier
 from headscope.runs.tune.rows import LengthOrder, TokenRows, collator
 from headscope.runs.tune.settings import TuneSettings
-from headscope.seals import folder_damage, is_sealed, seal_folder, sealed, unsealed
+from headscope.seals import sealed, unsealed
 
 EVERY = 120.0
 """Seconds between two checkpoints."""
@@ -33,7 +33,7 @@ DECAY = 0.01
 """Weight decay, as in Devlin et al. 2019, whose settings Kovaleva et al. 2019 use."""
 STATE = "run.json"
 LOSSES = "losses.json"
-"""The loss of every step so far, in each checkpoint."""
+"""The loss of every step so far: written last, so that a checkpoint without it is incomplete."""
 
 
 class CheckpointClock(TrainerCallback):  # type: ignore[misc]
@@ -82,12 +82,23 @@ class LengthTrainer(Trainer):  # type: ignore[misc]
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.losses: list[Any] = []
+        self.began = False
 
     def resume(self, folder: Path | None) -> None:
         """Train, from a checkpoint if there is one."""
-        if folder is not None:
+        if folder is None:
+            self.train()
+            return
+        try:
             self.losses = json.loads((folder / LOSSES).read_text(encoding="utf-8"))
-        self.train(resume_from_checkpoint=str(folder) if folder else None)
+            self.train(resume_from_checkpoint=str(folder))
+        except Exception as error:  # torch, safetensors and json have kinds of their own
+            if self.began:
+                raise
+            raise UserError(
+                f"the checkpoint {folder} cannot be read: {str(error).splitlines()[0]}",
+                hint=f"delete {folder} to resume from the checkpoint before it",
+            ) from error
 
     def epoch_losses(self) -> list[float]:
         """The mean loss of each epoch, added up in float32 as transformers does."""
@@ -99,6 +110,7 @@ class LengthTrainer(Trainer):  # type: ignore[misc]
 
     def training_step(self, *args: Any, **options: Any) -> Any:
         """One step; its loss is read only when it is needed, since a GPU would have to wait."""
+        self.began = True
         loss = super().training_step(*args, **options)
         self.losses.append(loss.detach())
         return loss
@@ -114,7 +126,6 @@ class LengthTrainer(Trainer):  # type: ignore[misc]
             super()._save_checkpoint(model, trial)
             made = folder / f"checkpoint-{self.state.global_step}"
             write_text(made / LOSSES, json.dumps([float(loss) for loss in self.losses]))
-            seal_folder(made)
             sync_folder(folder)
 
 
@@ -128,7 +139,6 @@ def train_rows(
     folder: Path,
     update: Update,
     every: float,
-    say: Callable[[str], None],
 ) -> tuple[float, list[float]]:
     """Train a model on rows, from the last checkpoint in ``folder`` if there is one.
 
@@ -146,8 +156,6 @@ def train_rows(
         Where checkpoints are written, one every ``every`` seconds.
     update
         Called after each step with (steps done, steps in all).
-    say
-        Called with a sentence for each checkpoint that is damaged.
 
     Returns
     -------
@@ -172,7 +180,7 @@ def train_rows(
         _use_fast_attention(model.network)
     try:
         with without_bars(), stopping(clock):
-            remove_damaged(folder, say)
+            remove_incomplete(folder)
             trainer.resume(last_checkpoint(folder))
     finally:
         if fast:
@@ -195,7 +203,7 @@ def _arguments(settings: TuneSettings, device: str, folder: Path) -> TrainingArg
         fp16=settings.precision == "fp16",
         use_cpu=device == "cpu",
         save_strategy="no",
-        save_total_limit=2,  # the last one may be damaged
+        save_total_limit=2,  # the last one may be incomplete
         logging_strategy="epoch",
         report_to="none",
         disable_tqdm=True,
@@ -205,17 +213,15 @@ def _arguments(settings: TuneSettings, device: str, folder: Path) -> TrainingArg
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest complete checkpoint. It is sealed last, so an incomplete one is not sealed."""
-    found = [path for path in folder.glob("checkpoint-*") if is_sealed(path)]
+    """The newest complete checkpoint."""
+    found = [path for path in folder.glob("checkpoint-*") if (path / LOSSES).is_file()]
     return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
-def remove_damaged(folder: Path, say: Callable[[str], None]) -> None:
-    """Remove checkpoints that are incomplete or damaged: training resumes from an earlier one."""
-    for path in sorted(folder.glob("checkpoint-*")):
-        damage = folder_damage(path) if is_sealed(path) else "it is incomplete"
-        if damage:
-            say(f"the checkpoint {path} cannot be used: {damage}; an earlier one is used")
+def remove_incomplete(folder: Path) -> None:
+    """Remove checkpoints whose writing was cut short: training resumes from the one before."""
+    for path in folder.glob("checkpoint-*"):
+        if not (path / LOSSES).is_file():
             shutil.rmtree(path, ignore_errors=True)
 
 
