@@ -23,17 +23,13 @@ from headscope.labels import family_of
 from headscope.results import Atlas
 from headscope.results.moments import Ratio, left_out
 from headscope.stats.tests import correct
+from headscope.stats.thresholds import DEFAULT
 
 Array = NDArray[np.float64]
 Kind = Literal["roles", "families", "relations"]
 KINDS = ("roles", "families", "relations")
 NEEDED = ("arc", "profile", "arc_offset")
 """The measures it needs; a survey with dependency roles has them."""
-ALPHA = 0.05
-LEAST = 1.2
-"""From this ratio on, surely, a head is beyond position. Our choice: with words shuffled, ratios up
-to 1.24 are found in some decoders, because attention depends on how many tokens a row sees; no head
-with a role of three models then has an interval that begins at 1.2 or above."""
 UP, DOWN = "dependent to head", "head to dependent"
 WAYS = {"to head": (UP,), "from head": (DOWN,), "both": (UP, DOWN)}
 """The directions of arcs that dependency roles follow, by the option of the measure ``role``."""
@@ -194,7 +190,7 @@ def beyond_position(results: Atlas, of: Kind = "roles", *, correction: str = "ho
         "documents": found.gain.effective,
         "p": p,
         "p_corrected": corrected,
-        "beats": (corrected < ALPHA) & (low >= LEAST),
+        "beats": (corrected < DEFAULT.alpha) & (low >= DEFAULT.relation),
     }
     dims = ("layer", "head", "role")
     data = xr.Dataset(
@@ -204,7 +200,7 @@ def beyond_position(results: Atlas, of: Kind = "roles", *, correction: str = "ho
             "head": grid["head"].values,
             "role": np.array(list(cells), dtype=object),
         },
-        {"correction": correction, "alpha": ALPHA, "least": LEAST, "of": of},
+        {"correction": correction, "alpha": DEFAULT.alpha, "least": DEFAULT.relation, "of": of},
     )
     data["pairs"] = ("role", arcs[..., : tokens.shape[1]].sum((0, 2)).astype(np.int64))
     uniform = _times_uniform(results, of)
@@ -263,7 +259,7 @@ def with_positions(results: Atlas, tests: xr.Dataset) -> xr.Dataset:
         tests[name] = xr.full_like(tests["mean"], np.nan)
         if found is not None:
             tests[name] = found[source].transpose(*tests["mean"].dims)
-    short = (tests["p_position"] >= ALPHA) | (tests["position_low"] < LEAST)
+    short = (tests["p_position"] >= DEFAULT.alpha) | (tests["position_low"] < DEFAULT.relation)
     tests["positional"] = tests["has"] & short & tests["p_position"].notnull()
     return tests
 

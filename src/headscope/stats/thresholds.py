@@ -38,8 +38,13 @@ class Thresholds:
     least: float = _threshold(
         0.1, "a role counts if the lower end of its excess over even attention is at least this"
     )
+    relation: float = _threshold(
+        1.2,
+        "a relation is more than position if the lower end of × position alone is at least this; on "
+        "shuffled words, no head of three models with a role is there",
+    )
     beyond: float = _threshold(
-        1.5, "a role along arcs counts from this many times the attention of positions alone on"
+        1.5, "a role along arcs names a head from this lower end of × position alone on"
     )
     specific: float = _threshold(
         0.5, "the most specific role names a head from this share of the largest excess on"
