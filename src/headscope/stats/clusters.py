@@ -35,8 +35,8 @@ class ClusterSums:
     --------
     >>> scores = np.array([1.0, 3.0, 5.0, 5.0]).reshape(4, 1, 1)
     >>> two = ClusterSums.of(scores, ["a", "a", "b", "b"])
-    >>> two.mean.item(), two.number.item(), two.ratio.error.item()
-    (3.5, 2, 1.5)
+    >>> two.mean.item(), two.number.item(), round(two.ratio.error.item(), 2)
+    (3.5, 2, 2.12)
     """
 
     sums: Array

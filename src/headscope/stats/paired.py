@@ -155,7 +155,7 @@ def rivals(right: Array, count: Array) -> tuple[int, NDArray[np.float64]]:
     >>> right = np.array([[5, 4, 1], [6, 6, 2], [5, 5, 1], [6, 4, 0], [5, 6, 1], [6, 5, 2]])
     >>> best, p = rivals(right, np.full(6, 9))
     >>> best, p.round(3).tolist()
-    (0, [1.0, 0.25, 0.031])
+    (0, [1.0, 0.5, 0.031])
     """
     known = right[np.asarray(count) > 0]
     best = int(np.argmax(known.sum(0)))
