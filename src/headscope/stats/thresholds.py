@@ -40,8 +40,8 @@ class Thresholds:
     )
     relation: float = _threshold(
         1.2,
-        "a relation is more than position if the lower end of × position alone is at least this; on "
-        "shuffled words, no head of three models with a role is there",
+        "a relation is more than position if the lower end of × position alone is at least this; "
+        "on shuffled words, no head of three models with a role is there",
     )
     beyond: float = _threshold(
         1.5, "a role along arcs names a head from this lower end of × position alone on"
