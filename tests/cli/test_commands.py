@@ -218,7 +218,7 @@ def test_ls_as_json_lists_what_each_measure_has(run, made_nc: Path) -> None:
         "title": "Title of position",
         "unit": "share of attention",
         "labels": "offset: previous, current, next",
-        "examples": 2,
+        "examples": 8,
         "source": "Source of position",
     }
 

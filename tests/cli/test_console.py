@@ -24,7 +24,7 @@ def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_er
     assert best["strongest head"] == "1-3"
     said = demo_nc.with_name("err.txt").read_text(encoding="utf-8").splitlines()
     assert "6 examples used; nothing cut or dropped" in said
-    assert any("look at the previous token, layers 1–3: 1-3" in line for line in said)
+    assert any("look at the previous token, layers 1–5, most clearly 1-3" in line for line in said)
     assert said[-2:] == [
         "next: "
         + f"headscope report {demo_nc}, headscope head {demo_nc} HEAD, "

@@ -69,7 +69,7 @@ def test_coreference_prints_baselines_and_the_best_head(clark: Path, run: Run) -
     by_kind = json.loads(run("coreference", path, "--json", "--kinds").out)
     best = next(row for row in by_kind if row["system"] == rows[3]["system"])
     assert (best["kind"], best["accuracy"]) == ("all", rows[3]["all"])
-    assert best["low"] <= best["accuracy"] <= best["high"]
+    assert (best["low"], best["high"]) == (None, None)  # three documents are too few for intervals
     words = json.loads(run("coreference", path, "--json", "--candidates", "words").out)
     assert words[3]["all"] <= rows[3]["all"]  # more to choose from
 
