@@ -173,6 +173,7 @@ def test_a_language_models_loss_with_importance_and_pruning(
         "--corpus",
         plain,
         "--importance",
+        "--prune",
         "--way",
         "zero",
         "-o",

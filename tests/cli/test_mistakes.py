@@ -338,12 +338,14 @@ def test_merging_a_shard_with_itself(run: Run, tmp_path: Path) -> None:
 
 
 def test_merging_shards_of_two_models(run: Run, tmp_path: Path) -> None:
-    one, two = (
-        _shard(tmp_path / "1.nc", "1/2", model="bert"),
-        _shard(tmp_path / "2.nc", "2/2", model="gpt"),
-    )
+    one = _shard(tmp_path / "1.nc", "1/2", model="bert")
+    other = made_results(shards=["2/2"], model="bert")
+    weights = other.provenance["model"] | {"weights": "f" * 16}
+    two = other.described(other.provenance | {"model": weights}).save(tmp_path / "2.nc")
     error, _ = mistake(run("merge", one, two, "-o", tmp_path / "x.nc"))
-    assert error == "these are not shards of one run: their model differs (name: 'bert' and 'gpt')"
+    assert error == (
+        f"these are not shards of one run: they differ in weights: {'0' * 16!r} and {'f' * 16!r}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -177,12 +177,12 @@ def test_series_of_a_layer_stand_beside_each_other_without_mixing() -> None:
 def test_the_subtitle_names_model_corpus_and_number_of_examples() -> None:
     assert draw("position", model="google/bert", corpus="data/deep/en.conllu")["title"][
         "subtitle"
-    ] == ["google/bert on en.conllu, 2 examples"]
+    ] == ["google/bert on en.conllu, 8 examples"]
 
 
 def test_a_model_folder_is_named_by_its_last_part() -> None:
     assert draw("position", model="/home/me/models/bert/")["title"]["subtitle"] == [
-        "bert on texts.txt, 2 examples"
+        "bert on texts.txt, 8 examples"
     ]
 
 

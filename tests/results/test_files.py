@@ -19,6 +19,7 @@ import xarray as xr
 from headscope.errors import ResultsError
 from headscope.files import check_writable
 from headscope.results import SCHEMA, Atlas, export
+from headscope.results.migrations import oldest
 
 MAKE = "make one with: headscope survey MODEL CORPUS -o results.nc"
 
@@ -147,7 +148,7 @@ def test_a_file_of_a_newer_schema_asks_for_a_newer_headscope(some: Atlas, tmp_pa
     assert (
         caught.value.message
         == f"{path} was written by a newer version of Headscope (schema {SCHEMA + 1}; "
-        f"this version reads schema {SCHEMA})"
+        f"this version reads schema {oldest(SCHEMA)} to {SCHEMA})"
     )
     assert caught.value.hint == "pip install --upgrade headscope"
 

@@ -322,10 +322,10 @@ def test_the_embedded_model_is_summed_up_with_its_two_findings() -> None:
     det = [line for line in lines if "(det)" in line.text]
     assert [line.text for line in det] == [
         "3-9 finds the noun of a determiner (det): 0.90 of 1,277 words, best fixed offset 0.80 "
-        "(p < 1e-3); held out 0.90."
+        "(p < 1e-3; better than the next head, p < 1e-7); held out 0.90."
     ]
     [family] = [line for line in lines if line.family == "coreference"]
-    assert family.text.startswith("Four heads link mentions to their antecedents, layers 2–4: ")
+    assert family.text.startswith("Two heads link mentions to their antecedents, layers 3–4: ")
     [coreference] = [line for line in lines if "the antecedent of" in line.text]
     assert coreference.heads == ("3-5",)
     assert "0.77 of 839 mentions" in coreference.text
