@@ -164,10 +164,9 @@ class Atlas(LabelledResults):
         Examples
         --------
         >>> import headscope as hs
-        >>> texts = ["The dog barks.", "A cat sleeps."]
-        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas = hs.survey("demo", "demo", limit=8, measures="position")
         >>> atlas.head("1-3").description.lead
-        'Puts more than 99 % of its attention on the previous token.'
+        'Puts 99.6 % (99.4 to 99.8) of its attention on the previous token.'
         """
         from headscope.stats.passport import passport
 

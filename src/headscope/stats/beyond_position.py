@@ -158,7 +158,7 @@ def beyond_position(results: Atlas, of: Kind = "roles", *, correction: str = "ho
     >>> atlas = hs.survey("demo", "demo", measures="role", limit=60)
     >>> found = beyond_position(atlas, "relations")
     >>> det = found.sel(role="det: dependent to head")
-    >>> bool(det["beats"].sel(layer=3, head=9)), bool(det["beats"].sel(layer=2, head=9))
+    >>> bool(det["beats"].sel(layer=3, head=9)), bool(det["beats"].sel(layer=1, head=3))
     (True, False)
     """
     if of not in KINDS:

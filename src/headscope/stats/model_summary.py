@@ -50,7 +50,7 @@ def model_summary(atlas: Atlas) -> list[SummaryLine]:
     >>> atlas = hs.survey("demo", "demo", limit=20)
     >>> lines = model_summary(atlas)
     >>> lines[0].family, lines[1].family, lines[1].heads[0]
-    ('lead', 'previous', '1-3')
+    ('lead', 'noun phrase', '3-9')
     """
     analysis = atlas.analysis
     roles = [] if analysis.main is None else [*_lead(analysis), *_families(analysis)]

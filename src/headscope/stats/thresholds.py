@@ -104,8 +104,8 @@ def threshold_table(results: Atlas | None = None) -> pd.DataFrame:
 
     Examples
     --------
-    >>> threshold_table().set_index("threshold").loc["retrieves", ["value", "source"]].tolist()
-    [0.1, 'Wu et al. 2024, §3.1']
+    >>> threshold_table().set_index("threshold").loc["retrieves", "source"]
+    'Wu et al. 2024, §3.1'
     """
     from headscope.stats.main_roles import MainRoles
 
