@@ -117,7 +117,7 @@ def test_every_svg_has_its_title_and_every_head(name: str, tmp_path: Path) -> No
     results = made_results(layers=3, heads=4)
     item = find_figure(name, results)
     svg = save_chart(item.draw(results), tmp_path / "x.svg").read_text(encoding="utf-8")
-    assert "made on texts.txt, 2 examples" in svg
+    assert "made on texts.txt, 8 examples" in svg
     marks = len(re.findall(r'aria-roledescription="(?:point|rect mark)"', svg))
     assert marks in (12, 24, 36)  # one, two or three statistics of twelve heads
 

@@ -53,12 +53,13 @@ def _checkpoint(folder: Path) -> None:
     generator = np.random.default_rng(0)
     arrays = {"sum": generator.random((32, 2, 4)), "count": np.arange(32)}
     write_checkpoint(
-        folder / "run.partial", Checkpoint("me", 3, {"seen": 7, "lost": ["a"]}, arrays, [5])
+        folder / "run.partial",
+        Checkpoint({"run": "mine"}, 3, {"seen": 7, "lost": ["a"]}, arrays, [5]),
     )
 
 
 def _read_checkpoint(folder: Path) -> str:
-    found = read_checkpoint(folder / "run.partial", "me")
+    found = read_checkpoint(folder / "run.partial", {"run": "mine"})
     assert found is not None
     return found.digest()
 

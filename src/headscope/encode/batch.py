@@ -139,7 +139,7 @@ def batches(
     [2, 1]
     >>> encoded = Encoder(hs.load("demo").tokenizer).encode(texts)
     >>> [batch.lengths.tolist() for batch in batches(encoded, size=2, equal=True)]
-    [[4], [5], [7]]
+    [[4], [5], [9]]
     """
     if size < 1:
         raise UserError(f"the batch size must be 1 or more, got {size} instead")
