@@ -33,6 +33,8 @@ RESAMPLES, SEED = 1000, 0
 PIECE = 100
 """How many resamples are done at a time."""
 RETRIEVAL = "retrieval"
+FAR = 6.0
+"""A role whose excess is more errors below what counts does not count in any resample."""
 
 Array = NDArray[np.float64]
 
@@ -191,25 +193,31 @@ class MainRoles:
     def _resampled(self) -> Iterator[tuple[Array, NDArray[np.bool_], Array, Array]]:
         """Excess, whether roles count, activity and spread, (resample, head, …), piece by piece."""
         whole, work, limit = self.whole, self.work, self.whole.thresholds
-        size, extra = len(work.names), len(whole.names) - len(work.names)
-        buckets, heads = work.left.shape[:2]
-        more = (work.attention - work.even).reshape(buckets, -1)
-        left = work.left.reshape(buckets, -1)
+        size, (buckets, heads) = len(work.names), work.left.shape[:2]
+        # Few heads could have few roles in any resample; only these are computed.
+        reach = (whole.value + FAR * whole.error)[:, :size]
+        able = np.flatnonzero((reach >= limit.least) & (whole.beyond[:, :size] >= limit.beyond))
+        more = (work.attention - work.even).reshape(buckets, -1)[:, able]
+        left = work.left.reshape(buckets, -1)[:, able]
         with np.errstate(invalid="ignore", divide="ignore"):
             rest = 1.0 - left / left.sum(0)
             scaled, weight = (np.where(rest > 0, part / rest, 0.0) for part in (more, left))
         parts = (more, left, scaled**2, scaled * weight, weight**2)
-        wide, sure = whole.quantile[:, :size].ravel(), self._critical()
+        wide, sure = whole.quantile[:, :size].ravel()[able], self._critical()[able]
         random = np.random.default_rng(SEED)
         for _ in range(0, RESAMPLES, PIECE):
             times = random.multinomial(buckets, np.full(buckets, 1 / buckets), PIECE).astype(float)
+            # What has no sums by document stays as it is.
+            values, counts = (np.tile(part, (PIECE, 1, 1)) for part in (whole.value, whole.counts))
+            counts[..., :size] = False
             with np.errstate(invalid="ignore", divide="ignore"):
                 above, total, squares, crossed, weights = (times @ part for part in parts)
                 value = above / total
                 square = squares - 2 * value * crossed + value**2 * weights
                 error = np.sqrt(square.clip(min=0.0)) / total  # rounding may put 0 below 0
                 surely = value - wide * error >= limit.least
-                passes = value > sure * error
+                at = (slice(None), able // size, able % size)
+                values[at], counts[at] = value, surely & (value > sure * error)
                 activity, spread = (
                     (times @ top) / (times @ bottom)
                     for top, bottom in (
@@ -217,14 +225,7 @@ class MainRoles:
                         (work.entropy, work.entropy_left),
                     )
                 )
-            value, counts = (one.reshape(PIECE, heads, size) for one in (value, surely & passes))
-            counts = counts & (whole.beyond[:, :size] >= limit.beyond)
-            if extra:  # what has no sums by document stays as it is
-                value = np.concatenate([value, np.tile(whole.value[:, size:], (PIECE, 1, 1))], -1)
-                counts = np.concatenate(
-                    [counts, np.tile(whole.counts[:, size:], (PIECE, 1, 1))], -1
-                )
-            yield value, counts, activity, spread
+            yield values, counts, activity, spread
 
     def _critical(self) -> Array:
         """How many errors an excess must be above zero to pass the corrected test, (cell,).

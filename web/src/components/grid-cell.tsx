@@ -152,7 +152,7 @@ function NumberText({ text, box, colour }: { text: string; box: Box; colour: str
   );
 }
 
-/** A triangle in the colour of a second role within 10 % of the first. */
+/** A triangle in the colour of a second role. */
 function Corner({
   atlas,
   place,

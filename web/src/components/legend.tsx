@@ -68,7 +68,7 @@ function RoleMarks({ atlas, dark, marks, second }: Props) {
             <rect width="14" height="12" fill={cell} />
             <path d="M4 0H14V10Z" fill={example} />
           </svg>
-          second role within 10 %
+          second role
         </span>
       )}
       {marks && !second && borderline && (

@@ -90,8 +90,8 @@ export function Roles({ place }: { place: number }) {
       </div>
       {all.length > 0 ? (
         <p class="hs-note">
-          Filled: passes the test and the line at 0.1. Hollow: does not, or does not beat a fixed
-          offset.{nulls.length > 0 && ` Bands: ${nulls.join(", ")}.`}
+          Filled: passes the test, and its interval the line at 0.1. Hollow: does not, or is no more
+          than a simpler habit, such as position, would give.{nulls.length > 0 && ` Bands: ${nulls.join(", ")}.`}
         </p>
       ) : (
         <p class="hs-note">
