@@ -193,7 +193,7 @@ class MainRoles:
     def _resampled(self) -> Iterator[tuple[Array, NDArray[np.bool_], Array, Array]]:
         """Excess, whether roles count, activity and spread, (resample, head, …), piece by piece."""
         whole, work, limit = self.whole, self.work, self.whole.thresholds
-        size, (buckets, heads) = len(work.names), work.left.shape[:2]
+        size, buckets = len(work.names), len(work.left)
         # Few heads could have few roles in any resample; only these are computed.
         reach = (whole.value + FAR * whole.error)[:, :size]
         able = np.flatnonzero((reach >= limit.least) & (whole.beyond[:, :size] >= limit.beyond))
@@ -208,7 +208,8 @@ class MainRoles:
         for _ in range(0, RESAMPLES, PIECE):
             times = random.multinomial(buckets, np.full(buckets, 1 / buckets), PIECE).astype(float)
             # What has no sums by document stays as it is.
-            values, counts = (np.tile(part, (PIECE, 1, 1)) for part in (whole.value, whole.counts))
+            values = np.tile(whole.value, (PIECE, 1, 1))
+            counts = np.tile(whole.counts, (PIECE, 1, 1))
             counts[..., :size] = False
             with np.errstate(invalid="ignore", divide="ignore"):
                 above, total, squares, crossed, weights = (times @ part for part in parts)
