@@ -361,6 +361,7 @@ def _finds_antecedents(results: Atlas) -> Flags:
     if "coreference" not in results:
         return np.zeros(1, bool)
     answers = AntecedentAnswers(results["coreference"].sel(candidates="mentions"))
-    p = answers.tests(answers.right, "holm").sel(kind="all", mentions=list(SIMPLE))
+    p = answers.tests(answers.right.sel(kind=["all"]), "holm")
+    p = p.sel(kind="all", mentions=list(SIMPLE))
     found: Flags = np.all(p.transpose("place", ...).values < DEFAULT.alpha, axis=-1)
     return found
