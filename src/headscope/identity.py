@@ -125,7 +125,7 @@ def differences(
         one.pop(key, None), two.pop(key, None)
     found = list(_differing((), plain(one), plain(two)))
     said = [each for each in found if not each[0].startswith(PARTS)]
-    found = said or found  # where a part differs, so does the whole: only the cause is told
+    found = said or found  # where a part differs, so does the whole: only the cause is named
     if "identity" in there and KEYS not in there:  # older results, which recorded less
         lacking = [name for name, value, _ in found if value in LACKING]
         found = [each for each in found if each[0] not in lacking]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from headscope.results.moments import DOCUMENTS, Range, Ratio, ratio
 
 FEW = 15
-"""With fewer effective documents a reader is told how many there are."""
+"""With fewer effective documents, their number stands beside the intervals."""
 
 
 def document_ratio(sums: xr.DataArray, counts: xr.DataArray) -> Ratio:
