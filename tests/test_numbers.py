@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.numbers import cell, clip_share, count, interval, number, p_value, share
+from headscope.numbers import cell, count, interval, number, p_value, share
 
 FLOATS = st.floats(-1e12, 1e12, allow_nan=False)
 NAN = float("nan")
@@ -113,24 +112,6 @@ def test_a_count_has_no_decimals_and_separated_thousands(value: int) -> None:
 )
 def test_intervals_have_as_many_decimals_at_both_ends(low: object, high: object, text: str) -> None:
     assert interval(low, high) == text
-
-
-@given(st.floats(-3, 3), st.floats(-3, 3))
-def test_the_interval_of_a_share_stays_inside_0_and_1(one: float, other: float) -> None:
-    low, high = sorted((one, other))
-    ends = clip_share(low, high)
-    assert ends == (min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0))
-    assert 0 <= ends[0] <= ends[1] <= 1
-
-
-def test_intervals_of_arrays_are_clipped_and_keep_their_type_and_what_is_not_defined() -> None:
-    low, high = clip_share(np.array([-0.1, 0.2, np.nan]), np.array([0.1, 1.3, np.nan]))
-    np.testing.assert_array_equal(low, [0.0, 0.2, np.nan])
-    np.testing.assert_array_equal(high, [0.1, 1.0, np.nan])
-    named = xr.DataArray([-0.1, 0.5], {"head": [1, 2]}, ("head",))
-    low_named, high_named = clip_share(named, named + 1)
-    xr.testing.assert_identical(low_named, named.copy(data=[0.0, 0.5]))
-    xr.testing.assert_identical(high_named, named.copy(data=[0.9, 1.0]))
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,8 @@ def differences(
     found = list(_differing((), plain(one), plain(two)))
     said = [each for each in found if not each[0].startswith(PARTS)]
     found = said or found  # where a part differs, so does the whole: only the cause is named
+    # One option may stand in two sections (limit: of the corpus and of the settings): named once.
+    found = list({each[0]: each for each in found}.values())
     if "identity" in there and KEYS not in there:  # older results, which recorded less
         lacking = [name for name, value, _ in found if value in LACKING]
         found = [each for each in found if each[0] not in lacking]

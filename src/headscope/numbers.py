@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
 
 MISSING = "–"
 """What stands for a value that is not known or not defined."""
@@ -16,8 +15,6 @@ SMALLEST = 0.001
 """Smaller p-values are shown as less than this, and smaller numbers with two significant digits."""
 PLACES = ((10.0, 3), (100.0, 2), (1000.0, 1))
 """How many decimals a number under each limit has; larger ones have none."""
-
-Bound = TypeVar("Bound")
 
 
 def p_value(value: object, *, scientific: bool = False) -> str:
@@ -168,36 +165,6 @@ def interval(low: object, high: object, *, form: Callable[[object], str] | None 
     else:
         texts = [number(end) for end in ends]
     return f"[{texts[0]}, {texts[1]}]"
-
-
-def clip_share(low: Bound, high: Bound) -> tuple[Bound, Bound]:
-    """Keep the interval of a share inside 0 to 1. Student's t interval may reach beyond.
-
-    Parameters
-    ----------
-    low, high
-        The ends of one or many intervals: floats, NumPy arrays or xarray's. NaN stays NaN.
-
-    Returns
-    -------
-    tuple
-        The ends, of the same types, each between 0 and 1.
-
-    Examples
-    --------
-    >>> clip_share(-0.02, 0.31)
-    (0.0, 0.31)
-    >>> import numpy as np
-    >>> clip_share(np.array([0.2, np.nan]), np.array([1.1, np.nan]))[1]
-    array([ 1., nan])
-    """
-    import numpy as np
-
-    def clipped(bound: Any) -> Any:
-        inside = np.minimum(np.maximum(bound, 0.0), 1.0)
-        return float(inside) if isinstance(bound, (int, float)) else inside
-
-    return clipped(low), clipped(high)
 
 
 def cell(value: object, column: str = "") -> str:
