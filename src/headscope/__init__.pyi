@@ -72,7 +72,7 @@ from .runs.agreement import check as check
 from .runs.attention import attention as attention
 from .runs.circuits import circuits as circuits
 from .runs.compare import compare as compare
-from .runs.keeping.on_demand import examples as examples
+from .runs.keeping import examples as examples
 from .runs.logit_parts import logit_parts as logit_parts
 from .runs.patterns import patterns as patterns
 from .runs.probe import probe as probe

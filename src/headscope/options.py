@@ -69,6 +69,10 @@ class Option:
         own.
     metavar
         What help shows for its value.
+    separator
+        What stands between several values where the command line takes them as one word.
+    hint
+        What to do about a value that is not allowed.
     completes
         What its values are, for completion in a shell: measures, figures, roles, tasks …
     """
@@ -81,6 +85,8 @@ class Option:
     off: str = ""
     rare: bool = False
     metavar: str = ""
+    separator: str = ""
+    hint: str = ""
     completes: str = ""
 
 
@@ -172,7 +178,9 @@ class Described:
         high = most is not None and not value <= most
         if low or high:
             allowed = f"{least} or more" if most is None else f"{least} to {most}"
-            raise UserError(f"the {self.title} must be {allowed}, got {value} instead")
+            raise UserError(
+                f"the {self.title} must be {allowed}, got {value} instead", hint=self.note.hint
+            )
         return value
 
 
@@ -208,7 +216,8 @@ _DESCRIBED: dict[type[Any], Mapping[str, Described]] = {}
 
 def _describe(kind: type[Any]) -> Iterator[Described]:
     hints = get_type_hints(kind, include_extras=True)
-    groups, words = {}, {}
+    groups: dict[str, type[Any]] = {}
+    words: dict[str, str] = {}
     for group in reversed(kind.__mro__):
         groups |= dict.fromkeys(vars(group).get("__annotations__", ()), group)
         words |= dict(_parameters(group))
@@ -260,10 +269,10 @@ class Options:
         for name, option in described(type(self)).items():
             object.__setattr__(self, name, option.check(getattr(self, name)))
 
-    def group(self, kind: type[Options]) -> dict[str, Any]:
+    def subset(self, kind: type[Options]) -> dict[str, Any]:
         """The values of the options that a group has.
 
-        >>> LoadOptions(dtype="float16").group(Loading)["dtype"]
+        >>> LoadOptions(dtype="float16").subset(Loading)["dtype"]
         'float16'
         """
         return {name: getattr(self, name) for name in described(kind)}
@@ -271,13 +280,13 @@ class Options:
     def changed(self, kind: type[Options]) -> dict[str, Any]:
         """Those values of a group that are not the defaults."""
         known = described(kind)
-        group = self.group(kind)
+        group = self.subset(kind)
         return {name: one for name, one in group.items() if one != known[name].default}
 
     @classmethod
     def of(cls, options: Options) -> Self:
         """Options of this group, with the values of larger ones."""
-        return options if type(options) is cls else cls(**options.group(cls))
+        return options if type(options) is cls else cls(**options.subset(cls))
 
 
 # --- Python's keywords ---
@@ -287,7 +296,34 @@ One = TypeVar("One")
 Two = TypeVar("Two")
 Three = TypeVar("Three")
 Result = TypeVar("Result")
+First = TypeVar("First", contravariant=True)
+Second = TypeVar("Second", contravariant=True)
+Third = TypeVar("Third", contravariant=True)
+Held = TypeVar("Held", contravariant=True)
+Given = TypeVar("Given", covariant=True)
 Keywords = ParamSpec("Keywords")
+
+
+class WithDefault(Protocol, Generic[First, Second, Third, Held, Given]):
+    """A function of two or three things, whose last parameter holds all options."""
+
+    def __call__(self, one: First, two: Second, three: Third = ..., /, *, options: Held) -> Given:
+        """Do it."""
+
+
+class TakesWithDefault(Protocol, Generic[First, Second, Third, Keywords, Given]):
+    """The same, taking the options as keywords."""
+
+    def __call__(
+        self,
+        one: First,
+        two: Second,
+        three: Third = ...,
+        /,
+        *args: Keywords.args,
+        **kwargs: Keywords.kwargs,
+    ) -> Given:
+        """Do it."""
 
 
 class Taker(Protocol, Generic[Keywords, Made]):
@@ -305,6 +341,10 @@ class Taker(Protocol, Generic[Keywords, Made]):
     def __call__(
         self, function: Callable[[One, Two, Three, Made], Result]
     ) -> Callable[Concatenate[One, Two, Three, Keywords], Result]: ...
+    @overload
+    def __call__(
+        self, function: WithDefault[One, Two, Three, Made, Result]
+    ) -> TakesWithDefault[One, Two, Three, Keywords, Result]: ...
 
 
 def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
@@ -319,7 +359,7 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
         names = [parameter.name for parameter in own]
         last = [*signature(function).parameters][-1]
         make: Any = kind
-        options = described(kind)
+        options = described(make)
         keywords = [
             Parameter(
                 name, Parameter.KEYWORD_ONLY, default=option.default, annotation=option.plain_hint
@@ -510,7 +550,7 @@ class Reading(Options):
     prefix: ClassVar[str] = "read"
 
     format: Annotated[str | None, RARE] = None
-    columns: Annotated[Columns | None, Option(metavar="A,B")] = None
+    columns: Annotated[Columns | None, Option(metavar="A,B", separator=",")] = None
     header: Annotated[bool | None, RARE] = None
     lines: Annotated[bool | None, Option(off="--paragraphs")] = None
     pairs: Annotated[bool, Option(off="--single", flag="--pairs")] = True
@@ -518,10 +558,28 @@ class Reading(Options):
     parser: Annotated[str, Option(rare=True, metavar="NAME")] = ""
     documents: bool = False
 
-    def __post_init__(self) -> None:
-        if isinstance(self.columns, str):
-            object.__setattr__(self, "columns", tuple(self.columns.split(",")))
-        super().__post_init__()
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions(Reading):
+    """How :func:`headscope.read` reads a corpus.
+
+    Parameters
+    ----------
+    label
+        The column that holds the label; by default label, score or the like, if there is one.
+    group
+        The column that names the document or paragraph a row belongs to; by default group,
+        document, paragraph or doc_id, if there is one.
+    limit
+        Read only so many examples.
+    name
+        The name of the corpus; by default the path, or what it was made from.
+    """
+
+    label: str | int | None = None
+    group: str | int | None = None
+    limit: Annotated[int | None, Option(least=1, hint="leave it out to read everything")] = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -577,6 +635,16 @@ class Shown(Options):
     def reporter(self) -> Reporter:
         """Where to tell people what happens."""
         return as_reporter(self.progress)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelRun(Loading, Shown):
+    """Options of what is done with a model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusRun(ModelRun, Reading, Pass):
+    """Options of what is done with a model and a corpus."""
 
 
 @dataclass(frozen=True, kw_only=True)

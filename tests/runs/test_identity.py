@@ -33,8 +33,8 @@ from headscope.measures.base import Context
 from headscope.measures.registry import load_measure_file
 from headscope.models import Model, Shape, wrap
 from headscope.runs.ablate.settings import ScoreSettings
-from headscope.runs.probe.options import ProbeOptions
-from headscope.runs.probe.probing import probe
+from headscope.runs.probe import Probing
+from headscope.runs.probe import probe
 from headscope.runs.run import Job
 from headscope.runs.settings import RunSettings
 from headscope.runs.tune.settings import TuneSettings
@@ -537,7 +537,7 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path:
         "seed": 1,
         "device": "cuda",
     }
-    assert set(changes) == {field.name for field in fields(ProbeOptions)}
+    assert set(changes) == {field.name for field in fields(Probing)}
     _all_move(probe, probes, changes | {"tasks": _probing("b"), "model": tiny_model("electra")})
     made = {"only", "data", "limit"}  # they choose or draw the examples, which are compared
     assert set(inspect.signature(probe).parameters) == {

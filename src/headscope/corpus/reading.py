@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 from headscope.corpus.builtin import builtin_files, read_builtin
-from headscope.corpus.columns import Column, choose_columns
+from headscope.corpus.columns import choose_columns
 from headscope.corpus.corpus import Corpus
 from headscope.corpus.example import Example
 from headscope.corpus.folders import is_collection
@@ -39,6 +39,7 @@ from headscope.corpus.spacy.parser import parse as parse_examples
 from headscope.corpus.spacy.parser import parser_version
 from headscope.errors import CorpusError
 from headscope.files import checksum
+from headscope.options import Reading, ReadOptions, takes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,62 +65,17 @@ CorpusLike: TypeAlias = Union[
 """Whatever :func:`read` makes a corpus of."""
 
 
-def read(
-    source: CorpusLike,
-    *,
-    format: str | None = None,
-    columns: Column | Sequence[Column] | None = None,
-    label: Column | None = None,
-    group: Column | None = None,
-    header: bool | None = None,
-    lines: bool | None = None,
-    pairs: bool = True,
-    documents: bool = False,
-    parse: bool | str = False,
-    limit: int | None = None,
-    name: str | None = None,
-) -> Corpus:
+@takes(ReadOptions)
+def read(source: CorpusLike, options: ReadOptions) -> Corpus:
     """Read a corpus from a file, or make one of Python objects.
 
     Parameters
     ----------
-    source : path, str, Corpus, list, DataFrame or datasets.Dataset
+    source
         A file; ``"demo"``, the built-in corpus; ``"framenet"``, the sentences of FrameNet (through
         nltk) that pass the filter of Kovaleva et al. (2019); a list of texts, of pairs of texts or
         of :class:`Example`; a pandas DataFrame; a ``datasets.Dataset``. A Corpus is returned as it
         is.
-    format : str, optional
-        text, tsv, csv, jsonl, conll, brackets, coref-jsonl, coref-conllu, conll2012 or
-        frames-jsonl. By default the file's ending decides (``.gz`` after it is allowed); JSON lines
-        with sentences and mentions are coref-jsonl, those with a target and links frames-jsonl.
-    columns : str, int or sequence of them, optional
-        The columns of a table that hold the text, or the two texts, by name or by number (from 1).
-        By default, the names of public data sets are known: text, sentence, sentence1 and
-        sentence2, premise and hypothesis, question and sentence, and so on.
-    label : str or int, optional
-        The column that holds the label; by default label, score or the like, if there is one.
-    group : str or int, optional
-        The column that names the document or paragraph a row belongs to; by default group,
-        document, paragraph or doc_id, if there is one.
-    header : bool, optional
-        Whether the first line of a TSV or CSV file names the columns. By default it does if it has
-        known names, or those in ``columns``; if it only looks like a header, that is an error.
-    lines : bool, optional
-        Plain text: read every line that is not blank as a text, or join lines to the paragraphs
-        between blank lines. By default, the lines of a file without blank lines are texts, unless
-        they look wrapped; the notes of the corpus say what was decided.
-    pairs : bool, default True
-        Plain text: pair up consecutive paragraphs. False makes every paragraph an example.
-    documents : bool, default False
-        CoNLL-U: one example per document, with its mentions, instead of one per sentence. A folder
-        or ``.tar.gz`` of files is read too.
-    parse : bool or str, default False
-        Parse what has no words with spaCy: True takes its small English pipeline, a string names
-        another one, or its folder.
-    limit : int, optional
-        Read only so many examples.
-    name : str, optional
-        The name of the corpus; by default the path, or what it was made from.
 
     Returns
     -------
@@ -142,24 +98,27 @@ def read(
     >>> sorted(read("demo", limit=1).annotations)[:3]
     ['frames', 'mentions', 'pair']
     """
-    if limit is not None and limit < 1:
-        raise CorpusError(
-            f"the limit must be 1 or more, got {limit} instead",
-            hint="leave it out to read everything",
-        )
-    choice = choose_columns(columns, label, group)
-    options = FileOptions(format, choice, header, lines, pairs, documents)
-    limit = None if limit is None else min(limit, sys.maxsize)
-    corpus = _open(source, options, limit).first(limit)
-    if options.about:
-        corpus = replace(corpus, reading={**corpus.reading, **options.about})
-    if name is not None:
-        corpus = replace(corpus, name=name)
-    if isinstance(source, Corpus) and limit is None and name is None:
+    return open_corpus(source, options)
+
+
+def open_corpus(source: CorpusLike, options: Reading) -> Corpus:
+    """What :func:`read` does, for a run whose options say how its corpus is read."""
+    more = ReadOptions.of(options) if isinstance(options, ReadOptions) else ReadOptions()
+    choice = choose_columns(options.columns, more.label, more.group)
+    how = FileOptions(
+        options.format, choice, options.header, options.lines, options.pairs, options.documents
+    )
+    limit = None if more.limit is None else min(more.limit, sys.maxsize)
+    corpus = _open(source, how, limit).first(limit)
+    if how.about:
+        corpus = replace(corpus, reading={**corpus.reading, **how.about})
+    if more.name is not None:
+        corpus = replace(corpus, name=more.name)
+    if isinstance(source, Corpus) and limit is None and more.name is None:
         corpus = source
     else:
         _check_first(corpus, source)
-    return _parsed(corpus, "" if parse is True else parse) if parse else corpus
+    return _parsed(corpus, options.parser) if options.parse or options.parser else corpus
 
 
 def read_documents(source: CorpusLike) -> Corpus:

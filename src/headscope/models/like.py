@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 from headscope.errors import UserError
-from headscope.models.load_options import LoadOptions
-from headscope.models.loading import load, wrap
+from headscope.models.loading import load_model, wrap
 from headscope.models.model import Model
 from headscope.models.network_reader import AutoClass
+from headscope.options import Loading, LoadOptions
 
 ModelLike = str | Path | Model | tuple[Any, Any]
 """A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, or a network
@@ -21,10 +21,10 @@ with its tokenizer.
 
 def as_model(
     model: ModelLike,
+    loading: Loading | None = None,
     *,
     head: Literal["lm", "own"] | AutoClass | None = None,
     seed: int = 0,
-    **options: Unpack[LoadOptions],
 ) -> Model:
     """A model from whatever stands for one.
 
@@ -34,18 +34,12 @@ def as_model(
         A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, which is
         returned as it is, or a network with its tokenizer, ``(network, tokenizer)``, which is
         wrapped.
-    head
+    loading
+        How a model is loaded by name; larger options will do. A network with its tokenizer takes
+        only ``bos`` and ``chat``. With a model that is loaded already, anything but the default is
+        an error.
+    head, seed
         See :func:`~headscope.models.load`. A model that is loaded already keeps what it has.
-    seed
-        See :func:`~headscope.models.load`.
-    **options
-        Further options of :func:`~headscope.models.load`. They apply where a model is loaded by
-        name; a network with its tokenizer takes only ``bos`` and ``chat``. With a model that is
-        loaded already, anything but the default is an error.
-
-    Returns
-    -------
-    Model
 
     Raises
     ------
@@ -64,53 +58,41 @@ def as_model(
     >>> as_model(model) is model, as_model((model.network, model.tokenizer)).name
     (True, 'model')
     """
+    how = loading or Loading()
     if isinstance(model, tuple) and len(model) == 2:
-        _check_defaults({**options, "seed": seed}, allowed=("bos", "chat"))
-        bos, chat = options.get("bos", "keep"), options.get("chat", False)
-        return wrap(model[0], model[1], bos=bos, chat=chat)
+        _check_defaults(how, allowed=("bos", "chat"))
+        return wrap(model[0], model[1], bos=how.bos, chat=how.chat)
     if isinstance(model, Model):
-        _check_defaults({**options, "seed": seed})
+        _check_defaults(how)
         return model
-    return load(model, head=head, seed=seed, **options)
+    return load_model(model, LoadOptions(**how.subset(Loading), head=head, seed=seed))
 
 
 @contextmanager
 def using_model(
     model: ModelLike,
+    loading: Loading | None = None,
     *,
     head: Literal["lm", "own"] | AutoClass | None = None,
     seed: int = 0,
-    **options: Unpack[LoadOptions],
 ) -> Iterator[Model]:
     """The model of :func:`as_model`, closed at the end if it was made here.
 
     A network that was given with its tokenizer is put back as it was. A :class:`Model` that was
     given stays open.
-
-    Parameters
-    ----------
-    model, head, seed, **options
-        See :func:`as_model`.
-
-    Yields
-    ------
-    Model
     """
-    found = as_model(model, head=head, seed=seed, **options)
+    used = as_model(model, loading, head=head, seed=seed)
     try:
-        yield found
+        yield used
     finally:
-        if found is not model:
-            found.close()
+        if used is not model:
+            used.close()
 
 
-def _check_defaults(options: dict[str, Any], *, allowed: tuple[str, ...] = ()) -> None:
+def _check_defaults(loading: Loading, *, allowed: tuple[str, ...] = ()) -> None:
     """Options of loading mean nothing to a model that is loaded already."""
-    defaults = load.__kwdefaults__ or {}
-    for option, value in options.items():
-        if option not in defaults:
-            raise TypeError(f"load() got an unexpected keyword argument {option!r}")
-        if value != defaults[option] and option not in allowed:
+    for option, value in loading.changed(Loading).items():
+        if option not in allowed:
             raise UserError(
                 f"{option}= applies only to a model given by its name, and this one is loaded "
                 f"already; got {option}={value!r}",

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import torch
 from huggingface_hub import try_to_load_from_cache
 from torch import nn
 
@@ -20,32 +19,15 @@ from headscope.errors import ModelError
 from headscope.files import cache_folder, checksum, digest_of
 from headscope.models.checks import check_network, check_tokenizer
 from headscope.models.embedded import EMBEDDED
-from headscope.models.load_options import DeviceMap, Quantization, check_load_options
 from headscope.models.model import Model
-from headscope.models.names import ANYTHING, check_model_name, model_folder, model_label
-from headscope.models.network_reader import AutoClass, NetworkReader, is_converted, place_of
-from headscope.models.pretrained import (
-    commit_of,
-    read_pooling,
-)
+from headscope.models.names import ANYTHING, check_loading, model_folder, model_label
+from headscope.models.network_reader import is_converted, place_of, read_model
+from headscope.models.pretrained import commit_of, read_pooling
+from headscope.options import LoadOptions, takes
 
 
-def load(
-    name: str | Path,
-    *,
-    device: str = "cpu",
-    dtype: str = "float32",
-    device_map: DeviceMap = "",
-    quantization: Quantization = "",
-    adapter: str | Path = "",
-    revision: str = "",
-    allow_pickle: bool = False,
-    trust_remote_code: bool = False,
-    head: Literal["lm", "own"] | AutoClass | None = None,
-    bos: Bos = "keep",
-    chat: bool = False,
-    seed: int = 0,
-) -> Model:
+@takes(LoadOptions)
+def load(name: str | Path, options: LoadOptions) -> Model:
     """Load a model.
 
     Parameters
@@ -54,41 +36,6 @@ def load(
         A hub id, a folder saved with ``save_pretrained``, a ``.gguf`` file, or an embedded model:
         ``"demo"`` (an encoder) or ``"demo-llm"`` (a decoder). A ``.gguf`` file is converted to
         float32 safetensors when it is first used, and kept in the cache.
-    device
-        Where to put the weights, as torch names it: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``.
-    dtype
-        Precision of the weights: ``"float32"``, ``"float16"`` or ``"bfloat16"``. Statistics are
-        computed in float32 and added up in float64 in any case.
-    device_map
-        Spread the layers over devices with accelerate: ``"auto"``, ``"balanced"``,
-        ``"sequential"``, one device, or a dictionary that names the device of each part of the
-        network (``"disk"`` is one). Excludes ``device``.
-    quantization
-        ``"8bit"`` or ``"4bit"``: quantise the weights with bitsandbytes.
-    adapter
-        A PEFT adapter (LoRA and the like) to put on the model: a folder or a hub id. Only
-        safetensors are read.
-    revision
-        Branch, tag or commit of a hub model. The default is its main branch.
-    allow_pickle
-        Read pickled weights (``pytorch_model.bin``) where there are no safetensors. Opening them
-        can run code.
-    trust_remote_code
-        Run code that comes with the model.
-    head
-        ``"lm"`` loads the masked or causal language-model head, too; ``"own"`` whatever the
-        checkpoint was saved with: a language-model head, a classifier of texts, or neither. A
-        transformers auto class, such as ``AutoModelForSequenceClassification``, loads that kind of
-        model. The default is the base model.
-    bos
-        Whether texts begin with the beginning-of-sequence token: ``"add"`` (always), ``"keep"`` (as
-        the tokenizer has it) or ``"none"``.
-    chat
-        Make each text the user's turn of a chat, with the tokenizer's chat template; the second
-        text of a pair becomes the assistant's turn.
-    seed
-        Seed for weights that the checkpoint lacks and attention does not depend on (a pooler, a new
-        classifier), so that they are the same every time.
 
     Returns
     -------
@@ -112,36 +59,22 @@ def load(
     >>> model.shape("encoder")
     Shape(layers=6, heads=12, width=32)
     """
+    return load_model(name, options)
+
+
+def load_model(name: str | Path, options: LoadOptions) -> Model:
+    """What :func:`load` does, for a run whose options say how its model is loaded."""
     _check_loadable(name)
-    check_load_options(
-        device=device,
-        dtype=dtype,
-        device_map=device_map,
-        quantization=quantization,
-        adapter=adapter,
-        bos=bos,
-    )
-    _check_head(head)
-    check_model_name(name)
-    how = NetworkReader(
-        device=device,
-        dtype=getattr(torch, dtype),
-        device_map=device_map,
-        quantization=quantization,
-        adapter=adapter,
-        revision=revision,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
-        seed=seed,
-    )
-    if device_map and cache_folder() is None and is_converted(name):
+    _check_head(options.head)
+    check_loading(name, options)
+    adapter, revision = str(options.adapter), options.revision
+    if options.device_map and cache_folder() is None and is_converted(name):
         raise ModelError(
             f"{name} cannot be spread over devices without a cache: its weights may be read again",
-            hint="leave device_map out, or do not set HEADSCOPE_CACHE to 'off'",
-            command="leave --device-map out, or do not set HEADSCOPE_CACHE to 'off'",
+            hint="leave device_map= out, or do not set HEADSCOPE_CACHE to 'off'",
         )
     with place_of(name) as place:
-        network, tokenizer = how.read(str(name), place, head)
+        network, tokenizer = read_model(str(name), place, options)
         embedded = EMBEDDED.get(str(name))
         model = Model(
             f"{name} + {model_label(adapter)}" if adapter else str(name),
@@ -149,31 +82,18 @@ def load(
             tokenizer,
             revision=embedded.sha256[:12] if embedded else commit_of(place, revision),
             adapter=model_label(adapter) if adapter else "",
-            quantization=quantization,
-            bos=bos,
-            chat=chat,
+            quantization=options.quantization,
+            bos=options.bos,
+            chat=options.chat,
         )
         if any(weight.is_meta for weight in network.parameters()):
-            model.files_digest = files_digest(weight_files(place, revision), dtype, quantization)
+            files = weight_files(place, revision)
+            model.files_digest = files_digest(files, options.dtype, options.quantization)
         model.pooling = read_pooling(model, place, revision)
     model.notes += _bos_notes(model)
     folder = model_folder(name)
-    model.reload = partial(
-        load,
-        name if folder is None else folder.absolute(),  # workers may have another current folder
-        device=device,
-        dtype=dtype,
-        device_map=device_map,
-        quantization=quantization,
-        adapter=adapter,
-        revision=revision,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
-        head=head,
-        bos=bos,
-        chat=chat,
-        seed=seed,
-    )
+    # Workers may have another current folder.
+    model.reload = partial(load_model, name if folder is None else folder.absolute(), options)
     return model
 
 

@@ -11,11 +11,25 @@ from headscope.files import check_regular
 from headscope.limits import read_json
 from headscope.models.embedded import EMBEDDED
 from headscope.models.gguf import check_gguf, is_gguf
+from headscope.options import Loading
 
 ANYTHING = "a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'"
 HUB_ID = re.compile(r"(\b[\w.-]{1,96}\b/)?\b[\w.-]{1,96}\b", re.ASCII)
 BROKEN = "do not use this copy: save or download the model again"
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\|\.{1,2}\\")
+
+
+def check_loading(name: object, options: Loading) -> None:
+    """Check a model's name and its adapter, before torch or anything of the model is loaded.
+
+    What is no name (a model, a network with its tokenizer) needs no check.
+    """
+    if isinstance(name, str | Path):
+        check_model_name(name)
+    if options.adapter:
+        from headscope.models.adapter_files import check_adapter
+
+        check_adapter(options.adapter)
 
 
 def check_model_name(name: str | Path) -> None:

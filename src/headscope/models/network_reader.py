@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import torch
 from transformers import AutoModel, BitsAndBytesConfig
@@ -17,7 +16,6 @@ from headscope.models.attention import register
 from headscope.models.checks import check_not_empty, check_tokenizer, check_weights, check_whole
 from headscope.models.embedded import EMBEDDED
 from headscope.models.gguf import converted, is_gguf
-from headscope.models.load_options import DeviceMap
 from headscope.models.names import model_folder
 from headscope.models.peft_adapters import add_adapter
 from headscope.models.pretrained import (
@@ -30,6 +28,7 @@ from headscope.models.pretrained import (
     too_large,
 )
 from headscope.models.quiet import quiet
+from headscope.options import LoadOptions
 
 
 class AutoClass(Protocol):
@@ -68,68 +67,64 @@ def is_converted(name: str | Path) -> bool:
     return is_gguf(embedded.file if embedded else name)
 
 
-@dataclass(frozen=True)
-class NetworkReader:
-    """How a network is read from a folder or from the hub."""
+def read_model(name: str, place: str, options: LoadOptions) -> tuple[Any, Any]:
+    """A network, with its adapter and where it belongs, and its tokenizer; both checked.
 
-    device: str
-    dtype: torch.dtype
-    device_map: DeviceMap
-    quantization: str
-    adapter: str | Path
-    revision: str
-    allow_pickle: bool
-    trust_remote_code: bool
-    seed: int
-
-    def read(
-        self, name: str, place: str, head: Literal["lm", "own"] | AutoClass | None
-    ) -> tuple[Any, Any]:
-        """The network, with its adapter and where it belongs, and its tokenizer; both checked."""
-        options: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
-        if self.revision:
-            options["revision"] = self.revision
-        register()
-        with quiet():
-            config = read_config(place, options)
-            choose = {"lm": language_model_class, "own": own_class}.get(str(head))
-            auto = choose(name, config) if choose else head or AutoModel
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(self.seed)
-                network, report = read_network(
-                    place,
-                    config,
-                    auto,
-                    dtype=self.dtype,
-                    allow_pickle=self.allow_pickle,
-                    options=options | self._placement(),
-                )
-            tokenizer = read_tokenizer(place, options)
-        check_weights(name, report, language_model=getattr(auto, "__name__", "").endswith("LM"))
-        check_not_empty(name, tokenizer)
-        check_tokenizer(tokenizer, network)
-        if self.adapter:
-            with quiet():
-                add_adapter(network, self.adapter, name=name)
-        placed = self.device_map or self.quantization
-        return network if placed else _moved(name, network, self.device), tokenizer
-
-    def _placement(self) -> dict[str, Any]:
-        """Where transformers puts the weights, and how it quantises them."""
-        found: dict[str, Any] = {}
-        if self.quantization:
-            # It warns of the same thing in every layer and pass.
-            logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
-            found["quantization_config"] = BitsAndBytesConfig(
-                load_in_8bit=self.quantization == "8bit",
-                load_in_4bit=self.quantization == "4bit",
-                bnb_4bit_compute_dtype=self.dtype,
+    Parameters
+    ----------
+    name
+        What messages call it.
+    place
+        The folder or hub id that transformers is given, of :func:`place_of`.
+    options
+        How it is loaded.
+    """
+    kwargs: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
+    if options.revision:
+        kwargs["revision"] = options.revision
+    register()
+    dtype, head = getattr(torch, options.dtype), options.head
+    with quiet():
+        config = read_config(place, kwargs)
+        choose = {"lm": language_model_class, "own": own_class}.get(str(head))
+        auto = choose(name, config) if choose else head or AutoModel
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(options.seed)
+            network, report = read_network(
+                place,
+                config,
+                auto,
+                dtype=dtype,
+                allow_pickle=options.allow_pickle,
+                options=kwargs | _placement(options, dtype),
             )
-            found["device_map"] = {"": self.device}
-        if self.device_map:
-            given = self.device_map
-            found["device_map"] = given if isinstance(given, str) else dict(given)
-        return found
+        tokenizer = read_tokenizer(place, kwargs)
+    check_weights(name, report, language_model=getattr(auto, "__name__", "").endswith("LM"))
+    check_not_empty(name, tokenizer)
+    check_tokenizer(tokenizer, network)
+    if options.adapter:
+        with quiet():
+            add_adapter(network, options.adapter, name=name)
+    placed = options.device_map or options.quantization
+    return network if placed else _moved(name, network, options.device), tokenizer
+
+
+def _placement(options: LoadOptions, dtype: torch.dtype) -> dict[str, Any]:
+    """Where transformers puts the weights, and how it quantises them."""
+    placement: dict[str, Any] = {}
+    if options.quantization:
+        # It warns of the same thing in every layer and pass.
+        logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+        placement["quantization_config"] = BitsAndBytesConfig(
+            load_in_8bit=options.quantization == "8bit",
+            load_in_4bit=options.quantization == "4bit",
+            bnb_4bit_compute_dtype=dtype,
+        )
+        placement["device_map"] = {"": options.device}
+    if options.device_map:
+        given = options.device_map
+        placement["device_map"] = given if isinstance(given, str) else dict(given)
+    return placement
 
 
 def _moved(name: str, network: Any, device: str) -> Any:

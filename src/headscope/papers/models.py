@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from headscope.models import Model, ModelLike, as_model
+from headscope.options import Loading
 
 IN_MEMORY = "model"
 """The name of a network that is given with its tokenizer, as :func:`headscope.wrap` calls it."""
@@ -64,7 +65,9 @@ class GivenModels:
     def load(self, name: str) -> Model:
         """The model of a name; a network that was given with its tokenizer is wrapped."""
         if name not in self._loaded:
-            self._loaded[name] = as_model(self._given[name], device=self._device, head=self._head)
+            self._loaded[name] = as_model(
+                self._given[name], Loading(device=self._device), head=self._head
+            )
         return self._loaded[name]
 
     def source(self, name: str) -> str | Model:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,8 +17,8 @@ from headscope.errors import UserError
 from headscope.models import LayerView, Model, ModelLike, using_model
 from headscope.models.architecture import text_config
 from headscope.models.forward import evaluating, network_inputs
-from headscope.models.load_options import LoadOptions
 from headscope.models.observation import as_eager
+from headscope.options import Loading
 from headscope.runs.synthetic import encoded_tokens, ordinary_tokens, start_of
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def check(
     *,
     max_length: int | None = None,
     seed: int = 0,
-    **load: Unpack[LoadOptions],
+    **load: Any,
 ) -> Check:
     """Compare a model, as Headscope observes it, with transformers' own eager attention.
 
@@ -215,7 +215,7 @@ def check(
     >>> found.rows[0].digits
     'every bit'
     """
-    with using_model(model, **load) as loaded:
+    with using_model(model, Loading(**load)) as loaded:
         length, notes = long_length(loaded, max_length)
         random = np.random.default_rng(seed)
         items = [_item(loaded, random, size) for size in (*LENGTHS, length)]

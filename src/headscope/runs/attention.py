@@ -12,6 +12,7 @@ from headscope.encode.template import TEXT
 from headscope.errors import UserError, wrong_type
 from headscope.heads import Head, HeadsLike
 from headscope.models import LayerView, Model, ModelLike, using_model
+from headscope.options import Loading
 from headscope.results import TextAttention
 
 Maps = NDArray[np.float32]
@@ -81,7 +82,7 @@ def attention(
     [['barked', 'dog']]
     """
     texts = read_texts(text, pair)
-    with using_model(model, device=device) as found:
+    with using_model(model, Loading(device=device)) as found:
         return _attention(found, texts, heads, words, stack or found.main_stack(), max_length)
 
 

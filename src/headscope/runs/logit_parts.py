@@ -15,6 +15,7 @@ from headscope.heads import Head
 from headscope.measures.logit_attribution import head_parts
 from headscope.models import LayerView, Model, ModelLike, OutputListener, using_model
 from headscope.models.stream import Call, Stream, StreamLayer, find_stream, recording
+from headscope.options import Loading
 from headscope.runs.attention import encode_text, read_texts, token_names
 
 HEADS, BIAS, MLP, LAYER = "head", "attention bias", "MLP", "layer"
@@ -70,7 +71,7 @@ def logit_parts(
     True
     """
     texts = read_texts(text, None)
-    with using_model(model, head="lm", device=device) as loaded:
+    with using_model(model, Loading(device=device), head="lm") as loaded:
         stack = loaded.main_stack()
         stream = find_stream(loaded, stack)
         encoded = encode_text(loaded, texts, stack, max_length)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from headscope.corpus import CorpusLike
 from headscope.measures.patterns.measure import Pattern
 from headscope.models.like import ModelLike
 from headscope.progress import ProgressLike
 from headscope.results import Atlas
-from headscope.runs.settings import Long
 from headscope.runs.survey import survey
 
 
@@ -20,7 +20,7 @@ def patterns(
     network: str | Path | None = None,
     limit: int | None = 1000,
     max_length: int = 128,
-    long: Long = "truncate",
+    long: Literal["truncate", "split", "drop"] = "truncate",
     batch_size: int = 16,
     stack: str = "",
     output: str | Path | None = None,

@@ -22,8 +22,8 @@ from headscope.models import Model
 from headscope.models.like import ModelLike, using_model
 from headscope.results import Atlas
 from headscope.runs.forward import Pass
-from headscope.runs.gathered import Tally
 from headscope.runs.run import describe, versions
+from headscope.runs.survey.gathered import Tally
 
 NAME = "synthetic"
 """The group of the results."""

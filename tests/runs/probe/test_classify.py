@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from headscope.corpus import Example
 from headscope.errors import CorpusError, UserError
 from headscope.runs.probe.classify import classify, standardise
-from headscope.runs.probe.options import L2, ProbeOptions
+from headscope.runs.probe import L2, Probing
 from headscope.runs.probe.rows import LabelledRows
 from headscope.tasks.probing import ProbingTask
 
@@ -41,7 +41,7 @@ def seen(rows: LabelledRows, units: int, width: int, *, seed: int = 1) -> torch.
 def test_l2_and_scores_agree_with_scikit_learn(classes: int) -> None:
     rows = rows_of(1200, classes)
     x = seen(rows, 4, 6)
-    found = classify(x, rows, ProbeOptions(control=False))
+    found = classify(x, rows, Probing(control=False))
     for unit in range(4):
         values = x[unit].double().numpy()
         values = (values - values[rows.train].mean(0)) / values[rows.train].std(0)
@@ -66,7 +66,7 @@ def test_l2_and_scores_agree_with_scikit_learn(classes: int) -> None:
 def test_folds_replace_a_missing_validation_split() -> None:
     rows = rows_of(800, 3, dev=False)
     x = seen(rows, 3, 5)
-    found = classify(x, rows, ProbeOptions(l2=(0.01,), seed=4))
+    found = classify(x, rows, Probing(l2=(0.01,), seed=4))
     values = standardise(x, rows.train)[0][2].double().numpy()
     folds = np.array_split(np.random.default_rng(4).permutation(rows.train), 5)
     scores = []
@@ -87,14 +87,14 @@ def test_folds_replace_a_missing_validation_split() -> None:
 
 def test_the_control_is_at_chance_even_for_informative_features() -> None:
     rows = rows_of(4000, 2)
-    found = classify(seen(rows, 3, 5), rows, ProbeOptions())
+    found = classify(seen(rows, 3, 5), rows, Probing())
     assert found.test[2] > 0.8
     assert found.control == pytest.approx(0.5, abs=0.06)
 
 
 def test_an_uninformative_unit_is_at_chance() -> None:
     rows = rows_of(4000, 2)
-    found = classify(seen(rows, 2, 5), rows, ProbeOptions(control=False))
+    found = classify(seen(rows, 2, 5), rows, Probing(control=False))
     assert found.test[0] == pytest.approx(0.5, abs=0.05)
     assert found.l2[0] in L2
 
@@ -102,7 +102,7 @@ def test_an_uninformative_unit_is_at_chance() -> None:
 def test_the_largest_of_equally_good_l2_values_is_chosen() -> None:
     rows = rows_of(200, 2)
     x = torch.zeros(1, 200, 3)  # uninformative: all L2 values are equally good
-    assert classify(x, rows, ProbeOptions(control=False)).l2.tolist() == [0.1]
+    assert classify(x, rows, Probing(control=False)).l2.tolist() == [0.1]
 
 
 def test_scores_from_0_to_5_are_judged_by_correlation() -> None:
@@ -112,7 +112,7 @@ def test_scores_from_0_to_5_are_judged_by_correlation() -> None:
     x = torch.from_numpy(
         np.stack([random.normal(size=(1200, 4)), gold[:, None] + random.normal(size=(1200, 4))])
     ).float()
-    found = classify(x, rows, ProbeOptions())
+    found = classify(x, rows, Probing())
     assert abs(found.test[0]) < 0.2
     assert found.test[1] > 0.85
     assert abs(found.control[1]) < 0.2
@@ -136,9 +136,9 @@ def test_constant_features_are_ignored_and_counted() -> None:
     rows = rows_of(300, 2)
     x = seen(rows, 2, 4)
     x[1, :, 2] = 5.0
-    found = classify(x, rows, ProbeOptions(control=False))
+    found = classify(x, rows, Probing(control=False))
     assert found.constant.tolist() == [0, 1]
-    without = classify(x[1:, :, [0, 1, 3]], rows, ProbeOptions(control=False))
+    without = classify(x[1:, :, [0, 1, 3]], rows, Probing(control=False))
     assert found.test[1] == pytest.approx(without.test[0], abs=0.01)
 
 
@@ -149,7 +149,7 @@ def test_features_that_are_not_finite_are_an_error() -> None:
     with pytest.raises(
         UserError, match="the vectors of 1 of 2 heads or layers contain numbers that are not finite"
     ):
-        classify(x, rows, ProbeOptions())
+        classify(x, rows, Probing())
 
 
 def test_features_are_scaled_by_the_training_rows_alone() -> None:
@@ -166,7 +166,7 @@ def test_rmsprop_is_near_the_optimum() -> None:
     rows = rows_of(2400, 3)
     x = seen(rows, 3, 6)
     exact, paper = (
-        classify(x, rows, ProbeOptions(solver=solver, control=False))
+        classify(x, rows, Probing(solver=solver, control=False))
         for solver in ("exact", "rmsprop")
     )
     assert paper.test == pytest.approx(exact.test, abs=0.05)
@@ -203,7 +203,7 @@ def test_rows_of_a_task() -> None:
 )
 def test_bad_options(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        ProbeOptions(**wrong)  # type: ignore[arg-type]
+        Probing(**wrong)  # type: ignore[arg-type]
 
 
 def test_fewer_examples_than_folds() -> None:
@@ -211,4 +211,4 @@ def test_fewer_examples_than_folds() -> None:
         np.array([0.0, 1.0, 0.0, 1.0]), 2, np.arange(3), np.zeros(0, np.int64), np.array([3])
     )
     with pytest.raises(UserError, match="5 folds need at least 5 training examples, got 3 instead"):
-        classify(torch.randn(1, 4, 2), rows, ProbeOptions())
+        classify(torch.randn(1, 4, 2), rows, Probing())

@@ -18,7 +18,7 @@ from headscope.runs.probe import description, probe
 from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.controls import kept_rows, probe_controls
 from headscope.runs.probe.description import block_ends, description_length, uniform_length
-from headscope.runs.probe.options import ProbeOptions
+from headscope.runs.probe import Probing
 from headscope.runs.probe.random_heads import compare_random
 from headscope.runs.probe.rows import LabelledRows
 from headscope.tasks.control import control_task, first_word
@@ -223,7 +223,7 @@ def test_top_heads_are_compared_with_random_ones_example_by_example() -> None:
 
 def test_which_examples_are_right_is_what_the_score_counts() -> None:
     x, rows = planted()
-    options = ProbeOptions(control=False)
+    options = Probing(control=False)
     found = classify(x, rows, options, keep_right=True)
     assert found.right is not None
     np.testing.assert_allclose(found.right.mean(1), found.test)
@@ -234,7 +234,7 @@ def test_which_examples_are_right_is_what_the_score_counts() -> None:
 def test_the_controls_of_a_run_are_those_of_probing_the_control_tasks(tmp_path: Path) -> None:
     model = tiny_model("bert", max_position_embeddings=128)
     tasks = find_tasks(["demo"], only=["Tense"], limit=40, seed=0)
-    options = ProbeOptions(l2=(1e-2,), n=3, counts=(3,), greedy=False, control=False, repeats=2)
+    options = Probing(l2=(1e-2,), n=3, counts=(3,), greedy=False, control=False, repeats=2)
     keywords: dict[str, Any] = {"l2": [1e-2], "n": 3, "counts": [3], "greedy": False}
     keywords |= {"control": False, "repeats": 1}
     results = probe(model, tasks, cache=tmp_path, **keywords)

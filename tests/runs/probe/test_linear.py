@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from headscope.runs.probe import linear
 from headscope.runs.probe.linear import solve
-from headscope.runs.probe.options import L2
+from headscope.runs.probe import L2
 from headscope.runs.probe.problems import Fitted, Problems
 
 Case = tuple[torch.Tensor, torch.Tensor]

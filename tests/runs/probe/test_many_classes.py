@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.many_classes import is_costly, search
-from headscope.runs.probe.options import L2, ProbeOptions
+from headscope.runs.probe import L2, Probing
 from headscope.runs.probe.problems import Fitted, Problems
 from headscope.runs.probe.rows import LabelledRows
 
@@ -43,7 +43,7 @@ def known_scores(values: NDArray[np.float64], rows: LabelledRows) -> NDArray[np.
 @pytest.mark.parametrize("classes", [2, 5, 60])
 def test_the_choice_of_l2_and_the_accuracies_are_those_of_scikit_learn(classes: int) -> None:
     x, rows = made(classes)
-    found = classify(x, rows, ProbeOptions(control=False))
+    found = classify(x, rows, Probing(control=False))
     prepared = standardise(x, rows.train)[0].double().numpy()
     assert found.unsolved == 0
     for unit, values in enumerate(prepared):
@@ -205,7 +205,7 @@ def test_the_choice_among_wide_features_is_that_of_scikit_learn() -> None:
     parts = np.split(np.arange(1800), [900, 1350])
     rows = LabelledRows(gold.astype(np.float64), 60, *parts)
     features = torch.from_numpy(x).float()[None]
-    found = classify(features, rows, ProbeOptions(control=False))
+    found = classify(features, rows, Probing(control=False))
     scores = known_scores(standardise(features, rows.train)[0][0].double().numpy(), rows)
     best = max(range(len(L2)), key=lambda place: (scores[place, 0], L2[place]))
     assert found.l2[0] == L2[best]

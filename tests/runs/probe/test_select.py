@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from headscope.runs.probe import judge, select
 from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.judge import JUDGE_L2
-from headscope.runs.probe.options import ProbeOptions
+from headscope.runs.probe import Probing
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.select import candidates, greedy, judging_rows, ranking
 
@@ -124,7 +124,7 @@ def test_ranking_selects_a_head_and_its_copy_but_greedy_selection_does_not() -> 
     rows = LabelledRows(
         2.0 * one + two, 4, np.arange(300), np.arange(300, 400), np.arange(400, 600)
     )
-    options = ProbeOptions(control=False)
+    options = Probing(control=False)
     top = ranking(classify(x, rows, options).validation)[:2]
     chosen = greedy(standardise(x, rows.train)[0], rows, count=2)
     assert (top, chosen) == ([1, 2], [1, 0])

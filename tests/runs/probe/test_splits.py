@@ -16,7 +16,7 @@ from headscope.models import Pooling
 from headscope.progress import Reporter
 from headscope.results import Atlas
 from headscope.runs.probe import probe
-from headscope.runs.probe.options import ProbeOptions
+from headscope.runs.probe import Probing
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.splits import count_repeats, redraw
 from headscope.tasks.probing import SPLITS
@@ -71,7 +71,7 @@ def test_only_small_tasks_are_repeated_unless_a_number_is_given() -> None:
         assert count_repeats(task, None) == expected
         assert (count_repeats(task, 1), count_repeats(task, 2)) == (0, 2)
     with pytest.raises(UserError, match="the number of repeats must be 1 or more, got 0 instead"):
-        ProbeOptions(repeats=0)
+        Probing(repeats=0)
 
 
 def test_scores_are_those_of_scikit_learn_split_by_split(tmp_path: Path) -> None:

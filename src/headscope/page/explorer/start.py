@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from headscope.errors import ResultsError
+from headscope.options import Loading
 from headscope.page.packs.examples import example_packs
 from headscope.page.serving import (
     address_of,
@@ -186,7 +187,9 @@ def explore(
     from headscope.runs.live import Answers, LiveModel
 
     atlas = Atlas.open(results) if isinstance(results, str | Path) else results
-    loaded = as_model(model, head="own", device=device) if _named(model) else as_model(model)
+    loaded = (
+        as_model(model, Loading(device=device), head="own") if _named(model) else as_model(model)
+    )
     try:
         explorer = Explorer(Answers(LiveModel(loaded, stack=stack)), atlas, port=port)
     except BaseException:

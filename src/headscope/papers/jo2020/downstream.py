@@ -31,7 +31,7 @@ from headscope.papers.jo2020.tuning import (
 )
 from headscope.papers.sections import counted, gallery_plots, short_name
 from headscope.results import Atlas
-from headscope.runs.probe.options import ProbeOptions
+from headscope.runs.probe import Probing
 from headscope.runs.tune import Tuned, pooling_slug, tune
 from headscope.stats.probing import top_table
 from headscope.tasks import Task
@@ -64,7 +64,7 @@ class Downstream:
     recipe: Jo2020
     tasks: Sequence[Task]
     probe: Probe
-    options: ProbeOptions
+    options: Probing
     gains: dict[str, float] = field(default_factory=dict)
     """Mean gain of fine-tuning from the top heads, by model, once it is known."""
     changes: dict[str, list[tuple[float, float]]] = field(default_factory=dict)

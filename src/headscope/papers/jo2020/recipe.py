@@ -37,9 +37,8 @@ from headscope.papers.jo2020.tables import (
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import gallery_plots, short_name
 from headscope.results import Atlas
-from headscope.runs.probe import probe
+from headscope.runs.probe import Position, Probing, Solver, probe
 from headscope.runs.probe.controls import probe_controls
-from headscope.runs.probe.options import Position, ProbeOptions, Solver
 from headscope.stats.probe_tests import small_test_text, small_tests
 from headscope.stats.probing import probing_remarks, top_table
 from headscope.tasks import Task, find_task
@@ -147,7 +146,7 @@ class Jo2020(Recipe):
                 )
         found = (find_task(task) if isinstance(task, str) else task for task in self.downstream)
         self._downstream: tuple[Task, ...] = tuple(dict.fromkeys(found))
-        self._options = ProbeOptions(
+        self._options = Probing(
             position=self.position,
             n=self.top,
             max_length=self.max_length,

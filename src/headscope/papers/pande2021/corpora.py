@@ -60,7 +60,7 @@ def _open(given: Given, parser: str, most: int | None, seed: int | None) -> Corp
     if isinstance(given, Corpus) or str(given) == "demo":
         return corpus
     path = Path(given)
-    corpus = read(corpus, parse=parser or True)  # only what is used is parsed
+    corpus = read(corpus, parse=True, parser=parser)  # only what is used is parsed
     if path.name.split(".")[0] in SPLITS and path.parent.name:
         corpus = replace(corpus, name=f"{path.parent.name}/{path.name}")
     return corpus

@@ -14,6 +14,7 @@ import xarray as xr
 from headscope.errors import UserError, unknown
 from headscope.measures import Role
 from headscope.models import Model, ModelLike, as_model
+from headscope.options import Loading
 from headscope.page import Section, Table, role_sections, shift_section
 from headscope.page.document import Row
 from headscope.page.roles import usual_tau
@@ -205,7 +206,7 @@ class Pande2021(Recipe):
 
     def _tuned_scores(self, name: str) -> Atlas:
         place = list(self._corpora).index(name) % len(self.tuned)
-        model = as_model(self.tuned[place], device=self.device)
+        model = as_model(self.tuned[place], Loading(device=self.device))
         return self._scores(f"{name}-tuned", model, name)
 
     @property

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from headscope.corpus import CorpusLike
 from headscope.encode import Bos
 from headscope.heads import HeadsLike
 from headscope.models import ModelLike
-from headscope.models.load_options import DeviceMap, Quantization
 from headscope.models.selection import split_heads
+from headscope.options import DeviceMap
 from headscope.progress import ProgressLike, as_reporter
 from headscope.results import Atlas
 from headscope.runs.ablate.inputs import ablation_inputs
@@ -56,9 +57,9 @@ def ablate(
     stack: str = "",
     token_types: bool = True,
     device: str = "cpu",
-    dtype: str = "float32",
+    dtype: Any = "float32",
     device_map: DeviceMap = "",
-    quantization: Quantization = "",
+    quantization: Any = "",
     adapter: str | Path = "",
     bos: Bos = "keep",
     chat: bool = False,
@@ -230,7 +231,7 @@ def ablate(
         run = AblationRun(
             found,
             plan(found.model.shape(stack), heads=heads, layers=layers, sets=sets),
-            settings.model_copy(update={"stack": stack}),
+            replace(settings, stack=stack),
             way=way,
             importance=importance,
             prune=curve,

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Any, Literal
 
 from headscope.corpus import Corpus
 from headscope.errors import ModelError, UserError
 from headscope.models import Model, ModelLike, using_model
-from headscope.models.load_options import LoadOptions
+from headscope.options import Loading
 from headscope.runs.ablate.judgement import Judgement
 from headscope.runs.ablate.objectives import (
     CustomObjective,
@@ -40,7 +40,7 @@ class AblationInputs:
 
 @contextmanager
 def ablation_inputs(
-    model: ModelLike, judgement: Judgement, *, seed: int, **options: Unpack[LoadOptions]
+    model: ModelLike, judgement: Judgement, *, seed: int, **options: Any
 ) -> Iterator[AblationInputs]:
     """Read and load what an ablation needs; a network that was wrapped is put back at the end.
 
@@ -61,11 +61,11 @@ def ablation_inputs(
             if isinstance(model, str | Path):
                 loaded, _ = load_classifier(model, task, seed=seed, **options)
             else:
-                loaded = stack.enter_context(using_model(model, **options))
+                loaded = stack.enter_context(using_model(model, Loading(**options)))
             objective: Objective = TaskObjective(loaded, task, judgement.metric)
         elif judgement.objective is not None:
             objective = as_objective(judgement.objective, judgement.metric)
-            loaded = stack.enter_context(using_model(model, **options))
+            loaded = stack.enter_context(using_model(model, Loading(**options)))
         else:
             loaded = stack.enter_context(_language_model(model, options))
             objective = LanguageModelObjective(loaded, seed)
@@ -98,12 +98,12 @@ def as_objective(objective: Objective | OutputFunction, metric: str = "") -> Obj
 
 
 @contextmanager
-def _language_model(model: ModelLike, options: LoadOptions) -> Iterator[Model]:
+def _language_model(model: ModelLike, options: dict[str, Any]) -> Iterator[Model]:
     """A model with its language-model head. If it has none, the error says what else to give."""
     head: Literal["lm"] | None = "lm" if isinstance(model, str | Path) else None
     with ExitStack() as stack:
         try:
-            loaded = stack.enter_context(using_model(model, head=head, **options))
+            loaded = stack.enter_context(using_model(model, Loading(**options), head=head))
         except ModelError as error:
             if "language-model head" not in error.message:
                 raise

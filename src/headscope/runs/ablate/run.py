@@ -19,6 +19,7 @@ import torch
 from headscope.encode import Batch, Encoder
 from headscope.encode.batch import WINDOW
 from headscope.errors import UserError
+from headscope.options import Pass
 from headscope.progress import Reporter, Update
 from headscope.results import Atlas
 from headscope.runs.ablate.estimate import describe_time, time_passes, tokens_of_example
@@ -37,7 +38,6 @@ from headscope.runs.ablate.sweep import head_means
 from headscope.runs.ablate.work import AblationWork
 from headscope.runs.engines import Engine, LocalWorkers, Task, Work
 from headscope.runs.run import EVERY, Arrays, Block, describe
-from headscope.runs.settings import RunSettings
 from headscope.runs.split_run import SplitRun
 
 PRUNING = "pruning/"
@@ -73,7 +73,7 @@ class AblationRun(SplitRun):
         self,
         inputs: AblationInputs,
         passes: Sequence[Disabled],
-        settings: RunSettings,
+        settings: Pass,
         *,
         way: str,
         importance: bool = False,
@@ -111,7 +111,7 @@ class AblationRun(SplitRun):
         return {
             "model": describe(self.model, self.settings.stack),
             "corpus": self.corpus.about,
-            "settings": self.settings.model_dump(),
+            "settings": asdict(self.settings),
             "objective": self.objective.about(),
             "ablation": {
                 "way": self.way,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from headscope.errors import UserError, unknown
-from headscope.runs.settings import RunSettings, make_settings
+from headscope.options import Pass
 from headscope.stats.bootstrap import CONFIDENCE
 from headscope.stats.tests import check_correction
 
@@ -14,7 +14,7 @@ Way = Literal["uniform", "zero", "mean"]
 """How heads are disabled."""
 
 
-def ablation_settings(way: str, long: str, **values: object) -> RunSettings:
+def ablation_settings(way: str, long: str, **values: object) -> Pass:
     """The settings of the passes over the examples.
 
     Parameters
@@ -24,7 +24,7 @@ def ablation_settings(way: str, long: str, **values: object) -> RunSettings:
     long
         What to do with long examples: truncate or drop.
     values
-        The other settings, see :class:`headscope.runs.settings.RunSettings`.
+        The other settings, see :class:`headscope.options.Pass`.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def ablation_settings(way: str, long: str, **values: object) -> RunSettings:
             "long examples cannot be split here: each example has one answer",
             hint="give long='truncate' or 'drop'",
         )
-    return make_settings(long=long, **values)
+    return Pass(long=long, **values)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

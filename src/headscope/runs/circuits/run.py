@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +14,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.models import Model, ModelLike, using_model
-from headscope.models.load_options import LoadOptions
 from headscope.models.weights import Weights, base_digests, is_tied
+from headscope.options import Loading
 from headscope.progress import ProgressLike, Reporter
 from headscope.results import Atlas
 from headscope.results.circuits import CIRCUITS
@@ -113,7 +113,7 @@ def circuits(
 
 
 @contextmanager
-def loading(model: ModelLike, **options: Unpack[LoadOptions]) -> Iterator[Model]:
+def loading(model: ModelLike, **options: Any) -> Iterator[Model]:
     """A model; one that is loaded here gets its language-model head where that is needed.
 
     Parameters
@@ -123,12 +123,12 @@ def loading(model: ModelLike, **options: Unpack[LoadOptions]) -> Iterator[Model]
     **options
         Options of :func:`headscope.load`, for a model that is loaded by name.
     """
-    with using_model(model, **options) as found:
+    with using_model(model, Loading(**options)) as found:
         if not isinstance(model, str | Path) or is_tied(found) or found.capabilities:
             yield found
             return
     del found  # not twice in memory
-    with using_model(model, head="lm", **options) as found:
+    with using_model(model, Loading(**options), head="lm") as found:
         yield found
 
 

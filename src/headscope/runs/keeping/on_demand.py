@@ -9,86 +9,34 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from headscope.corpus import Corpus, CorpusLike, read
+from headscope.corpus import Corpus
 from headscope.encode import TEXT, Batch, Counts, work_units
 from headscope.errors import UserError
 from headscope.heads import Head, HeadLike
 from headscope.measures.base import Context
 from headscope.measures.work import sinks
 from headscope.models import LayerView, Model
-from headscope.models.like import ModelLike, using_model
-from headscope.progress import ProgressLike, Reporter, as_reporter
+from headscope.options import Pass
+from headscope.progress import Reporter
 from headscope.results.kept import SCALE, KeptMap
+from headscope.runs.keeping import ExampleOptions
 from headscope.runs.keeping.texts import kept_text
 from headscope.runs.keeping.windows import WINDOW, away, largest, sparse_map, working
-from headscope.runs.settings import Long, RunSettings, make_settings
-from headscope.runs.survey_work import SurveyWork
+from headscope.runs.survey.work import SurveyWork
 from headscope.stats.example_table import example_table
-from headscope.stats.kept_relations import check_relation
 
 
-def examples(
-    model: ModelLike,
-    corpus: CorpusLike,
-    head: HeadLike,
-    *,
-    relation: str = "",
-    k: int = 10,
-    limit: int | None = 1000,
-    max_length: int = 128,
-    long: Long = "truncate",
-    batch_size: int = 16,
-    stack: str = "",
-    progress: ProgressLike = False,
+def find_examples(
+    model: Model, corpus: Corpus, head: HeadLike, options: ExampleOptions
 ) -> pd.DataFrame:
-    """Look in a corpus for texts on which a head does what it does.
-
-    A survey keeps examples of every head in its results; this is for results that hold none, and
-    for a relation that is rare.
-
-    Parameters
-    ----------
-    model, corpus
-        As in :func:`headscope.survey`.
-    head
-        ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`~headscope.Head`.
-    relation, k
-        As in :meth:`headscope.Atlas.examples`.
-    limit
-        Look at no more than the first so many examples; None for all.
-    max_length, long, batch_size, stack
-        As in :func:`headscope.survey`. Of long inputs, the first 128 tokens are shown.
-    progress
-        True shows a progress bar; a function is called with (done, total).
-
-    Returns
-    -------
-    pandas.DataFrame
-        As :meth:`headscope.Atlas.examples`.
-
-    Examples
-    --------
-    >>> import headscope as hs
-    >>> hs.examples("demo", ["The dog barks.", "A cat sleeps."], "1-3", k=1)
-    Head 1-3: the examples on which it is strongest
-      1  strength 0.80  1
-         The dog barks .
-         dog → The 1.00; barks → dog 0.50
-    """
-    settings = make_settings(
-        limit=limit, max_length=max_length, long=long, batch_size=batch_size, stack=stack
-    )
-    texts = read(corpus)
-    texts = texts.first(limit) if limit else texts
-    check_relation(texts, relation)
-    with using_model(model) as loaded:
-        found = loaded.shape(stack or loaded.main_stack()).parse(Head.parse(head))[0]
-        maps = head_maps(loaded, texts, found, settings, as_reporter(progress))
-        return example_table(list(maps), str(found), relation=relation, k=k)
+    """The examples of :func:`headscope.examples`."""
+    chosen = model.shape(options.stack or model.main_stack()).parse(Head.parse(head))[0]
+    maps = head_maps(model, corpus, chosen, Pass.of(options), options.reporter)
+    return example_table(list(maps), str(chosen), relation=options.relation, k=options.top)
 
 
 def head_maps(
-    model: Model, corpus: Corpus, head: Head, settings: RunSettings, reporter: Reporter
+    model: Model, corpus: Corpus, head: Head, settings: Pass, reporter: Reporter
 ) -> Iterator[KeptMap]:
     """What one head attends to in every example of a corpus whose attention is finite.
 
@@ -108,7 +56,6 @@ def head_maps(
         raise UserError(
             "the rows and keys of cross attention are different texts, so it has no examples",
             hint="give stack='encoder' or stack='decoder'",
-            command="give --stack encoder or --stack decoder",
         )
     context = Context(model.shape(stack), model.causal(stack))
     work = SurveyWork(model, [], stack, context, settings, examples=1)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.errors import UserError
+from headscope.runs.probe import Probing
 from headscope.runs.probe.linear import STEPS, solve
 from headscope.runs.probe.many_classes import ROUGH, Validate, is_costly, search
-from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.problems import Fitted, Problems
 from headscope.runs.probe.rmsprop import solve_rmsprop
 from headscope.runs.probe.rows import LabelledRows
@@ -65,7 +65,7 @@ class ClassifierScores:
 
 
 def classify(
-    x: Tensor, rows: LabelledRows, options: ProbeOptions, *, keep_right: bool = False
+    x: Tensor, rows: LabelledRows, options: Probing, *, keep_right: bool = False
 ) -> ClassifierScores:
     """Train and score a classifier on each unit.
 
@@ -96,7 +96,7 @@ def classify(
     ...     gold.astype(float), 2, np.arange(20), np.arange(20, 30), np.arange(30, 40)
     ... )
     >>> x = torch.from_numpy(np.stack([gold, np.zeros(40)])[..., None]).float()
-    >>> classify(x, rows, ProbeOptions(control=False)).test.tolist()
+    >>> classify(x, rows, Probing(control=False)).test.tolist()
     [1.0, 0.5]
     """
     trainer = _Trainer(rows, options)
@@ -175,7 +175,7 @@ class _Trainer:
     ``trained`` are the rows of each set; ``held_out`` the rows that judge it.
     """
 
-    def __init__(self, rows: LabelledRows, options: ProbeOptions) -> None:
+    def __init__(self, rows: LabelledRows, options: Probing) -> None:
         self.rows, self.options = rows, options
         self.random = np.random.default_rng(options.seed)
         self.held_out: list[NDArray[np.int64]] = [rows.dev]
@@ -205,7 +205,7 @@ class _Trainer:
             self.trained[-1] = np.setdiff1d(train, self.held_out[-1])
 
     def fit(
-        self, x: Tensor, targets: Tensor, l2: tuple[float, ...], *, control: bool = False
+        self, x: Tensor, targets: Tensor, l2: Sequence[float], *, control: bool = False
     ) -> Fitted:
         """Train the classifiers of all sets, or of the last one only, which scores a control.
 

@@ -20,12 +20,12 @@ from headscope.heads import Head
 from headscope.models import Model
 from headscope.progress import ProgressLike, as_reporter
 from headscope.results import Atlas
+from headscope.runs.probe import Probing
 from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.description import description_length, uniform_length
 from headscope.runs.probe.embeddings import embedding_features
 from headscope.runs.probe.features import TaskFeatures, model_inputs
 from headscope.runs.probe.groups import embedding_group
-from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.random_heads import compare_random
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.split_groups import split_groups
@@ -45,7 +45,7 @@ def probe_controls(
     model: Model,
     tasks: Sequence[ProbingTask],
     results: Atlas,
-    options: ProbeOptions,
+    options: Probing,
     *,
     cache: Path,
     draws: int = DRAWS,
@@ -145,7 +145,7 @@ class _Controls:
     """The controls of one task."""
 
     def __init__(
-        self, task: ProbingTask, features: TaskFeatures, results: Atlas, options: ProbeOptions
+        self, task: ProbingTask, features: TaskFeatures, results: Atlas, options: Probing
     ) -> None:
         self.task, self.features, self.options = features.task, features, options
         self.rows = LabelledRows.of(features.task)

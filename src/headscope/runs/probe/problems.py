@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from headscope.runs.probe.options import L2
+from headscope.runs.probe import L2
 
 
 @dataclass(frozen=True)

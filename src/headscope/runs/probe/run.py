@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,11 @@ from headscope.files import digest_of
 from headscope.models import Model
 from headscope.progress import ProgressLike, Reporter, Update, as_reporter
 from headscope.results import Atlas
-from headscope.runs.engines import Engine
+from headscope.runs.engines import make_engine
+from headscope.runs.probe import ProbeOptions
 from headscope.runs.probe.embeddings import embedding_features
 from headscope.runs.probe.features import TaskFeatures, model_inputs
 from headscope.runs.probe.groups import task_groups
-from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.outputs import HeadOutputs
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.split_groups import split_groups
@@ -35,43 +36,18 @@ NEVER = ("too_long", "split", "nonfinite")
 
 
 class ProbingRun(Run):
-    """A probing run: one block of work per task.
+    """A probing run: one block of work per task."""
 
-    Parameters
-    ----------
-    model
-        The model.
-    tasks
-        The tasks.
-    options
-        Everything else that changes the numbers.
-    cache
-        Folder of vectors.
-    output, overwrite
-        See :class:`~headscope.runs.run.Run`.
-    engine
-        Where vectors are computed; None for this process.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        tasks: Sequence[ProbingTask],
-        options: ProbeOptions,
-        *,
-        cache: Path,
-        output: str | Path | None = None,
-        overwrite: bool = False,
-        engine: Engine | None = None,
-    ) -> None:
+    def __init__(self, model: Model, tasks: Sequence[ProbingTask], options: ProbeOptions) -> None:
         # A checkpoint after every task.
-        super().__init__("probing", output=output, every=0.0, overwrite=overwrite)
-        self.engine = engine
-        self.model, self.tasks, self.cache = model, tasks, cache
+        super().__init__("probing", output=options.output, every=0.0, overwrite=options.overwrite)
+        self.engine = make_engine(options.engine, options.workers, options.address, size=model.size)
+        self.model, self.tasks, self.cache = model, tasks, Path(options.cache).absolute()
         self.stack = model.main_stack()
         shape = model.shape(self.stack)
         self.skip_costly = options.counts is None
-        self.options = options.resolve(model.name, layers=shape.layers, heads=shape.heads)
+        resolved = options.resolve(model.name, layers=shape.layers, heads=shape.heads)
+        self.options = replace(resolved, device=str(model.device))
         self.steps = 2 * (shape.layers + len(self.options.counts or ()))
         self.repeats = [count_repeats(task, options.repeats) for task in tasks]
         self.scores: dict[int, TaskScores] = {}

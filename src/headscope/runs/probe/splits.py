@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.runs.probe import Probing
 from headscope.runs.probe.classify import ClassifierScores, classify
 from headscope.runs.probe.features import TaskFeatures
-from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.select import ranking
 from headscope.runs.probe.task_scores import Arrays
@@ -89,7 +89,7 @@ def redraw(rows: LabelledRows, seed: int, number: int) -> LabelledRows:
 def split_scores(
     features: TaskFeatures,
     rows: LabelledRows,
-    options: ProbeOptions,
+    options: Probing,
     repeats: int,
     progress: Callable[[int], None] | None = None,
 ) -> Arrays:

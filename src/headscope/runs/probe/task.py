@@ -12,9 +12,9 @@ from torch import Tensor
 
 from headscope.heads import Head
 from headscope.progress import Update
+from headscope.runs.probe import Probing
 from headscope.runs.probe.classify import ClassifierScores, classify, standardise
 from headscope.runs.probe.features import TaskFeatures
-from headscope.runs.probe.options import ProbeOptions
 from headscope.runs.probe.outputs import HeadOutputs
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.select import SELECTED, candidates, greedy, judging_rows, ranking
@@ -51,7 +51,7 @@ class TaskProbe:
         self,
         task: ProbingTask,
         outputs: HeadOutputs,
-        options: ProbeOptions,
+        options: Probing,
         progress: Update,
         *,
         skip_costly: bool = False,

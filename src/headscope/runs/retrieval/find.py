@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Any, Literal
 
 from headscope.corpus import CorpusLike, read
 from headscope.errors import ModelError
 from headscope.models import Model, ModelLike, as_model, using_model
-from headscope.models.load_options import LoadOptions
+from headscope.options import Loading
 from headscope.progress import ProgressLike
 from headscope.results import Atlas
 from headscope.runs.retrieval.decoding import not_a_decoder
@@ -156,7 +156,7 @@ def retrieval(
 
 
 @contextmanager
-def loading(model: ModelLike, **options: Unpack[LoadOptions]) -> Iterator[Model]:
+def loading(model: ModelLike, **options: Any) -> Iterator[Model]:
     """A model with its language-model head, closed at the end if it was loaded here.
 
     Parameters
@@ -172,7 +172,7 @@ def loading(model: ModelLike, **options: Unpack[LoadOptions]) -> Iterator[Model]
         If it cannot be loaded. An encoder without a head is refused as an encoder.
     """
     try:
-        found = as_model(model, head="lm", **options)
+        found = as_model(model, Loading(**options), head="lm")
     except ModelError as error:
         raise _explained(error, model, options) from None
     try:
@@ -182,10 +182,10 @@ def loading(model: ModelLike, **options: Unpack[LoadOptions]) -> Iterator[Model]
             found.close()
 
 
-def _explained(error: ModelError, model: ModelLike, options: LoadOptions) -> ModelError:
+def _explained(error: ModelError, model: ModelLike, options: dict[str, Any]) -> ModelError:
     """Why a model was not loaded with a language-model head: perhaps it is an encoder."""
     try:
-        with using_model(model, **options) as bare:
+        with using_model(model, Loading(**options)) as bare:
             return not_a_decoder(bare) or error
     except ModelError:
         return error

@@ -11,7 +11,7 @@ from transformers import AutoConfig
 from headscope.corpus import Corpus
 from headscope.errors import ModelError
 from headscope.models import Model
-from headscope.runs.compare import check_alike
+from headscope.runs.survey.comparison import check_alike
 from headscope.runs.tune.classifier import (
     class_names,
     load_classifier,

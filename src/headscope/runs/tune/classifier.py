@@ -17,7 +17,7 @@ from transformers import (
 from headscope.encode import Bos
 from headscope.errors import ModelError
 from headscope.models import Model, load
-from headscope.models.load_options import DeviceMap, Quantization
+from headscope.options import DeviceMap
 from headscope.tasks.task import Task
 
 SPREAD = 0.02
@@ -32,9 +32,9 @@ def load_classifier(
     seed: int = 0,
     random: bool = False,
     device: str = "cpu",
-    dtype: str = "float32",
+    dtype: Any = "float32",
     device_map: DeviceMap = "",
-    quantization: Quantization = "",
+    quantization: Any = "",
     adapter: str | Path = "",
     bos: Bos = "keep",
     chat: bool = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -37,7 +38,7 @@ def load_pooled(
     folder: str | Path,
     *,
     device: str = "cpu",
-    dtype: str = "float32",
+    dtype: Any = "float32",
     trust_remote_code: bool = False,
 ) -> tuple[Model, PooledClassifier]:
     """Load a model that was tuned with a pooling, and its classifier.

@@ -13,11 +13,11 @@ from headscope.encode.cross import CrossEncoder
 from headscope.measures.base import Context, Measure
 from headscope.models import Model
 from headscope.models.sending import ModelWork
+from headscope.options import Pass as Options
 from headscope.results.stored import PARTS, ExampleStore, Standing
 from headscope.runs.forward import BatchValues, Pass
-from headscope.runs.gathered import Arrays, Gathered
 from headscope.runs.keeping.keeper import Keeper
-from headscope.runs.settings import RunSettings
+from headscope.runs.survey.gathered import Arrays, Gathered
 
 
 class SurveyWork(ModelWork):
@@ -46,7 +46,7 @@ class SurveyWork(ModelWork):
         measures: Sequence[Measure],
         stack: str,
         context: Context,
-        settings: RunSettings,
+        settings: Options,
         examples: int = 0,
     ) -> None:
         self.model, self.measures = model, list(measures)

@@ -1,1 +1,0 @@
-from .probing import probe as probe

@@ -1,0 +1,251 @@
+"""A survey: every measure that fits, over a whole corpus, in one pass.
+
+Here are its options and the function; nothing of it needs torch before the corpus is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from headscope.corpus import CorpusLike
+from headscope.errors import UserError
+from headscope.measures.registry import (
+    MEASURES,
+    check_python_file,
+    cross_measures,
+    needs_of,
+    not_for_cross,
+    offered_measures,
+)
+from headscope.options import RARE, AnyPath, CorpusRun, Option, Options, Workers, takes
+from headscope.runs.preparing import prepared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from headscope.measures.base import Measure
+    from headscope.models.like import ModelLike
+    from headscope.results import Atlas
+
+    MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
+else:  # what the command line takes, and what options keep
+    MeasuresLike = Sequence[str]
+
+MOST_EXAMPLES = 1024
+NullName = Literal["random-weights", "random-weights-keep-embeddings", "shuffled-words"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles(Options):
+    """How the roles of heads are measured, where measures are given by name.
+
+    Parameters
+    ----------
+    sieves
+        Python files with sieves of your own; their code is run.
+    roles
+        Only these roles, or any dependency labels. Default: all that the corpus allows.
+    direction
+        Dependency roles: "to head", "from head", "both", or "auto" ("to head", but "both" for a
+        causal model that would see too few).
+    subtypes
+        Subtypes of dependency labels (nmod:poss): keep or fold.
+    keep
+        Keep the role scores of about the first N examples; 0 keeps only means and deviations.
+    """
+
+    prefix: ClassVar[str] = "roles"
+
+    sieves: Annotated[
+        Sequence[AnyPath], Option(flag="--roles.sieve", rare=True, metavar="FILE")
+    ] = ()
+    roles: Annotated[
+        Sequence[str], Option(flag="--roles.only", rare=True, metavar="NAME", completes="roles")
+    ] = ()
+    direction: Annotated[Literal["auto", "to head", "from head", "both"], RARE] = "auto"
+    subtypes: Annotated[Literal["keep", "fold"], RARE] = "keep"
+    keep: Annotated[int, Option(least=0, rare=True, name="number of role scores")] = 5000
+
+
+def check_measures(measures: MeasuresLike | None, *, cross: bool = False) -> None:
+    """Check those measures that are given by name."""
+    names = [one for one in measures or () if isinstance(one, str)]  # type: ignore[union-attr]
+    for name in names:
+        MEASURES.entry(name)
+        if cross and name not in cross_measures():
+            raise not_for_cross(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring(CorpusRun, Roles):
+    """What is measured, and on what.
+
+    Parameters
+    ----------
+    measures
+        Names ("entropy"), configured objects (hs.Role(direction="both")) or classes of your own.
+        Default: all that corpus and model allow, except those that cost more than the pass.
+    measure_files
+        Python files with measures of your own; their code is run.
+    maps
+        What measures are computed on: attention; norm, attention weighted by the length of the
+        vector that each key sends through the head (Kobayashi et al. 2020); or both. Results on
+        norm-weighted maps have names that begin with norm_, such as norm_entropy. Examples and
+        synthetic sequences are of attention maps.
+    examples
+        How many examples to keep for looking at heads: a random sample of so many that all heads
+        share, and of each head a quarter as many on which it is strongest. Their texts are stored
+        in the results; 0 keeps none, for private corpora.
+    synthetic
+        Also run 32 sequences of 64 random tokens written twice, to find induction heads: the group
+        synthetic. Default: with the default measures, if a decoder-only model has enough tokens
+        for it.
+    """
+
+    prefix: ClassVar[str] = "survey"
+
+    measures: Annotated[
+        MeasuresLike | None, Option(flag="--measure", metavar="NAME", completes="measures")
+    ] = None
+    measure_files: Annotated[Sequence[AnyPath], Option(flag="--measure-file", metavar="FILE")] = ()
+    maps: Annotated[Literal["attention", "norm", "both"], Option(name="kind of maps")] = "attention"
+    examples: Annotated[
+        int,
+        Option(
+            least=0,
+            most=MOST_EXAMPLES,
+            name="number of examples to keep",
+            hint="e.g. examples=32, or 0 to keep none",
+        ),
+    ] = 32
+    synthetic: Annotated[bool | None, RARE] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for file in (*self.measure_files, *self.sieves):
+            check_python_file(file)
+        if not self.measure_files:  # they may define others
+            check_measures(self.measures, cross=self.stack == "cross")
+
+    @property
+    def head(self) -> Literal["lm"] | None:
+        """The head that a model given by name is loaded with: some measures need a language
+        model.
+        """
+        measures: Any = self.measures or ()
+        needs = (
+            needs_of(one) if isinstance(one, str) else getattr(one, "needs", ()) for one in measures
+        )
+        return "lm" if any("lm" in needed for needed in needs) else None
+
+    def chosen(self, annotations: frozenset[str]) -> tuple[Any, ...] | None:
+        """The measures asked for, roles as the options say, and those of the user's files; None
+        for all that corpus and model allow.
+
+        Parameters
+        ----------
+        annotations
+            Those of the corpus, and the capabilities of the model.
+        """
+        roles = self.changed(Roles)
+        if not roles and not self.measure_files:
+            return self.measures  # type: ignore[return-value]  # a tuple by now
+        from headscope.measures import Dependency, Role, load_measure_file, load_sieves
+
+        for file in self.sieves:
+            names = ", ".join(load_sieves(file))
+            self.reporter.say(f"sieves of {file}: {names}")
+        own = [measure for file in self.measure_files for measure in load_measure_file(file)]
+        offered = cross_measures() if self.stack == "cross" else offered_measures(annotations)
+        configured: dict[str, Any] = {
+            "role": Role(
+                roles=tuple(self.roles),
+                direction=self.direction,
+                subtypes=self.subtypes,
+                keep=self.keep,
+            ),
+            "dependency": Dependency(subtypes=self.subtypes),
+        }
+        asked: Any = self.measures or offered
+        mine = {measure.name for measure in own} if self.measures else set()
+        named = (configured.get(one, one) if isinstance(one, str) else one for one in asked)
+        return (*(one for one in named if one not in mine), *own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurveyOptions(Measuring, Workers):
+    """Options of :func:`survey`.
+
+    Parameters
+    ----------
+    null
+        Also survey null models, to compare with: random-weights (all drawn anew by the model's own
+        rule), random-weights-keep-embeddings, or shuffled-words (the words of each sentence in
+        random order, while its tree stays where it is). Each costs another pass.
+    shard
+        Do only part I of N of the work; combine the parts with merge.
+    """
+
+    null: Annotated[Sequence[NullName], Option(name="null model", metavar="NAME")] = ()
+    shard: Annotated[str | tuple[int, int], Option(rare=True, metavar="I/N")] = "1/1"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "null", tuple(dict.fromkeys(self.null)))
+        _ = self.part
+
+    @property
+    def part(self) -> tuple[int, int]:
+        """Part i of n of the work, both from 1.
+
+        >>> SurveyOptions(shard="2/4").part
+        (2, 4)
+        """
+        given = self.shard
+        words = given.split("/") if isinstance(given, str) else [str(number) for number in given]
+        if len(words) == 2 and all(word.isdecimal() and len(word) < 7 for word in words):
+            number, total = (int(word) for word in words)
+            if 1 <= number <= total:
+                return number, total
+        raise UserError(
+            f"the shard must be i/n with 1 ≤ i ≤ n, got {given!r} instead",
+            hint="e.g. shard='1/4'",
+        )
+
+
+@takes(SurveyOptions)
+def survey(model: ModelLike, corpus: CorpusLike, options: SurveyOptions) -> Atlas:
+    """Measure every head of a model on a corpus, in one pass.
+
+    Parameters
+    ----------
+    model
+        A hub id, a folder, "demo", a :class:`~headscope.Model`, or a pair of a loaded network and
+        its tokenizer.
+    corpus
+        A path, "demo", a :class:`~headscope.Corpus`, a list of texts or of pairs of texts, a
+        DataFrame, or a ``datasets.Dataset``; see :func:`headscope.read`.
+
+    Returns
+    -------
+    Atlas
+        Means, intervals and counts of every head, with provenance.
+
+    See Also
+    --------
+    compare : two models side by side.
+    merge : put the shards of a run together.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> atlas = hs.survey("demo", ["The dog barks.", "A cat sleeps."], measures="position")
+    >>> round(float(atlas.mean("position").sel(layer=1, head=3, offset="previous")), 1)
+    1.0
+    """
+    with prepared(model, corpus, options, head=options.head) as (loaded, texts):
+        from headscope.runs.survey.nulls import survey_run
+
+        return survey_run(loaded, texts, options).execute(options.progress)
