@@ -136,6 +136,41 @@ class Described:
         name = self.key.replace("_", "-")
         return f"--{self.group.prefix}.{name}" if self.note.rare else f"--{name}"
 
+    @property
+    def plain(self) -> frozenset[Any]:
+        """The types that a value, or an item of it, may have."""
+        each = (one for kind in self.kinds for item in items(kind) for one in alternatives(item))
+        return frozenset(each)
+
+    @property
+    def several(self) -> bool:
+        """Whether it takes several values."""
+        return any(get_origin(kind) is Sequence for kind in self.kinds)
+
+    def parsed(self, words: Any) -> Any:
+        """The value that is meant by what was typed on a command line.
+
+        What does not read as a number stays text, so that :meth:`check` says what is wrong.
+
+        >>> described(Pass)["limit"].parsed("12"), described(Pass)["limit"].parsed("twelve")
+        (12, 'twelve')
+        """
+        if isinstance(words, str) and self.note.separator:
+            parts = words.split(self.note.separator)
+            words = [part.strip() for part in parts if part.strip()]
+        if isinstance(words, list):
+            return tuple(map(self._parsed_item, words))
+        return self._parsed_item(words)
+
+    def _parsed_item(self, word: Any) -> Any:
+        number = next((kind for kind in (float, int) if kind in self.plain), None)
+        if not isinstance(word, str) or number is None or self.plain & {str, Path}:
+            return word
+        try:
+            return number(word)
+        except ValueError:
+            return word
+
     def check(self, value: Any) -> Any:
         """The value, in the type that it stands for.
 
@@ -148,14 +183,14 @@ class Described:
             if NoneType in alternatives(self.hint):
                 return None
             raise UserError(f"the {self.title} is missing: None is not allowed")
-        if not any(get_origin(kind) is Sequence for kind in self.kinds):
+        if not self.several:
             return self._checked_item(value)
         if isinstance(value, str | PathLike) or not isinstance(value, Iterable):
             value = (value,)  # one of them, without brackets
         return tuple(self._checked_item(item) for item in value)
 
     def _checked_item(self, value: Any) -> Any:
-        plain = {one for kind in self.kinds for item in items(kind) for one in alternatives(item)}
+        plain = self.plain
         if self.choices and value not in self.choices and value != self.default:
             raise unknown(self.title, str(value), self.choices)
         if plain <= {int, NoneType}:

@@ -1,44 +1,46 @@
-"""The command line's options, derived from the definitions that Python's functions take.
+"""The command line, derived from the definitions that Python's functions take.
 
-A command is a function whose parameters are its arguments, its options (a class of
-:mod:`headscope.options`) and a console. :func:`command` makes cyclopts' parameters of the classes'
-fields: their names, types, help, panels and completion.
+A command is a function whose parameters are its arguments, ``options`` (an object of the class that
+a function of Python takes, see :mod:`headscope.options`) and ``console``, where it prints.
+:func:`command` notes it down; :func:`make_app` makes cyclopts' commands of those that are called:
+the names, help, panels and completion of options come from the fields of their classes. What is
+typed is checked where Python's keywords are, by the same class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
 from inspect import Parameter as Argument
-from inspect import Signature, signature
+from inspect import Signature, cleandoc, signature
 from pathlib import Path
-from types import NoneType
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
-from cyclopts import App, Group, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts.exceptions import (
+    MissingArgumentError,
+    RepeatArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 
 from headscope.cli.completion import completer
 from headscope.cli.console import Console
-from headscope.errors import for_command
-from headscope.options import Described, Option, Options, alternatives, described, items
+from headscope.errors import UserError, for_command, unknown
+from headscope.files import slug
+from headscope.options import Described, Option, Options, described
 
 LOOK = Group("Look at heads", sort_key=1)
 MEASURE = Group("Measure", sort_key=2)
 TRAIN = Group("Train and disable", sort_key=3)
 FILES = Group("Results and files", sort_key=4)
-RARELY = Group("Rarely needed", sort_key=90)
 PRINTED = Group("What is printed", sort_key=80)
-
-app = App(
-    name="headscope",
-    help="Measure what every attention head of a transformer does.\n\n"
-    "Example: headscope survey demo demo -o demo.nc && headscope head demo.nc 1-3",
-    help_format="plaintext",
-    version_flags=["--version"],
-    default_parameter=Parameter(negative_iterable=(), consume_multiple=False),
-)
-FLAGS: dict[str, Mapping[str, str]] = {}
-"""What each command calls the options of Python, by the command's name."""
+RARELY = Group("Rarely needed", sort_key=90)
+MODULES = ("look", "measure", "train", "tables", "files")
+"""The modules whose commands help lists, in its order."""
 
 Model = Annotated[
     str,
@@ -55,9 +57,7 @@ CorpusFile = Annotated[
         completer=completer("corpora"),
     ),
 ]
-ResultsFile = Annotated[
-    Path, Parameter(help="A results file (.nc) made by 'headscope survey' or another run.")
-]
+ResultsFile = Annotated[Path, Parameter(help="A results file (.nc) made by 'headscope survey'.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,134 +76,324 @@ class Printing(Options):
     json: bool = False
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def command(group: Group, *, of: App = app, json: bool = True) -> Callable[[Function], Function]:
-    """Add a function to the command line.
+@dataclass(frozen=True)
+class Command:
+    """A command, before cyclopts knows it.
 
     Parameters
     ----------
+    function
+        What it does.
     group
         Where help lists it.
-    of
-        The app, or a group of commands in it.
+    takes
+        Whose options it takes: the name of a function of :mod:`headscope`, or the place of a class
+        in it, such as ``papers:Clark2019Options``. Of several kinds of options, a function of the
+        words that were typed says which.
     json
-        Whether the command can print JSON.
+        Whether it can print JSON.
+    parent
+        The command that it belongs to, such as ``paper``.
     """
 
+    function: Callable[..., None]
+    group: Group
+    takes: str | Callable[[Sequence[str]], type[Options] | None]
+    json: bool
+    parent: str
+    words: tuple[str, ...] = ()
+    """What was typed, if it is the command that is called."""
+
+    @property
+    def name(self) -> str:
+        """What is typed to call it, after its parent."""
+        return self.function.__name__.rstrip("_").replace("_", "-")
+
+    @property
+    def full_name(self) -> str:
+        """The same, with its parent."""
+        return f"{self.parent} {self.name}".strip()
+
+    @cached_property
+    def kinds(self) -> dict[str, type[Options]]:
+        """The options that its function takes, by the parameter."""
+        options: type[Options] | None
+        if callable(self.takes):
+            options = self.takes(self.words)
+        elif ":" in self.takes:
+            module, _, name = self.takes.partition(":")
+            options = getattr(import_module(f"headscope.{module}"), name)
+        else:
+            options = getattr(import_module("headscope"), self.takes).options if self.takes else None
+        names = signature(self.function).parameters
+        kinds = {"options": options, "console": Printing}
+        return {name: kind for name, kind in kinds.items() if name in names and kind}
+
+    @cached_property
+    def options(self) -> dict[str, Described]:
+        """Its options as they are defined, by the keyword."""
+        return {
+            key: option
+            for kind in self.kinds.values()
+            for key, option in described(kind).items()
+            if option.flag and (key != "json" or self.json)
+        }
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """What it calls the keywords of Python."""
+        return {key: option.flag for key, option in self.options.items()}
+
+    @property
+    def off(self) -> dict[str, str]:
+        """What it calls those that are switched off."""
+        named = {key: _negative(option) for key, option in self.options.items()}
+        return {key: flag for key, flag in named.items() if flag}
+
+    def arguments(self) -> Iterator[Argument]:
+        """What is given without a name."""
+        # The types of options are not known here, nor needed.
+        hints = self.function.__annotations__
+        unknown_types = {str(hints[name]).split(".")[0]: Any for name in self.kinds}
+        typed = get_type_hints(self.function, localns=unknown_types, include_extras=True)
+        for name, one in signature(self.function).parameters.items():
+            if name not in ("options", "console"):
+                repeated = one.kind is Argument.VAR_POSITIONAL
+                kind = one.kind if repeated else Argument.POSITIONAL_ONLY
+                yield one.replace(annotation=typed[name], kind=kind)
+
+    def registered(self) -> Callable[..., None]:
+        """The function that cyclopts calls, with a signature that says what it takes."""
+
+        def call(*values: Any, **typed: Any) -> None:
+            self.function(*values, **self._objects(typed))
+
+        options = [_argument(option, self.flags) for option in self.options.values()]
+        call.__signature__ = Signature(  # type: ignore[attr-defined]
+            [*self.arguments(), *options]
+        )
+        return _named(call, self)
+
+    def _objects(self, typed: Mapping[str, Any]) -> dict[str, Any]:
+        """The objects of options, made of what was typed."""
+        values = {
+            key: self.options[key].parsed(words)
+            for key, words in typed.items()
+            if words is not None
+        }
+        objects: dict[str, Any] = {}
+        console = Console(quiet=values.get("quiet", False), as_json=values.get("json", False))
+        for name, kind in self.kinds.items():
+            known = described(kind)
+            chosen = {key: value for key, value in values.items() if key in known}
+            shown = {"progress": console} if "progress" in known else {}
+            objects[name] = console if kind is Printing else kind(**chosen, **shown)
+        return objects
+
+
+APP_WIDE = (["--install-completion"],)
+"""What needs all commands whole."""
+COMMANDS: dict[str, Command] = {}
+"""All commands by their full names, once :func:`load_commands` has been called."""
+Function = TypeVar("Function", bound=Callable[..., None])
+
+
+def command(
+    group: Group,
+    takes: str | Callable[[Sequence[str]], type[Options] | None] = "",
+    *,
+    json: bool = True,
+    parent: str = "",
+) -> Callable[[Function], Function]:
+    """Make a function a command; see :class:`Command` for the parameters."""
+
     def add(function: Function) -> Function:
-        hints = get_type_hints(function, include_extras=True)
-        parameters: list[Argument] = []
-        kinds: dict[str, type[Options]] = {}
-        for name, argument in signature(function).parameters.items():
-            hint = hints[name]
-            if hint is Console:
-                kinds[name] = Printing
-            elif isinstance(hint, type) and issubclass(hint, Options):
-                kinds[name] = hint
-            else:
-                parameters.append(
-                    argument.replace(annotation=hint, kind=_positional(argument.kind))
-                )
-                continue
-            hidden = () if json else ("json",)
-            parameters += [one for one in _options(kinds[name]) if one.name not in hidden]
-        positional = [one for one in parameters if one.kind is not Argument.KEYWORD_ONLY]
-        keyword = [one for one in parameters if one.kind is Argument.KEYWORD_ONLY]
-
-        def call(*given: Any, **named: Any) -> Any:
-            made = {
-                name: kind(**{key: named[key] for key in described(kind) if _has(named, key)})
-                for name, kind in kinds.items()
-            }
-            consoles = {
-                name: Console(quiet=one.quiet, as_json=one.json)
-                for name, one in made.items()
-                if isinstance(one, Printing)
-            }
-            return function(*given, **{**made, **consoles})
-
-        call.__signature__ = Signature([*positional, *keyword])  # type: ignore[attr-defined]
-        call.__doc__ = function.__doc__
-        name = function.__name__.rstrip("_").replace("_", "-")
-        call.__name__ = name
-        full = name if of is app else f"{of.name[0]} {name}"
-        FLAGS[full] = {key: one.flag for kind in kinds.values() for key, one in _flagged(kind)}
-        of.command(call, name=name, group=group)
+        noted = Command(function, group, takes, json, parent)
+        COMMANDS[noted.full_name] = noted
         return function
 
     return add
 
 
-def _has(named: Mapping[str, Any], key: str) -> bool:
-    return key in named and named[key] is not None
+def load_commands() -> Mapping[str, Command]:
+    """All commands: their modules import nothing that is slow."""
+    for module in MODULES:
+        import_module(f"headscope.cli.{module}")
+    return COMMANDS
 
 
-def _positional(kind: Any) -> Any:
-    return kind if kind is Argument.VAR_POSITIONAL else Argument.POSITIONAL_ONLY
+def called(words: Sequence[str]) -> str:
+    """The full name of the command that is called; empty if none is.
+
+    >>> called(["report", "demo.nc"]), called(["paper", "pande2021", "-q"]), called(["--help"])
+    ('report', 'paper pande2021', '')
+    """
+    known = load_commands()
+    names = (" ".join(words[:2]), " ".join(words[:1]))
+    return next((name for name in names if name in known), "")
 
 
-def _flagged(kind: type[Options]) -> Iterator[tuple[str, Described]]:
-    yield from ((key, option) for key, option in described(kind).items() if option.flag)
+def make_app(only: Command | None = None, *, everything: bool = False) -> App:
+    """The command line.
 
-
-def _options(kind: type[Options]) -> Iterator[Argument]:
-    """The parameters that cyclopts makes options of."""
-    flags = {key: option.flag for key, option in _flagged(kind)}
-    for key, option in _flagged(kind):
-        hint = Annotated[option_type(option), _parameter(option, flags)]
-        default = None if option.default in ((), "") else option.default
-        yield Argument(key, Argument.KEYWORD_ONLY, default=default, annotation=hint)
-
-
-def _parameter(option: Described, flags: Mapping[str, str]) -> Parameter:
-    note, panel = option.note, option.group.panel
-    group: Group | None = Group(panel, sort_key=50) if panel else None
-    if option.group is Printing:
-        group = PRINTED
-    return Parameter(
-        name=(option.flag, note.short) if note.short else option.flag,
-        help=for_command(option.words, flags),
-        group=RARELY if note.rare else group,
-        negative=_negative(option),
-        metavar=note.metavar or "|".join(option.choices) or None,
-        completer=completer(note.completes, option.choices),
-        allow_leading_hyphen=True,
-        show_default=option.default not in (None, "", (), False, True),
+    Parameters
+    ----------
+    only
+        The command that is called: it is made whole; of others there is what help lists.
+    everything
+        Make all of them whole, for completion.
+    """
+    app = App(
+        name="headscope",
+        help="Measure what every attention head of a transformer does.\n\n"
+        "Example: headscope survey demo demo -o demo.nc && headscope head demo.nc 1-3",
+        help_format="plaintext",
+        default_parameter=Parameter(negative_iterable=(), consume_multiple=False),
+        result_action="return_value",
     )
+    papers = App(
+        name="paper",
+        help="Reproduce a paper: all its tables and figures, with the published numbers beside "
+        "ours.\n\nAn interrupted run resumes when you type the same command again.\n\n"
+        "Example: headscope paper clark2019 --model bert-base-uncased --treebank "
+        "en_ewt-ud-dev.conllu.gz",
+        group=MEASURE,
+    )
+    for noted in load_commands().values():
+        one = only if only and only.full_name == noted.full_name else noted
+        whole = everything or one is only
+        function = one.registered() if whole else _named(lambda: None, one)
+        (papers if one.parent else app).command(function, name=one.name, group=one.group)
+    app.command(papers)
+    app.register_install_completion_command(add_to_startup=True)
+    return app
+
+
+def run(words: list[str]) -> None:
+    """Do what was typed.
+
+    Raises
+    ------
+    UserError
+        If it is not a command, or cannot be done; advice is in the words of the command line.
+    """
+    from headscope import __version__
+
+    name = called(words)
+    only = replace(COMMANDS[name], words=tuple(words)) if name else None
+    app = make_app(only, everything=words[:1] in APP_WIDE)
+    app.version = __version__
+    try:
+        app(words, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        raise _mistake(error, only) from None
+    except UserError as error:
+        if only is None:
+            raise
+        message = for_command(error.message, only.flags, only.off)
+        advice = error.command or for_command(error.hint, only.flags, only.off)
+        raise type(error)(message, hint=advice) from error
+
+
+def _mistake(error: CycloptsError, only: Command | None) -> UserError:
+    """What is wrong with what was typed."""
+    if isinstance(error, UnknownCommandError):
+        typed = (error.unused_tokens or [""])[0]
+        kind = "paper" if error.command_chain else "command"
+        parent = "paper" if error.command_chain else ""
+        known = {one.name for one in COMMANDS.values() if one.parent == parent}
+        return unknown(kind, typed, known if parent else {*known, "paper"})
+    name = only.full_name if only else ""
+    flags = only.flags if only else {}
+    match error:
+        case UnknownOptionError():
+            typed = (error.token.keyword or error.token.value).partition("=")[0]
+            from difflib import get_close_matches
+
+            near = get_close_matches(typed, flags.values(), n=1)
+            guess = f"; did you mean {near[0]}?" if near else ""
+            return UserError(f"headscope {name} has no option {typed}{guess}")
+        case MissingArgumentError(argument=argument) if argument is not None:
+            typed = error.keyword or argument.name
+            what = typed if typed.startswith("-") else f"the argument {typed.upper()}"
+            return UserError(f"{what} {'needs a value' if what == typed else 'is missing'}")
+        case RepeatArgumentError():
+            return UserError(f"{error.token.keyword} is given twice")
+        case UnusedCliTokensError(unused_tokens=tokens):
+            return UserError(f"headscope {name} takes fewer arguments: {' '.join(tokens or ())}")
+    return UserError(str(error).rstrip("."))
+
+
+def call(function: Any, *values: Any) -> Any:
+    """Call a function of Python's with an object of options, which are its last parameter."""
+    return function.__wrapped__(*values)
+
+
+def named(options: Any, *parts: str) -> Any:
+    """The options, with an output here that is named by some parts if they have none."""
+    if options.output is not None:
+        return options
+    return replace(options, output=Path("-".join(slug(part) for part in parts) + ".nc"))
+
+
+# --- what cyclopts is told of options ---
+
+
+def _named(function: Callable[..., None], one: Command) -> Callable[..., None]:
+    function.__name__ = one.name
+    function.__doc__ = cleandoc(one.function.__doc__ or "")
+    return function
+
+
+def _argument(option: Described, flags: Mapping[str, str]) -> Argument:
+    """The parameter that an option is made of: text, several texts, or yes and no."""
+    is_switch = option.plain <= {bool, type(None)}
+    kind: Any = bool if is_switch else list[str] if _is_repeated(option) else str
+    default = option.default if is_switch else None
+    parameter = Parameter(
+        name=(option.flag, option.note.short) if option.note.short else option.flag,
+        help=_help(option, flags),
+        group=_panel(option),
+        negative=_negative(option),
+        metavar=None if is_switch else _metavar(option),
+        completer=completer(option.note.completes, option.choices),
+        allow_leading_hyphen=not is_switch,
+        show_default=False,
+    )
+    hint = Annotated[kind | None, parameter]
+    return Argument(option.key, Argument.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _is_repeated(option: Described) -> bool:
+    return option.several and not option.note.separator
+
+
+def _help(option: Described, flags: Mapping[str, str]) -> str:
+    text = for_command(option.words, flags)
+    if _is_repeated(option):
+        text = f"{text} Repeat it for more."
+    default = option.default
+    shown = isinstance(default, str | int | float | Path) and not isinstance(default, bool)
+    return f"{text} [default: {default}]" if shown and default != "" else text
+
+
+def _metavar(option: Described) -> str:
+    if option.note.metavar or option.choices:
+        return option.note.metavar or "|".join(option.choices)
+    known = ((int, "N"), (float, "X"), (Path, "PATH"))
+    return next((word for kind, word in known if kind in option.plain), "TEXT")
+
+
+def _panel(option: Described) -> Group | None:
+    if option.group is Printing:
+        return PRINTED
+    if option.note.rare:
+        return RARELY
+    return Group(option.group.panel, sort_key=50) if option.group.panel else None
 
 
 def _negative(option: Described) -> str:
     """How False is said, where a user may have to."""
-    if bool not in option.kinds or option.default is False:
+    if bool not in option.plain or option.default is False:
         return ""
     return option.note.off or option.flag.replace("--", "--no-", 1)
-
-
-def option_type(option: Described) -> Any:
-    """What the command line makes of the words that are typed."""
-    several = [kind for kind in option.kinds if items(kind) != (kind,)]
-    single = [kind for kind in option.kinds if items(kind) == (kind,)]
-    if several and str not in single:
-        (inner,) = items(several[0])
-        return list[_typed(alternatives(inner), option)] | None  # type: ignore[misc]
-    return _typed(tuple(single), option) | None
-
-
-def _typed(kinds: tuple[Any, ...], option: Described) -> Any:
-    if Path in kinds and not isinstance(option.default, str):
-        return Path
-    plain = [kind for kind in kinds if kind in (bool, int, float)]
-    words = any(kind is str or get_origin(kind) is Literal for kind in kinds)
-    if words or not plain:
-        return str
-    return float if float in plain else plain[0]
-
-
-def option_count(name: str) -> int:
-    """How many options a command has, without the rare ones."""
-    return sum("." not in flag for flag in FLAGS[name].values())
-
-
-__all__ = ["NoneType", "app", "command", "get_args"]

@@ -106,8 +106,8 @@ class _Page:
 
 async def _show_error(_request: Request, error: Exception) -> Response:
     """Send what is wrong (an unknown label, a map that is not finite) for the page to show."""
-    if isinstance(error, UserError) and error.command:
-        return PlainTextResponse(f"{error.message}\nnext: {error.command}", 400)
+    if isinstance(error, UserError) and (error.command or error.hint):
+        return PlainTextResponse(f"{error.message}\nnext: {error.command or error.hint}", 400)
     return PlainTextResponse(str(error), 400)
 
 

@@ -40,6 +40,15 @@ class CompareOptions(CorpusRun, Workers):
         super().__post_init__()
         check_measures(self.measures)
 
+    def check_for_results(self) -> None:
+        """Refuse options that say how a corpus is read and run, where none is."""
+        unused = [*self.changed(Reading), *self.changed(Workers).keys() & NOT_FOR_RESULTS]
+        if unused:
+            raise UserError(
+                f"two results are compared without a corpus: {unused[0]}= has no effect",
+                hint=f"leave {unused[0]}= out",
+            )
+
 
 @takes(CompareOptions)
 def compare(
@@ -80,12 +89,7 @@ def compare(
     if isinstance(first, Atlas) and isinstance(second, Atlas):
         if corpus is not None:
             raise UserError("results are compared without a corpus", hint="leave the corpus out")
-        unused = [*options.changed(Reading), *options.changed(Workers).keys() & NOT_FOR_RESULTS]
-        if unused:
-            raise UserError(
-                f"two results are compared without a corpus: {unused[0]}= has no effect",
-                hint=f"leave {unused[0]}= out",
-            )
+        options.check_for_results()
         from headscope.runs.survey.comparison import compare_results
 
         return compare_results(first, second, options)

@@ -126,7 +126,7 @@ class _Page:
             return _wrong("too many requests are waiting: try again in a moment", 503)
         except UserError as error:
             # An answer about the text, such as that it is too long: not a failure of the request.
-            return _wrong(error.message, 200, hint=error.command)
+            return _wrong(error.message, 200, hint=error.command or error.hint)
         except MemoryError:
             return _wrong("there is not enough memory for this text: shorten it", 500)
         except Exception as error:

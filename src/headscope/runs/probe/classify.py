@@ -6,7 +6,7 @@ score (Jo and Myaeng 2020, appendix A.2). A control repeats the training on shuf
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np

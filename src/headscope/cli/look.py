@@ -1,0 +1,311 @@
+"""Commands that show heads: demo, head, heads, examples, attention, explore."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from headscope.cli.app import LOOK, Model, ResultsFile, call, command
+from headscope.cli.console import Console
+from headscope.errors import UserError
+from headscope.heads import Head
+from headscope.options import ModelRun, Option, Options, Pass, Saving
+
+if TYPE_CHECKING:
+    from headscope.page.explorer import ExploreOptions
+    from headscope.runs.attention import AttentionOptions
+    from headscope.runs.keeping import ExampleOptions
+
+WIDEST = 100  # longer lines are hard to read
+HEAD = "LAYER-HEAD from 1 (3-9), or L2H8 from 0."
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions(ModelRun, Pass, Saving):
+    """Options of ``headscope demo``.
+
+    Parameters
+    ----------
+    llm
+        The embedded language model instead, and a page about its heads: see 'headscope portrait'.
+        It takes about ten minutes.
+    output
+        The folder for results and report. Default: headscope-demo, or headscope-demo-llm.
+    examples
+        Keep N example texts that all heads share; 0 keeps none.
+    """
+
+    llm: bool = False
+    examples: Annotated[int, Option(least=0)] = 32
+
+
+@command(LOOK, "cli.look:DemoOptions")
+def demo(options: DemoOptions, console: Console) -> None:
+    """Survey the embedded model with the built-in corpus, and write a report.
+
+    Example: headscope demo && open headscope-demo/demo.html
+    """
+    how = options.subset(ModelRun) | options.subset(Pass) | {"overwrite": options.overwrite}
+    if options.llm:
+        from headscope.cli.measure import portray
+
+        portray("demo-llm", "demo", console, output=options.path or "headscope-demo-llm", **how)
+        return
+    import headscope as hs
+    from headscope.cli.printing import show_summary
+
+    folder = options.path or Path("headscope-demo")
+    results = folder / "demo.nc"
+    atlas = hs.survey("demo", "demo", examples=options.examples, output=results, **how)
+    show_summary(console, atlas, table=False)
+    console.say(
+        f"{_activation()}results: {results}\n"
+        f"look at a head: headscope head {results} 3-9\n"
+        f"its examples: headscope examples {results} 3-9\n"
+        "type a text: headscope explore demo\n"
+        "report:"
+    )
+    console.result(str(atlas.report(folder / "demo.html")))
+
+
+def _activation() -> str:
+    """How to make ``headscope`` a command of this shell, where it is not one yet."""
+    script = Path(sys.prefix) / "bin" / "activate"
+    if shutil.which("headscope") or not script.exists():
+        return ""
+    here = Path.cwd()
+    near = script.relative_to(here) if script.is_relative_to(here) else script
+    return f"to use the commands below, type first: source {near}\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadOptions(Options):
+    """Options of ``headscope head``.
+
+    Parameters
+    ----------
+    top
+        Rows of each table.
+    """
+
+    top: Annotated[int, Option(least=1, name="number of rows")] = 12
+
+
+@command(LOOK, "cli.look:HeadOptions")
+def head(
+    results: ResultsFile,
+    name: Annotated[str, Parameter(name="HEAD", help=HEAD)],
+    options: HeadOptions,
+    console: Console,
+) -> None:
+    """Say what one head does, with the evidence, and show all of its statistics.
+
+    Example: headscope head demo.nc 3-9
+    """
+    from headscope.results import Atlas
+
+    Head.parse(name)
+    passport = Atlas.open(results).head(name)
+    if console.as_json:
+        console.tables(
+            {
+                "description": [asdict(passport.description)],
+                "sentences": [{"sentence": sentence} for sentence in passport.sentences],
+                "roles": passport.roles.to_dict("records"),
+                "relations": passport.relations.to_dict("records"),
+                "statistics": passport.statistics.to_dict("records"),
+            }
+        )
+        return
+    print(f"{passport.title}\n")
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    for text in (passport.description.lead, passport.description.evidence):
+        if text:
+            print(textwrap.fill(text, width) + "\n")
+    for sentence in passport.sentences:
+        print(textwrap.fill(sentence, width, initial_indent="* ", subsequent_indent="  "))
+    for title, frame in passport.tables().items():
+        more = f" (first {options.top} of {len(frame)})" if len(frame) > options.top else ""
+        console.frame(frame.head(options.top), title=title + more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadsOptions(Options):
+    """Options of ``headscope heads``.
+
+    Parameters
+    ----------
+    where
+        Only heads for which this holds: 'entropy < 1.5 and is:nsubj', 'layer 3-5'.
+    by
+        Sort by this value: position:previous, role:nsubj, entropy.
+    top
+        Only the first N.
+    ascending
+        Smallest first.
+    kv
+        One row per KV head: the mean and maximum of by= over the query heads that share its keys
+        and values, sorted by the mean.
+    nulls
+        One row per statistic: the model's heads beside the bands of its null models (headscope
+        survey --null).
+    thresholds
+        One row per threshold behind roles and sentences: its source, and how many heads change at
+        20 % less and more.
+    """
+
+    where: Annotated[str, Option(metavar="QUERY")] = ""
+    by: Annotated[str, Option(metavar="VALUE", completes="statistics")] = ""
+    top: Annotated[int | None, Option(least=1, name="number of heads")] = None
+    ascending: bool = False
+    kv: bool = False
+    nulls: bool = False
+    thresholds: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        where = bool(self.where.strip())
+        if where:
+            from headscope.results.query import parse_query
+
+            parse_query(self.where)
+        if self.kv and where:
+            raise UserError(
+                "--where selects query heads, --kv shows KV heads; they cannot be combined",
+                hint="leave one of them out",
+            )
+        if self.thresholds and (self.nulls or self.kv or self.by or where):
+            raise UserError(
+                "--thresholds shows one row per threshold; it cannot be combined with --where, "
+                "--by, --kv or --nulls",
+                hint="leave one of them out",
+            )
+        if self.nulls and (self.kv or self.by or where):
+            raise UserError(
+                "--nulls shows one row per statistic; it cannot be combined with --where, --by or "
+                "--kv",
+                hint="leave --nulls out: with --by, the bands of null models are shown beside "
+                "heads",
+            )
+
+
+@command(LOOK, "cli.look:HeadsOptions")
+def heads(results: ResultsFile, options: HeadsOptions, console: Console) -> None:
+    """List the heads of a results file: filtered, sorted and cut.
+
+    Example: headscope heads demo.nc --by position:previous --top 10 --where "entropy < 2"
+    """
+    from headscope.results import Atlas
+
+    atlas = Atlas.open(results)
+    if options.thresholds:
+        from headscope.stats import threshold_table
+
+        console.frame(threshold_table(atlas))
+        return
+    if options.nulls:
+        from headscope.cli.printing import show_nulls
+        from headscope.stats.nulls import check_has_nulls
+
+        check_has_nulls(atlas)
+        show_nulls(console, atlas, results, top=None)
+        return
+    if options.kv:
+        table = atlas.kv_heads(options.by)
+        table = table.sort_values("mean", ascending=options.ascending, kind="stable")
+        console.frame(table.head(options.top) if options.top else table)
+        return
+    table = atlas.heads(
+        where=options.where, by=options.by, top=options.top, ascending=options.ascending
+    )
+    console.frame(table)
+    if not len(table):
+        console.say("no head fulfils this condition")
+
+
+@command(LOOK, "examples")
+def examples(
+    given: Annotated[
+        list[str],
+        Parameter(
+            name="RESULTS HEAD | MODEL CORPUS HEAD",
+            consume_multiple=True,
+            help="A results file (.nc) and a head, such as 3-9 (from 1) or L2H8 (from 0); or a "
+            "model, a corpus to look in, and a head.",
+        ),
+    ],
+    options: ExampleOptions,
+    console: Console,
+) -> None:
+    """Show texts on which a head does what it does, with its strongest links.
+
+    From a results file: what the survey kept. From a model and a corpus: found on demand.
+
+    Example: headscope examples demo.nc 3-9 --relation det
+    """
+    from_results = given[0].endswith(".nc")
+    if len(given) != (2 if from_results else 3):
+        raise UserError(
+            "a results file (.nc) and a head, or a model, a corpus and a head are expected; got "
+            + " ".join(given),
+            hint="headscope examples demo.nc 3-9, or headscope examples demo demo 3-9",
+        )
+    Head.parse(given[-1])
+    if from_results:
+        from headscope.results import Atlas
+
+        atlas = Atlas.open(Path(given[0]))
+        shown = atlas.examples(given[1], relation=options.relation, k=options.top)
+    else:
+        import headscope as hs
+
+        shown = call(hs.examples, *given, options)
+    if console.as_json:
+        console.frame(shown)
+    else:
+        print(shown)
+
+
+@command(LOOK, "attention")
+def attention(model: Model, text: str, options: AttentionOptions, console: Console) -> None:
+    """Show which words a model's heads attend to in one text.
+
+    Prints the strongest links between words, and draws them with -o (Clark et al. 2019, Figure 5).
+    With --patterns, every map is drawn with its class (Kovaleva et al. 2019, Figure 1).
+
+    Example: headscope attention demo "The dog that I saw barked." --head 1-3 -o dog.svg
+
+    Parameters
+    ----------
+    text
+        The text.
+    """
+    import headscope as hs
+
+    seen = call(hs.attention, model, text, options)
+    table = seen.table(top=options.top) if options.heads else seen.overview(options.top)
+    hidden = [name for name in ("query", "key") if name in table.columns]
+    console.frame(table if console.as_json else table.drop(columns=hidden))
+    if options.output is not None:
+        console.result(str(options.output))
+
+
+@command(LOOK, "explore", json=False)
+def explore(model: Model, options: ExploreOptions, console: Console) -> None:
+    """Type a text and see every head's attention; switch heads off and see what changes.
+
+    Serves a page on this machine only, until Ctrl-C. Predictions are shown for language models and
+    classifiers.
+
+    Example: headscope explore demo-llm --results demo-llm.nc
+    """
+    import headscope as hs
+
+    call(hs.explore, model, options)
+    console.say("stopped")

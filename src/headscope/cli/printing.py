@@ -1,0 +1,347 @@
+"""What commands print of a run: what could not be used, remarks, and the tables that matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headscope.cli.console import Console
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from headscope.results import Atlas
+
+# What can happen to examples, for the line after a run.
+LOST = {
+    "truncated": "cut to the maximum length",
+    "split": "split into parts",
+    "too_long": "dropped as too long",
+    "empty": "dropped because they have no tokens",
+    "nonfinite": "dropped because their attention was not finite",
+    "words_lost": "words without a token",
+    "words_unknown": "words that the tokenizer does not know",
+}
+SUMMARY_COLUMNS = {
+    "mean": "mean of heads",
+    "strongest": "strongest head",
+    "value": "its mean",
+    "over": "heads over 0.5",
+}
+NULL_COLUMNS = {
+    "null_mean": "mean of null",
+    "low": "band from",
+    "high": "to",
+    "beyond": "share beyond",
+}
+SHOWN_CHANGES = 5  # gains, and losses
+SHOWN_ROLES = 20
+SHOWN_HEADS = 3
+EMERGENCE_COLUMNS = {"before": "one before", "last": "at the end", "main": "main role"}
+
+
+# --- surveys ---
+
+
+def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
+    """What could not be used, what the heads do, and a table of all statistics."""
+    from headscope.labels import NORM
+    from headscope.stats.map_agreement import both_maps
+
+    counts = atlas.provenance["counts"]
+    lost = ", ".join(f"{counts[key]} {words}" for key, words in LOST.items() if counts.get(key))
+    used = f"{counts['seen']} example{'s' * (counts['seen'] != 1)} used"
+    console.say(f"{used}; {lost or 'nothing cut or dropped'}")
+    for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
+        console.say(f"  skipped: {name}")
+    for remark in atlas.remarks():
+        console.say(f"* {remark}")
+    if console.as_json:
+        console.frame(atlas.summary().rename(columns=SUMMARY_COLUMNS))
+    elif table and not console.quiet:  # quiet: the path alone
+        shown = atlas.summary().rename(columns=SUMMARY_COLUMNS)
+        beside = [f"{NORM}{name}" for name in both_maps(atlas)]  # shown in a table of their own
+        if beside:
+            shown = shown[~shown["measure"].isin(beside)]
+        console.frame(shown.drop(columns=["label", "heads"], errors="ignore"))
+        _show_agreement(console, atlas)
+
+
+def _show_agreement(console: Console, atlas: Atlas) -> None:
+    """How far attention and norm-weighted maps agree, where results have both."""
+    from headscope.stats.map_agreement import both_maps, map_agreement
+
+    if both_maps(atlas):
+        agreement = map_agreement(atlas)
+        listed = agreement["measure"].isin(atlas.listed)
+        names = {"attention": "mean, attention", "norm": "mean, norm-weighted"}
+        console.frame(
+            agreement[listed]
+            .drop(columns=["label", "heads"])
+            .rename(columns=names | {"strongest norm": "strongest, norm-weighted"}),
+            title="Attention and norm-weighted maps: rank correlation over heads",
+        )
+
+
+def show_nulls(console: Console, atlas: Atlas, output: Path, *, top: int | None = 12) -> None:
+    """The statistics in which most heads are beyond the null models' bands; with JSON, nothing.
+
+    Parameters
+    ----------
+    console
+        Where to print.
+    atlas
+        The results; without null models nothing is printed.
+    output
+        The results file, for the command that prints all rows.
+    top
+        How many rows per null model; None for all, with JSON too.
+    """
+    if not atlas.nulls or console.quiet or (console.as_json and top is not None):
+        return
+    from headscope.results.nested import NULL_WORDS
+    from headscope.stats.nulls import null_table
+
+    table = null_table(atlas)
+    if console.as_json:
+        console.frame(table)
+        return
+    for null, rows in table.groupby("null", sort=False):
+        shown = rows.sort_values("beyond", ascending=False, kind="stable").head(top or len(rows))
+        columns = ["statistic", "mean", "null_mean", "low", "high", "above", "below", "beyond"]
+        title = f"beside {NULL_WORDS[str(null)]}: heads beyond the middle 95 % of the null's heads"
+        console.frame(shown[columns].rename(columns=NULL_COLUMNS), title=title)
+    if top is not None and len(table):
+        console.say(f"all statistics beside their null models: headscope heads {output} --nulls")
+
+
+def show_emergence(console: Console, atlas: Atlas, *, by: str, least: float | None) -> None:
+    """When each head got what it has at the last checkpoint."""
+    from headscope.labels import lost_tokens
+    from headscope.results.track import EXCESS
+    from headscope.stats.emergence import emergence
+
+    for note in atlas.provenance.get("notes", ()):
+        console.say(f"note: {note}")
+    if lost := lost_tokens(atlas.provenance, split=True):
+        console.say(f"* {lost}")
+    if not by and EXCESS not in atlas.track:
+        console.say("no main roles: they need the measures activity, work and spread; see --by")
+        return
+    table = emergence(atlas, by=by, least=least)
+    if not by and not (atlas.track[EXCESS]["passes"].values > 0).any():
+        console.say("note: the corpus has too few documents to test roles; see --by and --lines")
+    if console.as_json:
+        console.frame(table)
+        return
+    if console.quiet:
+        return
+    if not len(table):
+        console.say("no head is past the threshold at the last checkpoint")
+        return
+    shown = table.head(SHOWN_ROLES).rename(columns=EMERGENCE_COLUMNS)
+    if atlas.track.steps is None:
+        shown = shown.drop(columns="step")
+    main = EMERGENCE_COLUMNS["main"]
+    shown[main] = ["yes" if is_main else "" for is_main in shown[main]]
+    console.frame(shown, title="first checkpoint from which on a head is past the threshold")
+    if len(table) > SHOWN_ROLES:
+        console.say(f"{len(table) - SHOWN_ROLES} more rows: --json")
+
+
+# --- comparisons ---
+
+
+def show_differences(console: Console, first: Path, second: Path) -> None:
+    """The differences of two results, by measure."""
+    from headscope.results import Atlas
+    from headscope.stats import difference_table, not_compared, same_examples
+
+    one, other = Atlas.open(first), Atlas.open(second)
+    table = difference_table(one, other)
+    for sentence in not_compared(table.attrs, first=str(first), second=str(second)):
+        console.say(sentence)
+    console.say(
+        "Both runs saw the same examples, but results keep only sums, so the test is not paired "
+        "and misses small changes. Comparing the two models directly pairs them."
+        if same_examples(one, other)
+        else "The two runs saw different examples: differences may come from these as well as from "
+        "the models."
+    )
+    if not console.as_json:  # a screen has room for what both files know, and surveys list
+        listed = {*one.listed, *other.listed}
+        table = table[(table["heads"] > 0) & table["measure"].isin(listed)]
+    console.frame(table)
+
+
+def show_comparison(console: Console, atlas: Atlas, *, split: bool) -> None:
+    """How alike the maps of two models are, and the paired differences that were asked for."""
+    from headscope.labels import lost_tokens
+    from headscope.measures.change import Change
+    from headscope.stats import cosine_table, paired_table
+
+    paired = [name for name in atlas.measures if name != Change.name]
+    tables = [cosine_table(atlas), *([paired_table(atlas)] if paired else [])]
+    if console.as_json:
+        rows = [row for table in tables for row in table.to_dict("records")]
+        console.table([{str(key): value for key, value in row.items()} for row in rows])
+    elif not console.quiet:
+        for table in tables:
+            console.frame(table)
+    if lost := lost_tokens(atlas.provenance, split=split):
+        console.say(f"* {lost}")
+
+
+# --- disabled heads ---
+
+
+def show_changes(console: Console, atlas: Atlas) -> None:
+    """The baseline, the largest gains and losses, layers and sets; as JSON every row."""
+    from headscope.labels import lost_tokens
+    from headscope.stats.ablation import KINDS, change_table
+
+    kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
+    tables = {kind: change_table(atlas, kind) for kind in kinds}
+    about = atlas[KINDS[kinds[0]]].attrs
+    _show_baseline(console, about, atlas.provenance["counts"])
+    if lost := lost_tokens(atlas.provenance, split=False):
+        console.say(f"* {lost}")
+    if console.as_json:
+        rows = ((kind, row) for kind in kinds for row in tables[kind].to_dict("records"))
+        console.table([_change_record(kind, about, row) for kind, row in rows])
+        return
+    if console.quiet:
+        return
+    for kind, table in tables.items():
+        _show_kind(console, kind, table)
+    if "importance_agreement" in atlas.measures:
+        table = atlas["importance_agreement"].to_dataframe().reset_index()
+        names = {"against": "importance against", "mean": "Spearman", "n": "heads"}
+        console.frame(table.rename(columns=names), title="gradient importance and disabling")
+
+
+def _show_baseline(console: Console, about: dict[str, Any], counts: dict[str, Any]) -> None:
+    from headscope.numbers import MISSING, interval
+    from headscope.stats.ablation import few_documents
+    from headscope.stats.tests import corrected_by
+
+    more = "more" if about["better"] == "higher" else "less"
+    ends = interval(about["baseline_low"], about["baseline_high"], form=_four_digits)
+    undefined = " (not defined on these examples)" if ends == MISSING else ""
+    console.say(
+        f"baseline: {about['metric']} {_four_digits(about['baseline'])} {ends}{undefined}, "
+        f"{counts['seen']} examples"
+        + (f", {counts['nonfinite']} skipped" if counts["nonfinite"] else "")
+        + f"; a gain is {more} {about['metric']}; "
+        f"p from {about['resamples']} resamples, {corrected_by(about['correction'])}"
+    )
+    few = few_documents(about.get("documents", counts["seen"]), counts["seen"])
+    if few:
+        console.say(f"warning: {few}")
+
+
+def _four_digits(value: Any, sign: str = "") -> str:
+    """Four digits; a dash where a value is not defined."""
+    from headscope.numbers import MISSING
+
+    return MISSING if value is None or value != value else f"{value:{sign}.4f}"
+
+
+def _show_kind(console: Console, kind: str, table: pd.DataFrame) -> None:
+    if kind != "head" or len(table) <= 2 * SHOWN_CHANGES:
+        console.frame(_formatted_changes(table), title=f"{kind}s disabled")
+        return
+    console.frame(_formatted_changes(table.head(SHOWN_CHANGES)), title="largest gains")
+    console.frame(_formatted_changes(table.tail(SHOWN_CHANGES)[::-1]), title="largest losses")
+    sure = table[table["p corrected"] < 0.05]
+    gains, losses = int((sure["gain"] > 0).sum()), int((sure["gain"] < 0).sum())
+    console.say(
+        f"{len(sure)} of {len(table)} heads differ from the baseline (p corrected < 0.05): "
+        f"{gains} gain, {losses} lose"
+    )
+
+
+def _formatted_changes(table: pd.DataFrame) -> pd.DataFrame:
+    """Scores with four digits, gains with their sign, and p-values as text."""
+    from headscope.numbers import p_value
+
+    shown = table.copy()
+    for name in shown.columns[1:5]:
+        sign = "+" if name in ("gain", "low", "high") else ""
+        shown[name] = [_four_digits(value, sign) for value in shown[name]]
+    for name in ("p", "p corrected"):
+        shown[name] = [p_value(value) for value in shown[name]]
+    return shown
+
+
+def _change_record(kind: str, about: dict[str, Any], row: dict[Any, Any]) -> dict[str, Any]:
+    record = {
+        "kind": kind,
+        "off": row[f"{kind} off"],
+        "metric": about["metric"],
+        "baseline": about["baseline"],
+        "score": row[about["metric"]],
+    }
+    names = ("gain", "low", "high", "p", "p corrected")
+    return record | {name.replace(" ", "_"): row[name] for name in names}
+
+
+# --- probes ---
+
+
+def show_probes(console: Console, atlas: Atlas, n: int | None) -> None:
+    """Test scores by task, with the best heads; the means over repeated splits; remarks."""
+    from headscope.stats.probe_tests import small_test_text, small_tests
+    from headscope.stats.probing import probing_remarks, top_table
+
+    if console.as_json:
+        console.frame(top_table(atlas, n=n))
+    elif not console.quiet:
+        title = (
+            f"Test scores in percent of {atlas.provenance['model']['name']}; layers and heads are "
+            "chosen by validation scores"
+        )
+        console.table(_probe_rows(atlas, n), title=title)
+        _show_splits(console, atlas)
+    small = small_test_text(small_tests(atlas))
+    for remark in [*probing_remarks(atlas), *([small] if small else [])]:
+        console.say(f"* {remark}")
+
+
+def _probe_rows(atlas: Atlas, n: int | None) -> list[dict[str, object]]:
+    """Scores in percent, and the best heads by name."""
+    from headscope.stats.probing import head_table, top_table
+
+    table = top_table(atlas, n=n).to_dict("records")
+    rows: list[dict[str, object]] = []
+    for name, row in zip(atlas["probe"]["task"].values, table, strict=True):
+        best = head_table(atlas, str(name), count=SHOWN_HEADS).to_dict("records")
+        rows.append(
+            {
+                "task": row["task"],
+                "majority": _percent(row["majority"]),
+                **({"embeddings": _percent(row["embeddings"])} if "embeddings" in row else {}),
+                "last layer": _percent(row["last"]),
+                "best layer": f"{_percent(row['best'])} ({row['best layer']})",
+                f"top {row['n']} heads": _percent(row["top"]),
+                f"greedy {row['n']}": _percent(row["greedy"]),
+                "best heads": ", ".join(f"{one['head']} {100 * one['test']:.1f}" for one in best),
+            }
+        )
+    return rows
+
+
+def _show_splits(console: Console, atlas: Atlas) -> None:
+    """Print the means over repeated splits, if there are any."""
+    from headscope.page.probing import split_rows
+    from headscope.stats.probe_splits import TOP, split_table, split_text
+
+    if TOP in atlas.measures:
+        table = split_table(atlas)
+        title = f"Means over {table['splits'][0]} random splits, with 95 % intervals"
+        console.table(split_rows(table), title=title)
+        console.say(f"* {split_text(atlas)}")
+
+
+def _percent(value: object) -> str:
+    return "–" if not isinstance(value, float) or value != value else f"{value:.1f}"
