@@ -8,13 +8,10 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import pytest
-import typer.main
 
-import headscope.cli.app  # noqa: F401 (all commands are there before the first is run)
 from headscope.cli import main
 from page.samples import demo_file, made_results, made_values
 
@@ -41,7 +38,6 @@ class Outcome:
 
 
 Run = Callable[..., Outcome]
-built = cache(typer.main.get_command)
 
 
 @pytest.fixture(autouse=True)
@@ -55,11 +51,7 @@ def handlers() -> Iterator[None]:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run ``headscope ARGUMENTS`` in this process, through the same door as a shell.
-
-    The commands are built once, not for every run: a shell builds only the one that is called.
-    """
-    monkeypatch.setattr(typer.main, "get_command", built)
+    """Run ``headscope ARGUMENTS`` in this process, through the same door as a shell."""
 
     def run(*arguments: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["headscope", *(str(argument) for argument in arguments)])

@@ -37,20 +37,21 @@ def main() -> None:
 
 
 def _run() -> None:
-    from headscope.cli.commands import READING, called, load
+    from headscope.cli.app import READING, called, run
     from headscope.errors import Interrupted, UserError
 
-    names = called(sys.argv[1:])
-    if READING.issuperset(names):
+    words = sys.argv[1:]
+    name = called(words)
+    if name in READING:
         _collect_rarely()
     try:
-        load(names)()
+        run(words)
     except UserError as error:
         if isinstance(error, Interrupted):
             _end_at_once()
         _fail(
             error.message,
-            error.command or "see headscope " + sys.argv[1] + " --help",
+            error.command or error.hint or f"see {' '.join(['headscope', *name.split()])} --help",
             INTERRUPTED if isinstance(error, Interrupted) else MISTAKE,
         )
     except MemoryError:
@@ -59,7 +60,7 @@ def _run() -> None:
         _fail(_said(error), "check the disk, then type the same command again")
     except SystemExit as end:
         _flush()
-        if end.code == INTERRUPTED:  # typer says nothing of it
+        if end.code == INTERRUPTED:  # what the command line's library makes of Ctrl-C
             raise _cause(end) from None
         raise
 

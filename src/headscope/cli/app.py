@@ -41,6 +41,8 @@ PRINTED = Group("What is printed", sort_key=80)
 RARELY = Group("Rarely needed", sort_key=90)
 MODULES = ("look", "measure", "train", "tables", "files")
 """The modules whose commands help lists, in its order."""
+READING = frozenset({"cite", "export", "figures", "head", "heads", "ls", "merge", "report", "table"})
+"""Commands that only read results: they load no model."""
 
 Model = Annotated[
     str,

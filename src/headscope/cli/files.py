@@ -1,0 +1,1 @@
+"""Commands on results and files: report, figures, ls, export, merge, cite, check."""

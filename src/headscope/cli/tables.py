@@ -1,0 +1,1 @@
+"""Tables of a results file: table."""

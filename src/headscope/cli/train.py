@@ -1,0 +1,1 @@
+"""Commands that train, or disable heads: probe, ablate, tune, tasks, label."""
