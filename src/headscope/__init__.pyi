@@ -66,8 +66,7 @@ from .models import (
 from .page.explorer.start import explore as explore
 from .page.show import show as show
 from .results import Atlas as Atlas, TextAttention as TextAttention, merge as merge, open as open
-from .runs.ablate import ablate as ablate
-from .runs.ablate.groups import group_losses as group_losses
+from .runs.ablate import ablate as ablate, group_losses as group_losses
 from .runs.agreement import check as check
 from .runs.attention import attention as attention
 from .runs.circuits import circuits as circuits

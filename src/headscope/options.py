@@ -261,6 +261,7 @@ def _describe(kind: type[Any]) -> Iterator[Described]:
         notes = getattr(hint, "__metadata__", ())
         note = next((note for note in notes if isinstance(note, Option)), Option())
         default = one.default if one.default_factory is MISSING else one.default_factory()
+        default = Parameter.empty if default is MISSING else default
         text = words.get(one.name, "")
         yield Described(one.name, hint, default, text, note, groups[one.name])
 
@@ -448,13 +449,35 @@ AnyPath = str | Path
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loading(Options):
-    """How a model given by its name is loaded.
+class Source(Options):
+    """Where a model given by its name comes from, and where it is run.
 
     Parameters
     ----------
     device
         Where to run, as torch names it: cpu, cuda, cuda:1, mps.
+    revision
+        A hub model's branch, tag or commit. Default: its main branch.
+    allow_pickle
+        Open pickled weights where there are no safetensors. Opening them can run code.
+    trust_remote_code
+        Run code that comes with a model.
+    """
+
+    prefix: ClassVar[str] = "load"
+
+    device: str = "cpu"
+    revision: Annotated[str, RARE] = ""
+    allow_pickle: Annotated[bool, RARE] = False
+    trust_remote_code: Annotated[bool, RARE] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loading(Source):
+    """How a model given by its name is loaded.
+
+    Parameters
+    ----------
     dtype
         Precision of the weights. Maps are float32 and sums float64 in any case.
     device_map
@@ -472,17 +495,10 @@ class Loading(Options):
     chat
         Make each text the user's turn of a chat, with the tokenizer's chat template; the second
         text of a pair becomes the assistant's turn.
-    revision
-        A hub model's branch, tag or commit. Default: its main branch.
-    allow_pickle
-        Open pickled weights where there are no safetensors. Opening them can run code.
-    trust_remote_code
-        Run code that comes with a model.
     """
 
     prefix: ClassVar[str] = "load"
 
-    device: str = "cpu"
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     device_map: Annotated[DeviceMap, RARE] = ""
     quantization: Annotated[Literal["", "8bit", "4bit"], RARE] = ""
@@ -492,9 +508,6 @@ class Loading(Options):
         Option(rare=True, name="treatment of the beginning-of-sequence token"),
     ] = "keep"
     chat: bool = False
-    revision: Annotated[str, RARE] = ""
-    allow_pickle: Annotated[bool, RARE] = False
-    trust_remote_code: Annotated[bool, RARE] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -711,8 +724,8 @@ class Saving(Shown):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workers(Saving):
-    """Where a run is done, and where its results and its unfinished state are kept.
+class Engines(Options):
+    """Where a run is done.
 
     Parameters
     ----------
@@ -726,10 +739,6 @@ class Workers(Saving):
     address
         The address of a running Ray cluster, HOST:PORT or auto. Default: one is started on this
         machine.
-    checkpoint
-        Where the state of an unfinished run is kept. Default: OUTPUT.partial.
-    every
-        Seconds between two checkpoints.
     """
 
     prefix: ClassVar[str] = "workers"
@@ -737,8 +746,6 @@ class Workers(Saving):
     engine: Literal["local", "processes", "ray"] = "local"
     workers: Annotated[int | None, Option(least=1, name="number of workers", metavar="N")] = None
     address: Annotated[str, RARE] = ""
-    checkpoint: Annotated[AnyPath | None, RARE] = None
-    every: Annotated[float, PYTHON] = EVERY
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -753,3 +760,19 @@ class Workers(Saving):
                 f"the engine 'local' works in this process alone, got {self.workers} workers",
                 hint="give engine='processes'",
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers(Engines, Saving):
+    """Where a run is done, and where its results and its unfinished state are kept.
+
+    Parameters
+    ----------
+    checkpoint
+        Where the state of an unfinished run is kept. Default: OUTPUT.partial.
+    every
+        Seconds between two checkpoints.
+    """
+
+    checkpoint: Annotated[AnyPath | None, RARE] = None
+    every: Annotated[float, PYTHON] = EVERY

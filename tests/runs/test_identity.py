@@ -32,12 +32,12 @@ from headscope.measures import MEASURES
 from headscope.measures.base import Context
 from headscope.measures.registry import load_measure_file
 from headscope.models import Model, Shape, wrap
-from headscope.runs.ablate.settings import ScoreSettings
+from headscope.runs.ablate import Scoring
 from headscope.runs.probe import Probing
 from headscope.runs.probe import probe
 from headscope.runs.run import Job
 from headscope.runs.settings import RunSettings
-from headscope.runs.tune.settings import TuneSettings
+from headscope.runs.tune import TuneSettings
 from headscope.tasks.probing import ProbingTask
 from models.test_load_adapter import make_adapter, saved
 from runs.tune.animals import ANIMALS, sentences
@@ -550,7 +550,7 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path:
 
     lm = wrap(transformers.AutoModelForMaskedLM.from_config(model.network.config), model.tokenizer)
     base = {"model": lm, "corpus": TEXTS, "max_length": 32}
-    scored = {field.name for field in fields(ScoreSettings)}  # scores are computed again
+    scored = {field.name for field in fields(Scoring)}  # scores are computed again
     changes = {
         "corpus": TEXTS[:1],
         "objective": _longer,

@@ -9,7 +9,7 @@ import pytest
 
 from headscope.errors import Interrupted
 from headscope.results import Atlas
-from headscope.runs.ablate import ablate, ablation
+from headscope.runs.ablate import ablate, run
 from headscope.runs.tune.classifier import load_classifier
 from runs.ablate.made import RUN, TASK, classifier, labelled, language_model
 from runs.engines.workers import same
@@ -26,7 +26,7 @@ def out_of_order(monkeypatch: pytest.MonkeyPatch) -> None:
     def make(engine: str, *_: Any, **__: Any) -> OddFirst | None:
         return OddFirst() if engine == "processes" else None
 
-    monkeypatch.setattr(ablation, "make_engine", make)
+    monkeypatch.setattr(run, "make_engine", make)
 
 
 @pytest.mark.parametrize("way", ["uniform", "mean"])

@@ -71,7 +71,7 @@ def test_an_impossible_setting_is_an_error_before_anything_is_trained(
 
 
 def test_without_accelerate_the_error_names_the_extra_to_install(bert, tmp_path, monkeypatch):
-    monkeypatch.setattr("headscope.runs.tune.settings.find_spec", lambda name: None)
+    monkeypatch.setattr("headscope.runs.tune.find_spec", lambda name: None)
     with pytest.raises(UserError) as caught:
         tune(
             bert,

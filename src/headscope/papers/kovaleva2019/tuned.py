@@ -11,7 +11,7 @@ from headscope.models import Model, load
 from headscope.papers.kovaleva2019.checkpoints import Checkpoint, found_checkpoint
 from headscope.papers.kovaleva2019.places import CONFIG, TunedPlaces
 from headscope.runs.tune import Precision, Start, tune
-from headscope.runs.tune.recorded import RECORD
+from headscope.runs.tune.record import RECORD
 from headscope.runs.tune.run import CHECKPOINTS
 from headscope.tasks import Task, task_examples
 

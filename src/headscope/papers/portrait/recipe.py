@@ -21,7 +21,8 @@ from headscope.papers.portrait.found import GROUPS, Found
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import short_name
 from headscope.results import Atlas
-from headscope.runs.ablate.groups import check_predicts, group_losses
+from headscope.runs.ablate import group_losses
+from headscope.runs.ablate.groups import check_predicts
 from headscope.runs.circuits import circuits
 from headscope.runs.retrieval import retrieval
 from headscope.runs.retrieval.needles import choose_needles

@@ -18,8 +18,7 @@ from headscope.runs.tune.classifier import (
     same_classes,
     task_for,
 )
-from headscope.runs.tune.predictions import predict
-from headscope.runs.tune.rows import encode_rows
+from headscope.runs.tune.rows import encode_rows, predict
 from headscope.tasks.metrics import score
 from headscope.tasks.task import Task
 
