@@ -180,7 +180,7 @@ class Described:
             If it is not allowed.
         """
         if value is None:
-            if NoneType in alternatives(self.hint):
+            if self.default is None or NoneType in alternatives(self.hint):
                 return None
             raise UserError(f"the {self.title} is missing: None is not allowed")
         if not self.several:
@@ -294,7 +294,7 @@ class Options:
     prefix
         What the command line puts before the names of rare options.
     panel
-        Where help lists the others; empty for the first panel.
+        Where help lists the others that are defined in this class; empty for the first panel.
     """
 
     prefix: ClassVar[str] = ""
@@ -481,6 +481,7 @@ class Loading(Options):
     """
 
     prefix: ClassVar[str] = "load"
+    panel: ClassVar[str] = "The model"
 
     device: str = "cpu"
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
@@ -583,6 +584,7 @@ class Reading(Options):
     """
 
     prefix: ClassVar[str] = "read"
+    panel: ClassVar[str] = "The corpus"
 
     format: Annotated[str | None, RARE] = None
     columns: Annotated[Columns | None, Option(metavar="A,B", separator=",")] = None
@@ -642,6 +644,7 @@ class Pass(Options):
     """
 
     prefix: ClassVar[str] = "pass"
+    panel: ClassVar[str] = "The pass"
 
     max_length: Annotated[int, Option(least=4, name="maximum length")] = 128
     long: Annotated[
@@ -733,6 +736,7 @@ class Workers(Saving):
     """
 
     prefix: ClassVar[str] = "workers"
+    panel: ClassVar[str] = "Workers"
 
     engine: Literal["local", "processes", "ray"] = "local"
     workers: Annotated[int | None, Option(least=1, name="number of workers", metavar="N")] = None

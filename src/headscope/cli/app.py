@@ -37,6 +37,7 @@ LOOK = Group("Look at heads", sort_key=1)
 MEASURE = Group("Measure", sort_key=2)
 TRAIN = Group("Train and disable", sort_key=3)
 FILES = Group("Results and files", sort_key=4)
+OPTIONS = Group("Options", sort_key=40)
 PRINTED = Group("What is printed", sort_key=80)
 RARELY = Group("Rarely needed", sort_key=90)
 MODULES = ("look", "measure", "train", "tables", "files")
@@ -284,7 +285,7 @@ def run(words: list[str]) -> None:
     name = called(words)
     only = replace(COMMANDS[name], words=tuple(words)) if name else None
     app = make_app(only, everything=words[:1] in APP_WIDE)
-    app.version = __version__
+    app.version = f"headscope {__version__}"
     try:
         app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -386,12 +387,13 @@ def _metavar(option: Described) -> str:
     return next((word for kind, word in known if kind in option.plain), "TEXT")
 
 
-def _panel(option: Described) -> Group | None:
+def _panel(option: Described) -> Group:
     if option.group is Printing:
         return PRINTED
     if option.note.rare:
         return RARELY
-    return Group(option.group.panel, sort_key=50) if option.group.panel else None
+    panel = vars(option.group).get("panel", "")  # not that of a group it is made of
+    return Group(panel, sort_key=50) if panel else OPTIONS
 
 
 def _negative(option: Described) -> str:
