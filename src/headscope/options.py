@@ -143,6 +143,11 @@ class Described:
         return frozenset(each)
 
     @property
+    def is_switch(self) -> bool:
+        """Whether it is only switched on or off."""
+        return self.plain <= {bool, NoneType}
+
+    @property
     def several(self) -> bool:
         """Whether it takes several values."""
         return any(get_origin(kind) is Sequence for kind in self.kinds)
@@ -199,7 +204,7 @@ class Described:
             value = index(value)
         elif plain <= {float, int, NoneType} and not _is_number(value):
             raise UserError(f"the {self.title} must be a number, got {value!r} instead")
-        elif plain <= {bool, NoneType} and not isinstance(value, bool):
+        elif self.is_switch and not isinstance(value, bool):
             raise UserError(f"{self.key} must be True or False, got {value!r} instead")
         elif Path in plain and isinstance(value, str | PathLike):
             value = str(value) if isinstance(self.default, str) else Path(value)

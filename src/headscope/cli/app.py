@@ -91,8 +91,8 @@ class Command:
         Where help lists it.
     takes
         Whose options it takes: the name of a function of :mod:`headscope`, or the place of a class
-        in it, such as ``papers:Clark2019Options``. Of several kinds of options, a function of the
-        words that were typed says which.
+        in it, such as ``papers:Clark2019Options``. Or several kinds of options by the word that
+        chooses one of them, such as ``roles``, and by ``""`` those that all share.
     json
         Whether it can print JSON.
     parent
@@ -101,7 +101,7 @@ class Command:
 
     function: Callable[..., None]
     group: Group
-    takes: str | Callable[[Sequence[str]], type[Options] | None]
+    takes: str | Mapping[str, type[Options]]
     json: bool
     parent: str
     words: tuple[str, ...] = ()
@@ -121,8 +121,9 @@ class Command:
     def kinds(self) -> dict[str, type[Options]]:
         """The options that its function takes, by the parameter."""
         options: type[Options] | None
-        if callable(self.takes):
-            options = self.takes(self.words)
+        if not isinstance(self.takes, str):
+            words = (word for word in self.words if word in self.takes)
+            options = self.takes[next(words, "")]
         elif ":" in self.takes:
             module, _, name = self.takes.partition(":")
             options = getattr(import_module(f"headscope.{module}"), name)
@@ -150,7 +151,7 @@ class Command:
     @property
     def off(self) -> dict[str, str]:
         """What it calls those that are switched off."""
-        named = {key: _negative(option) for key, option in self.options.items()}
+        named = {key: off_flag(option) for key, option in self.options.items()}
         return {key: flag for key, flag in named.items() if flag}
 
     def arguments(self) -> Iterator[Argument]:
@@ -203,7 +204,7 @@ Function = TypeVar("Function", bound=Callable[..., None])
 
 def command(
     group: Group,
-    takes: str | Callable[[Sequence[str]], type[Options] | None] = "",
+    takes: str | Mapping[str, type[Options]] = "",
     *,
     json: bool = True,
     parent: str = "",
@@ -350,15 +351,15 @@ def _named(function: Callable[..., None], one: Command) -> Callable[..., None]:
 
 def _argument(option: Described, flags: Mapping[str, str]) -> Argument:
     """The parameter that an option is made of: text, several texts, or yes and no."""
-    is_switch = option.plain <= {bool, type(None)}
+    is_switch = option.is_switch
     kind: Any = bool if is_switch else list[str] if _is_repeated(option) else str
     default = option.default if is_switch else None
     parameter = Parameter(
         name=(option.flag, option.note.short) if option.note.short else option.flag,
-        help=_help(option, flags),
+        help=for_command(help_text(option), flags),
         group=_panel(option),
-        negative=_negative(option),
-        metavar=None if is_switch else _metavar(option),
+        negative=off_flag(option),
+        metavar=None if is_switch else metavar(option),
         completer=completer(option.note.completes, option.choices),
         allow_leading_hyphen=not is_switch,
         show_default=False,
@@ -371,16 +372,16 @@ def _is_repeated(option: Described) -> bool:
     return option.several and not option.note.separator
 
 
-def _help(option: Described, flags: Mapping[str, str]) -> str:
-    text = for_command(option.words, flags)
-    if _is_repeated(option):
-        text = f"{text} Repeat it for more."
+def help_text(option: Described) -> str:
+    """What help says of an option."""
+    text = f"{option.words} Repeat it for more." if _is_repeated(option) else option.words
     default = option.default
     shown = isinstance(default, str | int | float | Path) and not isinstance(default, bool)
     return f"{text} [default: {default}]" if shown and default != "" else text
 
 
-def _metavar(option: Described) -> str:
+def metavar(option: Described) -> str:
+    """What help shows for the value of an option."""
     if option.note.metavar or option.choices:
         return option.note.metavar or "|".join(option.choices)
     known = ((int, "N"), (float, "X"), (Path, "PATH"))
@@ -396,7 +397,7 @@ def _panel(option: Described) -> Group:
     return Group(panel, sort_key=50) if panel else OPTIONS
 
 
-def _negative(option: Described) -> str:
+def off_flag(option: Described) -> str:
     """How False is said, where a user may have to."""
     if bool not in option.plain or option.default is False:
         return ""

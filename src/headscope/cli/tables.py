@@ -665,16 +665,7 @@ KINDS: tuple[type[TableOptions], ...] = (
 TABLES = {kind.name: kind for kind in KINDS}
 
 
-def asked(words: Sequence[str]) -> type[TableOptions]:
-    """The options of the table that a command line asks for.
-
-    >>> asked(["table", "demo.nc", "roles"]).name
-    'roles'
-    """
-    return next((TABLES[word] for word in words if word in TABLES), TableOptions)
-
-
-@command(FILES, asked)
+@command(FILES, {"": TableOptions} | TABLES)
 def table(
     results: ResultsFile,
     name: Annotated[
