@@ -29,7 +29,8 @@ from cyclopts.exceptions import (
 
 from headscope.cli.completion import completer
 from headscope.cli.console import Console
-from headscope.errors import UserError, for_command, unknown
+from headscope.cli.wording import in_shell_words, off_flag
+from headscope.errors import UserError, unknown
 from headscope.files import slug
 from headscope.options import Described, Option, Options, described
 
@@ -42,7 +43,9 @@ PRINTED = Group("What is printed", sort_key=80)
 RARELY = Group("Rarely needed", sort_key=90)
 MODULES = ("look", "measure", "train", "tables", "files")
 """The modules whose commands help lists, in its order."""
-READING = frozenset({"cite", "export", "figures", "head", "heads", "ls", "merge", "report", "table"})
+READING = frozenset(
+    {"cite", "export", "figures", "head", "heads", "ls", "merge", "report", "table"}
+)
 """Commands that only read results: they load no model."""
 
 Model = Annotated[
@@ -128,7 +131,9 @@ class Command:
             module, _, name = self.takes.partition(":")
             options = getattr(import_module(f"headscope.{module}"), name)
         else:
-            options = getattr(import_module("headscope"), self.takes).options if self.takes else None
+            options = (
+                getattr(import_module("headscope"), self.takes).options if self.takes else None
+            )
         names = signature(self.function).parameters
         kinds = {"options": options, "console": Printing}
         return {name: kind for name, kind in kinds.items() if name in names and kind}
@@ -148,12 +153,6 @@ class Command:
         """What it calls the keywords of Python."""
         return {key: option.flag for key, option in self.options.items()}
 
-    @property
-    def off(self) -> dict[str, str]:
-        """What it calls those that are switched off."""
-        named = {key: off_flag(option) for key, option in self.options.items()}
-        return {key: flag for key, flag in named.items() if flag}
-
     def arguments(self) -> Iterator[Argument]:
         """What is given without a name."""
         # The types of options are not known here, nor needed.
@@ -172,7 +171,7 @@ class Command:
         def call(*values: Any, **typed: Any) -> None:
             self.function(*values, **self._objects(typed))
 
-        options = [_argument(option, self.flags) for option in self.options.values()]
+        options = [_argument(option, self) for option in self.options.values()]
         call.__signature__ = Signature(  # type: ignore[attr-defined]
             [*self.arguments(), *options]
         )
@@ -254,6 +253,7 @@ def make_app(only: Command | None = None, *, everything: bool = False) -> App:
         help_format="plaintext",
         default_parameter=Parameter(negative_iterable=(), consume_multiple=False),
         result_action="return_value",
+        suppress_keyboard_interrupt=False,
     )
     papers = App(
         name="paper",
@@ -294,8 +294,8 @@ def run(words: list[str]) -> None:
     except UserError as error:
         if only is None:
             raise
-        message = for_command(error.message, only.flags, only.off)
-        advice = error.command or for_command(error.hint, only.flags, only.off)
+        message = in_shell_words(error.message, only.options, COMMANDS)
+        advice = error.command or in_shell_words(error.hint, only.options, COMMANDS)
         raise type(error)(message, hint=advice) from error
 
 
@@ -349,14 +349,14 @@ def _named(function: Callable[..., None], one: Command) -> Callable[..., None]:
     return function
 
 
-def _argument(option: Described, flags: Mapping[str, str]) -> Argument:
+def _argument(option: Described, command: Command) -> Argument:
     """The parameter that an option is made of: text, several texts, or yes and no."""
     is_switch = option.is_switch
     kind: Any = bool if is_switch else list[str] if _is_repeated(option) else str
     default = option.default if is_switch else None
     parameter = Parameter(
         name=(option.flag, option.note.short) if option.note.short else option.flag,
-        help=for_command(help_text(option), flags),
+        help=in_shell_words(help_text(option), command.options, COMMANDS),
         group=_panel(option),
         negative=off_flag(option),
         metavar=None if is_switch else metavar(option),
@@ -395,10 +395,3 @@ def _panel(option: Described) -> Group:
         return RARELY
     panel = vars(option.group).get("panel", "")  # not that of a group it is made of
     return Group(panel, sort_key=50) if panel else OPTIONS
-
-
-def off_flag(option: Described) -> str:
-    """How False is said, where a user may have to."""
-    if bool not in option.plain or option.default is False:
-        return ""
-    return option.note.off or option.flag.replace("--", "--no-", 1)

@@ -542,7 +542,7 @@ class EmergenceTable(TableOptions):
         """One row per head and role."""
         from headscope.stats import emergence
 
-        return {self.title: emergence(atlas, by=self.by, least=self.threshold)}
+        return {self.title: emergence(atlas, by=self.by, threshold=self.threshold)}
 
 
 @dataclass(frozen=True, kw_only=True)
