@@ -470,6 +470,7 @@ class Source(Options):
     """
 
     prefix: ClassVar[str] = "load"
+    panel: ClassVar[str] = "The model"
 
     device: str = "cpu"
     revision: Annotated[str, RARE] = ""

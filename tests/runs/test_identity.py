@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from headscope.runs.settings import RunSettings
 from transformers import AutoModelForSequenceClassification
 
 import headscope as hs
@@ -33,10 +34,8 @@ from headscope.measures.base import Context
 from headscope.measures.registry import load_measure_file
 from headscope.models import Model, Shape, wrap
 from headscope.runs.ablate import Scoring
-from headscope.runs.probe import Probing
-from headscope.runs.probe import probe
+from headscope.runs.probe import Probing, probe
 from headscope.runs.run import Job
-from headscope.runs.settings import RunSettings
 from headscope.runs.tune import TuneSettings
 from headscope.tasks.probing import ProbingTask
 from models.test_load_adapter import make_adapter, saved
@@ -539,7 +538,7 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path:
     }
     assert set(changes) == {field.name for field in fields(Probing)}
     _all_move(probe, probes, changes | {"tasks": _probing("b"), "model": tiny_model("electra")})
-    made = {"only", "data", "limit"}  # they choose or draw the examples, which are compared
+    made = {"only", "data", "sample"}  # they choose or draw the examples, which are compared
     assert set(inspect.signature(probe).parameters) == {
         *changes,
         "model",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,9 @@ from headscope.cli.console import Console
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headscope.measures.patterns.training import Report
     from headscope.results import Atlas
+    from headscope.runs.tune import Tuned
 
 # What can happen to examples, for the line after a run.
 LOST = {
@@ -345,3 +348,61 @@ def _show_splits(console: Console, atlas: Atlas) -> None:
 
 def _percent(value: object) -> str:
     return "–" if not isinstance(value, float) or value != value else f"{value:.1f}"
+
+
+# --- tuned models ---
+
+
+def show_tuned(console: Console, several: Sequence[Tuned], *, seeds: int) -> None:
+    """Dev scores of tuned models: as JSON one row per run, else one per task."""
+    median = f", median of {seeds} seeds" if seeds > 1 else ""
+    rows = map(_tuned_record, several) if console.as_json else _tuned_rows(several)
+    console.table([*rows], title=f"Dev scores in percent{median}")
+
+
+def _tuned_rows(several: Sequence[Tuned]) -> list[dict[str, Any]]:
+    """Table 1 of Kovaleva et al.; with a pooling, without the published scores."""
+    from headscope.papers.kovaleva2019.glue_table import table_rows
+
+    rows, pooling = table_rows(several), several[0].pooling
+    if pooling is None:
+        return rows
+    seen = {"pooling": pooling.title, "position": pooling.position}
+    shown = []
+    for row in rows:
+        ours = {key: value for key, value in row.items() if not key.endswith(": paper")}
+        ours = {key.removesuffix(": here"): value for key, value in ours.items()}
+        shown.append({"task": ours.pop("task"), **seen, **ours})
+    return shown
+
+
+def _tuned_record(tuned: Tuned) -> dict[str, Any]:
+    """One run as a flat record, scores from 0 to 1."""
+    settings = tuned.settings
+    record = {
+        "task": tuned.task.name,
+        "start": settings.start,
+        "seed": settings.seed,
+        "epochs": settings.epochs,
+        **tuned.examples,
+        **tuned.scores,
+    }
+    record |= {f"majority {name}": value for name, value in tuned.majority.items()}
+    if tuned.pooling:
+        record |= {"pooling": tuned.pooling.title, "position": tuned.pooling.position}
+    return record | {"minutes": round(tuned.minutes, 2), "folder": str(tuned.folder)}
+
+
+# --- the network of pattern classes ---
+
+
+def show_report(console: Console, report: Report, *, title: str = "") -> None:
+    """Scores by class, and unless a machine reads it the confusion matrix."""
+    console.frame(
+        report.classes.reset_index(),
+        title=f"{title}: scores by class" if title else "Scores by class",
+    )
+    if not console.as_json:
+        console.frame(
+            report.confusion.reset_index(), title="Labels (rows) and what the network says"
+        )

@@ -32,10 +32,10 @@ def test_one_class_in_training_is_an_error(bert, tmp_path):
     [
         ({"epochs": 0}, "the number of epochs must be 1 or more, got 0 instead"),
         ({"learning_rate": 0.0}, "the learning rate must be between 0 and 1, got 0.0 instead"),
-        ({"learning_rate": math.nan}, "the learning rate must be between 0 and 1, got nan instead"),
+        ({"learning_rate": math.nan}, "the learning rate must be a number, got nan instead"),
         ({"batch_size": 0}, "the batch size must be 1 or more, got 0 instead"),
         ({"warmup": 1.0}, "the warm-up must be a share from 0 to below 1, got 1.0 instead"),
-        ({"seed": -1}, "the seed must be from 0 to 4294967295, got -1 instead"),
+        ({"seed": -1}, "the seed must be 0 to 4294967295, got -1 instead"),
         ({"limit": 0}, "the limit must be 1 or more, got 0 instead"),
         (
             {"start": "scratch"},

@@ -82,9 +82,8 @@ class Judging(Options):
     Parameters
     ----------
     task
-        The task of a classifier: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli; in Python also a
-        :class:`~headscope.tasks.Task` of your own. Default: the one that a folder made by tune was
-        tuned for.
+        The task of a classifier: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli; in Python also a Task
+        of your own. Default: the one that a folder made by tune was tuned for.
     data
         The task's files: a folder in GLUE's layout (FOLDER/MRPC/dev.tsv, .gz too), or hub to
         download them.
@@ -97,8 +96,8 @@ class Judging(Options):
         Without a task: texts for a language model's loss or for an objective. Default: the built-in
         corpus, demo.
     objective
-        What the model is judged by: an :class:`~headscope.runs.ablate.Objective`, or a function of
-        the model's output and the batch that returns one number per example.
+        What the model is judged by: an Objective, or a function of the model's output and the batch
+        that returns one number per example.
     metric
         Another metric than the task's main one: accuracy, spearman; for a function mean (more is
         better, the default) or loss (less is better).
@@ -213,8 +212,10 @@ class AblateOptions(Judging, Scoring, ModelRun, Pass, Workers):
 
     Parameters
     ----------
-    heads, layers
-        Disable each of them in turn.
+    heads
+        Disable each head in turn.
+    layers
+        Disable each layer in turn.
     sets
         Also disable these heads together; 4-* is a whole layer.
     way

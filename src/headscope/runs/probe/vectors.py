@@ -245,8 +245,7 @@ class _Computation:
         except OSError as error:
             raise UserError(
                 f"the cache folder {self.cache} cannot be used: {error.strerror or error}",
-                hint="choose another cache folder",
-                command="choose another folder with --cache",
+                hint="choose another folder with cache=, or fewer texts with sample=",
             ) from None
         if size > free:
             raise UserError(

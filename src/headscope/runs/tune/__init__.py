@@ -301,13 +301,13 @@ class SeveralOptions(Classifying, Engines):
 
     Parameters
     ----------
-    tasks
+    task
         mrpc, sts-b, sst-2, qqp, rte, qnli or mnli; in Python also tasks of your own. Default: the
         classes are the labels of train.
-    starts
+    start
         pretrained, random (weights drawn from a normal distribution), untrained (scored without
         training) or all. Default: pretrained.
-    seeds
+    seed
         The seed of new weights, order and dropout; of several, tables show medians. Default: 0.
     output
         Models are saved as FOLDER/TASK-START, or FOLDER/TASK-POOLING.
@@ -315,27 +315,20 @@ class SeveralOptions(Classifying, Engines):
 
     prefix: ClassVar[str] = "tune"
 
-    tasks: Annotated[
-        Sequence[str | Task], Option(flag="--task", metavar="NAME", completes="glue")
-    ] = ()
-    starts: Annotated[
-        Sequence[Literal["pretrained", "random", "untrained", "all"]],
-        Option(flag="--start", name="start"),
-    ] = ("pretrained",)
-    seeds: Annotated[
-        Sequence[int], Option(flag="--seed", name="seed", least=0, most=MOST_SEED, metavar="N")
-    ] = (0,)
+    task: Annotated[Sequence[str | Task], Option(metavar="NAME", completes="glue")] = ()
+    start: Sequence[Literal["pretrained", "random", "untrained", "all"]] = ("pretrained",)
+    seed: Annotated[Sequence[int], Option(least=0, most=MOST_SEED, metavar="N")] = (0,)
     output: Annotated[AnyPath, Option(short="-o", metavar="FOLDER")] = Path("tuned")
 
     @property
     def plan(self) -> list[tuple[Start, int]]:
         """The start and the seed of every run of a task."""
-        starts = [name for name in STARTS if {name, "all"} & {*self.starts}]
-        return [(start, seed) for seed in self.seeds for start in starts]
+        starts = [name for name in STARTS if {name, "all"} & {*self.start}]
+        return [(start, seed) for seed in self.seed for start in starts]
 
     def read_all(self) -> list[TaskData]:
         """The tasks and their examples, all read and checked before anything is trained."""
-        named = [find_task(one) if isinstance(one, str) else one for one in self.tasks]
+        named = [find_task(one) if isinstance(one, str) else one for one in self.task]
         tasks: list[Task | None] = [*{task.name: task for task in named}.values()]
         if len(tasks) > 1 and not (self.train is None and self.dev is None):
             raise UserError(
@@ -384,7 +377,7 @@ def tune_several(model: ModelLike, options: SeveralOptions) -> list[Tuned]:
     >>> corpus = from_examples([Example(str(i), (t,), label=l) for i, (t, l) in enumerate(days)])
     >>> with TemporaryDirectory() as folder:
     ...     several = tune_several(
-    ...         "demo", train=corpus, dev=corpus, starts="untrained", seeds=[1, 2], output=folder
+    ...         "demo", train=corpus, dev=corpus, start="untrained", seed=[1, 2], output=folder
     ...     )
     ...     [tuned.folder.name for tuned in several]
     ['custom-untrained-seed1', 'custom-untrained-seed2']
