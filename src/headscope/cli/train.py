@@ -287,8 +287,7 @@ def label(
         ),
     ],
     corpus: Annotated[
-        str,
-        Parameter(name="CORPUS", help="A corpus file, or 'demo' for the built-in one."),
+        str, Parameter(name="CORPUS", help="A corpus file, or 'demo' for the built-in one.")
     ] = "demo",
     *,
     options: LabelOptions,

@@ -38,21 +38,11 @@ if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
     from headscope.models.like import ModelLike
     from headscope.results import Atlas
-    from headscope.runs.ablate.objectives import (
-        CustomObjective as CustomObjective,
-    )
-    from headscope.runs.ablate.objectives import (
-        LanguageModelObjective as LanguageModelObjective,
-    )
-    from headscope.runs.ablate.objectives import (
-        Objective as Objective,
-    )
-    from headscope.runs.ablate.objectives import (
-        OutputFunction,
-    )
-    from headscope.runs.ablate.objectives import (
-        TaskObjective as TaskObjective,
-    )
+    from headscope.runs.ablate.objectives import CustomObjective as CustomObjective
+    from headscope.runs.ablate.objectives import LanguageModelObjective as LanguageModelObjective
+    from headscope.runs.ablate.objectives import Objective as Objective
+    from headscope.runs.ablate.objectives import OutputFunction
+    from headscope.runs.ablate.objectives import TaskObjective as TaskObjective
 
     ObjectiveLike = Objective | OutputFunction
 else:

@@ -31,11 +31,7 @@ class GroupRun(Run):
     """The run behind :func:`headscope.group_losses`. A block is one set of disabled heads."""
 
     def __init__(
-        self,
-        model: Model,
-        corpus: Corpus,
-        groups: Mapping[str, HeadsLike],
-        options: GroupOptions,
+        self, model: Model, corpus: Corpus, groups: Mapping[str, HeadsLike], options: GroupOptions
     ) -> None:
         super().__init__("disabling groups", output=options.output, overwrite=options.overwrite)
         check_predicts(model)

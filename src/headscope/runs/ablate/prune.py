@@ -22,12 +22,7 @@ from headscope.heads import Head, head_names, parse_heads
 from headscope.models import Model
 from headscope.runs.ablate import AblateOptions
 from headscope.runs.ablate.objectives import Objective
-from headscope.runs.ablate.outputs import (
-    BatchOutputs,
-    OutputParts,
-    join_outputs,
-    outputs_dataset,
-)
+from headscope.runs.ablate.outputs import BatchOutputs, OutputParts, join_outputs, outputs_dataset
 from headscope.runs.ablate.plan import NOTHING, Disabled, disabled_set
 from headscope.runs.ablate.work import head_importance
 from headscope.runs.engines import Task, Workers
@@ -59,11 +54,7 @@ class Pruning:
     """
 
     def __init__(
-        self,
-        model: Model,
-        objective: Objective,
-        items: Sequence[Encoded],
-        options: AblateOptions,
+        self, model: Model, objective: Objective, items: Sequence[Encoded], options: AblateOptions
     ) -> None:
         if len(items) < 2:
             raise UserError(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -250,6 +251,7 @@ def head_importance(
     return np.asarray(torch.stack(layers, 1).detach().cpu().numpy(), np.float32)
 
 
+@dataclass(eq=False)
 class AblationWork(ModelWork):
     """All passes over a batch. It is sent to each worker once.
 
@@ -268,21 +270,16 @@ class AblationWork(ModelWork):
         Set before the first batch, for objectives that draw random numbers.
     """
 
-    made_there = ("sweep",)
+    made_there: ClassVar[tuple[str, ...]] = ("sweep",)
 
-    def __init__(
-        self,
-        model: Model,
-        objective: Objective,
-        *,
-        stack: str,
-        way: str,
-        means: Means | None = None,
-        choosing_means: Means | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.model, self.objective, self.stack, self.way = model, objective, stack, way
-        self.means, self.choosing_means, self.seed = means, choosing_means, seed
+    model: Model
+    objective: Objective
+    _: KW_ONLY
+    stack: str
+    way: str
+    means: Means | None = None
+    choosing_means: Means | None = None
+    seed: int = 0
 
     @cached_property
     def sweep(self) -> Sweep:

@@ -26,24 +26,12 @@ from headscope.tasks.data import TaskData, training_data
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
     from headscope.models.like import ModelLike
-    from headscope.runs.tune.checkpoint import (
-        CheckpointScores as CheckpointScores,
-    )
-    from headscope.runs.tune.checkpoint import (
-        score_checkpoint as score_checkpoint,
-    )
-    from headscope.runs.tune.classifier import (
-        load_classifier as load_classifier,
-    )
-    from headscope.runs.tune.classifier import (
-        task_for as task_for,
-    )
-    from headscope.runs.tune.pooled import (
-        PooledClassifier as PooledClassifier,
-    )
-    from headscope.runs.tune.pooled import (
-        load_pooled as load_pooled,
-    )
+    from headscope.runs.tune.checkpoint import CheckpointScores as CheckpointScores
+    from headscope.runs.tune.checkpoint import score_checkpoint as score_checkpoint
+    from headscope.runs.tune.classifier import load_classifier as load_classifier
+    from headscope.runs.tune.classifier import task_for as task_for
+    from headscope.runs.tune.pooled import PooledClassifier as PooledClassifier
+    from headscope.runs.tune.pooled import load_pooled as load_pooled
     from headscope.runs.tune.record import Tuned as Tuned
     from headscope.runs.tune.record import read_record as read_record
     from headscope.runs.tune.rows import predict as predict

@@ -22,15 +22,7 @@ from headscope.tasks.task import Task
 
 RECORD = "headscope-tune.json"
 """The name of the record, beside the weights."""
-DAMAGED = (
-    OSError,
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    RuntimeError,
-    ArithmeticError,
-)
+DAMAGED = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, ArithmeticError)
 """What reading a damaged record may raise."""
 SCORES = ("scores", "majority")
 
