@@ -310,11 +310,14 @@ def label(
 
 
 def _label(console: Console, model: str, corpus: str, folder: Path, options: LabelOptions) -> None:
+    from headscope.corpus import read
+    from headscope.models.names import check_loading
     from headscope.page.serving import open_port
     from headscope.runs.preparing import loaded
 
+    check_loading(model, options)
+    texts = read(corpus, limit=options.limit)
     with open_port(options.port) as opened, loaded(model, options) as used:
-        from headscope.corpus import read
         from headscope.labelling import CorpusMaps, LabelSession, LabelStore
         from headscope.labelling.server import serve
         from headscope.measures.patterns.network import SHIPPED, load_network
@@ -322,7 +325,7 @@ def _label(console: Console, model: str, corpus: str, folder: Path, options: Lab
         store, network = LabelStore(folder), load_network(options.network or SHIPPED)
         maps = CorpusMaps(
             used,
-            read(corpus, limit=options.limit),
+            texts,
             limit=options.limit,
             seed=options.seed,
             max_length=options.max_length,

@@ -423,7 +423,7 @@ def parse_pooling(text: str | Pooling, position: str = "") -> Pooling:
         return Pooling(heads=what, position=position)
     raise UserError(
         f"a pooling must be last, layer:N or heads:LAYER-HEAD,…; got {text!r} instead",
-        hint="give e.g. pooling='last', 'layer:4' or 'heads:3-9,4-1', counted from 1",
+        hint="give e.g. pooling='last', pooling='layer:4' or pooling='heads:3-9,4-1', from 1",
     )
 
 
