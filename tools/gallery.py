@@ -136,7 +136,7 @@ RUNS = (
     Run(
         "ablation.nc",
         "Disabled heads",
-        "headscope ablate minilm-l6-mlm --corpus demo --heads --layers --importance --prune "
+        "headscope ablate minilm-l6-mlm --corpus demo --importance --prune "
         "--limit 32 --max-length 64 -o ablation.nc",
         'atlas = hs.ablate("minilm-l6-mlm", corpus="demo", importance=True, prune=True, limit=32, '
         "max_length=64)",
