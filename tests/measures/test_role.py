@@ -407,7 +407,7 @@ def test_a_causal_model_has_no_later_tokens_and_says_so() -> None:
         caught.value.message
         == "none of the roles can be measured here: next-local: a causal model sees no later tokens"
     )
-    assert caught.value.command == "choose other roles with --role"
+    assert caught.value.hint == "choose other roles with roles="
 
 
 def test_in_a_causal_model_the_previous_token_head_scores_against_what_it_sees() -> None:

@@ -200,10 +200,9 @@ def test_a_model_that_runs_out_of_memory_says_how_to_need_less(
     monkeypatch.setattr(where, "from_pretrained" if where is AutoModel else "to", fail)
     with pytest.raises(ModelError) as error:
         load(folder)
-    assert (error.value.message, error.value.hint, error.value.command) == (
+    assert (error.value.message, error.value.hint) == (
         f"there is not enough memory to load {folder}",
         "give dtype='bfloat16', quantization='4bit' or device_map='auto'",
-        "give --dtype bfloat16, --quantization 4bit or --device-map auto",
     )
 
 

@@ -136,8 +136,7 @@ def make_word_maps(
         has = ", ".join(sorted(corpus.annotations)) or "plain text only"
         raise UserError(
             f"the parsing probes need trees, which {corpus.name} does not have (it has {has})",
-            hint="use a treebank (.conllu), or parse plain text",
-            command="use a treebank (.conllu), or parse plain text with --parse",
+            hint="use a treebank (.conllu), or parse plain text with parse=True",
         )
     stack = stack or model.main_stack()
     longest = max_length or min(model.longest or LONGEST, LONGEST)
