@@ -363,12 +363,12 @@ def test_an_unknown_role_gets_the_nearest_name_and_labels_are_listed_too() -> No
         (
             "nsubj",
             "tree",
-            "use a treebank (.conllu), or hs.read(path, parse=True) to parse plain text",
+            "use a treebank (.conllu), or parse plain text with parse=True",
         ),
         (
             "syntactic",
             "tree",
-            "use a treebank (.conllu), or hs.read(path, parse=True) to parse plain text",
+            "use a treebank (.conllu), or parse plain text with parse=True",
         ),
         ("coreferent", "mentions", "use a corpus with coreference"),
     ],
