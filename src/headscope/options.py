@@ -513,6 +513,8 @@ class Loading(Options):
         super().__post_init__()
         if self.device_map:
             self._check_device_map()
+        if self.adapter:
+            _need("peft", "an adapter", "pip install 'headscope[adapters]'")
         if self.quantization:
             for package in ("bitsandbytes", "accelerate"):
                 _need(package, "quantised weights", "pip install bitsandbytes accelerate")

@@ -155,7 +155,7 @@ def test_a_wrong_option_is_refused_before_loading(options: dict[str, Any], messa
         ),
         (
             {"adapter": "lora"},
-            "an adapter cannot be loaded without peft",
+            "an adapter cannot be used without peft",
             "pip install 'headscope[adapters]'",
         ),
     ],
