@@ -12,7 +12,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError
 from headscope.results import SCHEMA, Atlas, migrations, netcdf
-from headscope.results.migrations import migrate, oldest
+from headscope.results.netcdf import migrate, oldest
 
 DATA = Path(__file__).parents[1] / "data"
 KEPT = {int(path.stem.removeprefix("results-")): path for path in DATA.glob("results-*.nc")}

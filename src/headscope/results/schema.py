@@ -1,4 +1,4 @@
-"""The shape of a results file: one group per measure, and what every group has.
+"""What a results file holds: the tables that readers read, and by which files are checked.
 
 A group's attributes say what it is (``title``, ``unit``, ``source``), whether tables of all heads
 list it (``listed``), and what it holds (``kind``, one of :data:`KINDS`). Readers ask
@@ -13,19 +13,28 @@ The group ``examples``, whose kind is "examples", is not a measure: it holds tex
 every head on some of them (:mod:`headscope.results.kept`). Nor are ``null`` and ``track``: they
 hold the same survey of null models, and the values of all checkpoints
 (:mod:`headscope.results.nested`).
+
+A digest finds damage, but files can also come from other programs. :func:`check_contents` checks
+everything that readers rely on, so that they need not: groups, variables, dimensions, types,
+labels, attributes and the provenance, all from the tables below. Of numbers it checks only what
+no results can have, such as negative counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.errors import ResultsError
+from headscope.errors import ResultsError, UserError, cut, shorten
+from headscope.identity import KEYS
 
 SCHEMA = 4
 """The version of this layout."""
@@ -46,6 +55,9 @@ BESIDE = (EXAMPLES, NULL, TRACK)
 GRID = ("layer", "head")
 
 Spread = Literal["examples", "error", ""]
+
+
+# --- the tables ---
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,163 @@ KINDS: Mapping[str, Contents] = {
 """What a group can hold: means over examples; shares of right answers; changes of means, tested
 without pairs; scores with heads disabled; a pruning curve's scores; correlations over heads; test
 scores of probes; numbers that follow from weights alone, of heads and of pairs of heads."""
+
+
+class Own(NamedTuple):
+    """What readers of one of Headscope's own measures ask for by name.
+
+    Parameters
+    ----------
+    labels
+        Its dimensions, and labels that each must have.
+    summed
+        Whether its readers need sums by bucket.
+    attributes
+        Attributes that must have a value for every label of the first dimension.
+    """
+
+    labels: Mapping[str, tuple[str, ...]]
+    summed: bool = False
+    attributes: tuple[str, ...] = ()
+
+
+MEASURES: Mapping[str, Own] = {
+    "position": Own({"offset": ("previous", "current", "next")}),
+    "special": Own({"token": ("cls", "sep", "punctuation"), "row": ("all", "sep", "other")}),
+    "entropy": Own({"row": ("all", "cls", "uniform")}),
+    "activity": Own({"where": ("at work", "start", "separator", "stops", "other")}),
+    "spread": Own({"part": ("entropy", "left")}, summed=True),
+    "work": Own({"role": (), "part": ("attention", "uniform", "left")}, True, ("titles",)),
+    "role": Own({"role": ()}, summed=True),
+    "repetition": Own({"repeat": ("induction", "duplicate")}),
+    "sink": Own({"sink": ("first", "rate")}),
+    "reach": Own({"moment": ("distance", "square", "variance")}),
+    "frame": Own({"direction": ("both", "target to element", "element to target")}),
+    "feature": Own({"feature": ()}),
+    "link": Own({"link": ()}),
+    "pattern": Own({"pattern": ("vertical", "diagonal", "block", "heterogeneous")}),
+    "coreference": Own(
+        {
+            "candidates": ("mentions", "words"),
+            "kind": ("all",),
+            "mentions": ("every", "nearest right"),
+        },
+        summed=True,
+    ),
+    "dependency": Own(
+        {
+            "relation": (),
+            "direction": ("dependent to head", "head to dependent"),
+            "words": ("every", "offset right", "held-out offset right"),
+        },
+        summed=True,
+        attributes=("offsets", "half_offsets", "offset_counts"),
+    ),
+}
+EXAMPLE_ARRAYS: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "texts": (("byte",), "u"),
+    "text_bytes": (("text",), "iu"),
+    "text_rows": (("text",), "iu"),
+    "text_key": (("text",), "iu"),
+    "strongest_text": ((*GRID, "rank"), "i"),
+    "strongest_score": ((*GRID, "rank"), "f"),
+    "sample_text": (("sample",), "iu"),
+    "sample_digest": (("sample", "digest_byte"), "u"),
+    "sample_rows": (("sample",), "iu"),
+    "sample_score": (("sample", *GRID), "f"),
+    "sample_share": (("sample", *GRID, "offset"), "f"),
+    "sample_uniform": (("sample", *GRID, "offset"), "f"),
+    "counts": (("row",), "u"),
+    "keys": (("link",), "u"),
+    "weights": (("link",), "u"),
+}
+"""The arrays of the group of examples: their dimensions, and the kinds of numbers in them. Maps
+are in ``counts``, ``keys`` and ``weights``, one after the other: first the strongest of each head,
+then those of the sample."""
+MOST = 100_000
+"""No model has as many layers, nor as many heads in a layer."""
+
+
+Form = Callable[[Any], Any]
+_SHARD = re.compile(r"[1-9]\d{0,8}/[1-9]\d{0,8}")
+
+
+def _text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str)
+
+
+def _whole(value: object, least: int = 0, most: float = float("inf")) -> bool:
+    return _integer(value) and least <= value <= most
+
+
+def _integer(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _all(outer: type[list[Any]] | type[dict[str, Any]], fits: Form) -> Form:
+    """A list or an object, all of whose members fit."""
+    return lambda value: (
+        isinstance(value, outer)
+        and all(fits(one) for one in (value.values() if isinstance(value, dict) else value))
+    )
+
+
+FORMS: Mapping[str, Form] = {
+    "a text": _text,
+    "'yes' or 'no'": lambda value: _text(value) and value in ("yes", "no"),
+    "a number from 0": _whole,
+    "a number from 0, or null": lambda value: value is None or _whole(value),
+    "a number from 0, or a list": lambda value: isinstance(value, list) or _whole(value),
+    "a number from 1": lambda value: _whole(value, 1, MOST),
+    "a list of texts": _all(list, _text),
+    "a list of texts like '1/4'": _all(list, lambda one: _text(one) and _SHARD.fullmatch(one)),
+    "a list of rising numbers from 1": lambda value: (
+        _all(list, lambda one: _whole(one, 1))(value) and value == sorted(set(value))
+    ),
+    "an object": lambda value: isinstance(value, dict),
+    "an object of texts": _all(dict, _text),
+    "an object of whole numbers": _all(dict, _integer),
+    "an object of lists of whole numbers": _all(dict, _all(list, _integer)),
+    "an object of objects of whole numbers": _all(dict, _all(dict, _integer)),
+}
+"""What a value of JSON, or an attribute, can be, in words."""
+
+
+PROVENANCE: Mapping[str, str] = {
+    **dict.fromkeys(("model", "corpus", "counts", "settings", "versions", "details"), "an object"),
+    **dict.fromkeys(("examples", "nulls", "synthetic", "circuits"), "an object"),
+    **dict.fromkeys(("notes", "measures", KEYS), "a list of texts"),
+    "shards": "a list of texts like '1/4'",
+    **dict.fromkeys(("kind", "created", "identity", "maps"), "a text"),
+    **dict.fromkeys(("model.layers", "model.heads", "model.kv_heads"), "a number from 1"),
+    "model.layer_numbers": "a list of rising numbers from 1",
+    "model.tokens": "an object of texts",
+    **dict.fromkeys((f"model.{name}" for name in ("name", "type", "stack", "dtype")), "a text"),
+    **dict.fromkeys(("model.revision", "model.weights", "corpus.name"), "a text"),
+    "counts.seen": "a number from 0",
+    "counts.*": "a number from 0, or a list",
+    **dict.fromkeys(
+        ("settings.seed", "settings.max_length", "settings.batch_size"), "a number from 0, or null"
+    ),
+}
+"""The parts of a provenance, and what they are where they are there."""
+NEEDED = ("model", "model.name", "corpus.name", "counts.seen")
+"""Those that must be there, wherever the part is that they belong to."""
+ATTRIBUTES: Mapping[str, str] = {
+    "title": "a text",
+    "unit": "a text",
+    "source": "a text",
+    "listed": "'yes' or 'no'",
+    "titles": "an object of texts",
+    "absent": "an object of texts",
+    "offsets": "an object of whole numbers",
+    "half_offsets": "an object of lists of whole numbers",
+    "offset_counts": "an object of objects of whole numbers",
+}
+"""The attributes of groups; objects are JSON."""
+
+
+# --- what a group holds ---
 
 
 def is_measure(data: xr.Dataset | xr.DataTree) -> bool:
@@ -188,10 +357,292 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     names = {"value": held.value, "low": "low", "high": "high", "count": held.count}
 
     def laid_out(variable: str) -> NDArray[Any]:
-        given = data[variable]
-        if given.dims != value.dims:  # rare, and slow
-            given = given.broadcast_like(value).transpose(*value.dims)
-        return np.asarray(given.values)
+        array = data[variable]
+        if array.dims != value.dims:  # rare, and slow
+            array = array.broadcast_like(value).transpose(*value.dims)
+        return np.asarray(array.values)
 
     arrays = {name: (value.dims, laid_out(variable)) for name, variable in names.items()}
     return xr.Dataset(arrays, {dim: data[dim].values for dim in value.dims}, data.attrs)
+
+
+# --- whether a file holds it ---
+
+HINT = "run the survey again; if another program wrote the file, correct it there"
+Variables = Mapping[Any, xr.Variable]
+
+
+class _Fault(Exception):
+    """What is wrong, and where."""
+
+
+def check_contents(tree: xr.DataTree, path: Path) -> xr.DataTree:
+    """Refuse results that do not hold what the tables of this module say.
+
+    Parameters
+    ----------
+    tree
+        What was read, in today's version of the layout.
+    path
+        The file, for errors.
+
+    Returns
+    -------
+    xarray.DataTree
+        The same.
+
+    Raises
+    ------
+    ResultsError
+        If something is missing or of the wrong kind; the message says where.
+
+    Examples
+    --------
+    >>> about = '{"model": {"name": "demo"}}'
+    >>> tree = xr.DataTree(xr.Dataset(attrs={"headscope_schema": 3, "provenance": about}))
+    >>> check_contents(tree, Path("run.nc")) is tree
+    True
+    >>> tree["entropy"] = xr.Dataset()
+    >>> check_contents(tree, Path("run.nc"))
+    Traceback (most recent call last):
+    headscope.errors.ResultsError: run.nc has wrong contents: the group 'entropy' has no variable...
+    """
+    try:
+        _check_tree(tree, "")
+    except _Fault as fault:
+        raise unreadable(path, fault) from None
+    return tree
+
+
+def unreadable(path: Path, error: Exception) -> UserError:
+    """The error for contents that cannot be read: a version that is no number, for example.
+
+    >>> print(unreadable(Path("run.nc"), ValueError("invalid literal for int(): 'x'")))
+    run.nc has wrong contents: invalid literal for int(): 'x'
+    next: run the survey again; if another program wrote the file, correct it there
+    """
+    if isinstance(error, UserError):
+        return error
+    reason = str(error) if isinstance(error, _Fault) else cut(str(error), 300)
+    return ResultsError(f"{path} has wrong contents: {reason or type(error).__name__}", hint=HINT)
+
+
+def parsed(text: object) -> Any:
+    """A JSON value; None for anything else.
+
+    >>> parsed('{"a": 1}'), parsed("{"), parsed(3)
+    ({'a': 1}, None, None)
+    """
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _check_tree(tree: xr.DataTree, inside: str) -> None:
+    """Check some results; ``inside`` names those of a null model inside others."""
+    of = f" of {inside}" if inside else ""
+    about = parsed(tree.attrs.get("provenance"))
+    if not isinstance(about, dict):
+        text = shorten(tree.attrs.get("provenance"))
+        raise _Fault(f"the attribute 'provenance'{of} is not a JSON object: {text}")
+    _check_provenance(about, f"the provenance{of}")
+    for name, node in tree.children.items():
+        where = f"the group {f'{inside}/{name}' if inside else name!r}"
+        kind = node.attrs.get("kind", "mean")
+        if not isinstance(kind, str):
+            raise _Fault(f"{where} has a 'kind' that is not a text: {shorten(kind)}")
+        if (name in BESIDE or kind in BESIDE) and kind != name:
+            raise _Fault(f"{where} has the kind {shorten(kind)}")
+        if name == NULL:
+            for inner, part in node.children.items():
+                _check_tree(part, f"{name}/{inner}")
+        elif name == TRACK:
+            _check_track(node, about)
+        elif name == EXAMPLES:
+            _check_examples(where, node.variables)
+        else:
+            _check_measure(where, name, node, about)
+
+
+def _check_provenance(about: Mapping[str, Any], where: str) -> None:
+    for path, form in PROVENANCE.items():
+        part, _, name = path.rpartition(".")
+        values = about.get(part, {}) if part else about
+        if path in NEEDED and name not in values and (part in about or not part):
+            raise _Fault(f"{where} has no {path}, which is {form}")
+        for key in values if name == "*" else (name,):
+            if key in values and not FORMS[form](values[key]):
+                shown = ".".join(filter(None, (part, key)))
+                raise _Fault(f"{where} has {shown} {shorten(values[key])}, which is not {form}")
+    numbers, layers = (about["model"].get(name) for name in ("layer_numbers", "layers"))
+    if numbers is not None and len(numbers) != layers:
+        raise _Fault(f"{where} has {len(numbers)} model.layer_numbers, but {layers} layers")
+
+
+def _check_measure(where: str, name: str, node: xr.DataTree, about: Mapping[str, Any]) -> None:
+    kind = node.attrs.get("kind", "mean")
+    for attribute, form in ATTRIBUTES.items():
+        if attribute in node.attrs:
+            value = node.attrs[attribute]
+            if not FORMS[form](parsed(value) if form.startswith("an object") else value):
+                raise _Fault(f"{where} has an attribute {attribute!r} that is not {form}")
+    if kind not in KINDS:  # of a newer version: readers of the group say so
+        return
+    if kind == "probe" and node.attrs.get("listed") == "no":  # controls, for one page of a paper
+        return
+    variables, held = node.variables, KINDS[kind]
+    for column in (*held.columns, *(("p", "p_corrected") if held.tested else ())):
+        _numbers(where, variables, column)
+        dims = set(variables[held.value].dims)
+        if not set(variables[column].dims) <= dims:
+            raise _strange(where, variables, column)
+    _check_labels(where, variables, variables[held.value].dims)
+    _check_grid(where, variables, about)
+    if any(name in variables for name in SUMS):
+        _check_sums(where, variables, {"bucket", *dims})
+    own = name.removeprefix("norm_")
+    if own in MEASURES and kind in ("mean", "share"):
+        _check_own(where, MEASURES[own], node, dims)
+        if MEASURES[own].summed and not {"layers", "heads"} <= set(about["model"]):
+            raise _Fault("the provenance does not say how many layers and heads the model has")
+
+
+def _numbers(where: str, variables: Variables, name: str, kinds: str = "fiu") -> None:
+    """Whether a variable is there, and holds such numbers."""
+    if name not in variables:
+        raise _Fault(f"{where} has no variable {name!r}")
+    if variables[name].dtype.kind not in kinds:
+        dtype = variables[name].dtype
+        raise _Fault(f"{where} has a variable {name!r} that holds {dtype}, not such numbers")
+
+
+def _strange(where: str, variables: Variables, name: str) -> _Fault:
+    dims = ", ".join(map(str, variables[name].dims)) or "none"
+    return _Fault(f"{where} has a variable {name!r} with the dimensions {dims}")
+
+
+def _check_labels(where: str, variables: Variables, dims: Sequence[Any]) -> None:
+    """Every dimension of the values has labels, each once."""
+    for dim in dims:
+        labels = variables.get(dim)
+        if labels is None or labels.dims != (dim,):
+            raise _Fault(f"{where} has no labels of the dimension {str(dim)!r}")
+        values = labels.values.tolist()
+        if not values:
+            raise _Fault(f"{where} has no label of the dimension {str(dim)!r}")
+        texts = all(isinstance(value, str) for value in values)
+        if not (texts or labels.dtype.kind in "iu"):
+            raise _Fault(f"{where} has labels of {str(dim)!r} neither texts nor whole numbers")
+        if len(set(values)) < len(values):
+            raise _Fault(f"{where} has a label of {str(dim)!r} twice")
+
+
+def _check_grid(where: str, variables: Variables, about: Mapping[str, Any]) -> None:
+    """Layers and heads are counted from 1, and there are no more than the model has."""
+    model = about["model"]
+    numbers = model.get("layer_numbers") or range(1, model.get("layers", 0) + 1)
+    for dim in ("layer", "head", "from_layer", "from_head"):
+        if dim not in variables:
+            continue
+        labels = variables[dim]
+        if labels.dtype.kind not in "iu" or labels.ndim != 1:
+            raise _Fault(f"{where} has labels of {dim!r} that are not whole numbers")
+        values = labels.values.tolist()
+        if not FORMS["a list of rising numbers from 1"](values) or not values:
+            raise _Fault(
+                f"{where} has labels of {dim!r} that do not count from 1: {shorten(values)}"
+            )
+        if dim.endswith("layer") and numbers and values != list(numbers):
+            raise _Fault(f"{where} has other layers than the model: {shorten(values)}")
+        if dim.endswith("head"):
+            if values != list(range(1, len(values) + 1)):
+                raise _Fault(f"{where} has gaps in the labels of {dim!r}: {shorten(values)}")
+            if len(values) != model.get("heads", len(values)):
+                raise _Fault(f"{where} has {len(values)} heads, but the model has {model['heads']}")
+
+
+def _check_sums(where: str, variables: Variables, dims: set[Any]) -> None:
+    """Sums by bucket come together, with the dimensions of the means."""
+    for name in SUMS:
+        _numbers(where, variables, name)
+        if set(variables[name].dims) != dims:
+            raise _strange(where, variables, name)
+    for name in ("square", "count"):
+        if (variables[name].values < 0).any():
+            raise _Fault(f"{where} has a variable {name!r} with negative numbers")
+
+
+def _check_own(where: str, own: Own, node: xr.DataTree, dims: set[Any]) -> None:
+    """What readers of Headscope's own measures ask for by name."""
+    variables = node.variables
+    for dim, wanted in {**dict.fromkeys(GRID, ()), **own.labels}.items():
+        if dim not in dims:
+            raise _Fault(f"{where} lacks the dimension {dim!r}")
+        if missing := set(wanted) - set(variables[dim].values.tolist()):
+            raise _Fault(f"{where} lacks the label {min(missing)!r} of {dim!r}")
+    if own.summed and SUMS[0] not in variables:
+        raise _Fault(f"{where} has no variable {SUMS[0]!r}")
+    labels = set(variables[next(iter(own.labels))].values.tolist())
+    for attribute in own.attributes:
+        if not labels <= set(parsed(node.attrs.get(attribute)) or ()):
+            raise _Fault(f"{where} lacks labels in its attribute {attribute!r}")
+    if KEPT in variables:
+        for beside in ("id", "group", "tokens"):
+            if beside not in variables or variables[beside].dims != ("example",):
+                raise _Fault(f"{where} has the values of examples, but not their {beside!r}")
+        if variables[KEPT].dims[:1] != ("example",) or variables[KEPT].dtype.kind != "f":
+            raise _Fault(f"{where} has a variable {KEPT!r} that holds no numbers by example")
+
+
+def _check_track(node: xr.DataTree, about: Mapping[str, Any]) -> None:
+    listed = about.get("checkpoints")
+    if not isinstance(listed, list) or not listed:
+        raise _Fault("the provenance does not list the checkpoints of the group 'track'")
+    for one in listed:
+        if not (isinstance(one, dict) and isinstance(one.get("name"), str)):
+            raise _Fault("the provenance has a checkpoint without a name")
+        if not FORMS["a number from 0, or null"](one.get("step")):
+            raise _Fault(f"the provenance has a checkpoint whose step is {shorten(one['step'])}")
+    for name, part in node.children.items():
+        where = f"the group 'track/{name}'"
+        for variable, array in part.variables.items():
+            if variable in part.dims or variable in ("role", "family", "second"):
+                continue
+            if array.dims[:1] != ("checkpoint",) or array.dtype.kind not in "fiub":
+                raise _Fault(f"{where} has no numbers by checkpoint in {str(variable)!r}")
+        if "checkpoint" not in part.variables or part.sizes["checkpoint"] != len(listed):
+            raise _Fault(f"{where} is not of {len(listed)} checkpoints")
+        _check_grid(where, part.variables, about)
+
+
+def _check_examples(where: str, variables: Variables) -> None:
+    """The arrays are as the table says, and every place points into what it is a place of."""
+    labels = {dim: ((dim,), "iu") for dim in (*GRID, "offset")}
+    for name, (dims, kinds) in {**EXAMPLE_ARRAYS, **labels}.items():
+        _numbers(where, variables, name, kinds)
+        if variables[name].dims != dims:
+            raise _strange(where, variables, name)
+    data = {name: variables[name].values for name in EXAMPLE_ARRAYS}
+    rows, strongest = data["text_rows"].astype(np.int64), data["strongest_text"]
+    if (data["text_bytes"] < 0).any() or data["text_bytes"].sum() != len(data["texts"]):
+        raise _Fault(f"{where} has 'text_bytes' that do not fit 'texts'")
+    for name, least in (("strongest_text", -1), ("sample_text", 0)):
+        places = data[name]
+        if places.size and not (least <= places.min() and places.max() < len(rows)):
+            raise _Fault(f"{where} has {name!r} that name texts it does not hold")
+    if (rows < 0).any() or (data["sample_rows"] < 0).any():
+        raise _Fault(f"{where} has negative numbers of rows")
+    # The maps one after the other: each has the rows of its text, and no key beyond the last row.
+    heads = strongest.shape[0] * strongest.shape[1]
+    of = np.concatenate([strongest[strongest >= 0], np.repeat(data["sample_text"], heads)])
+    ends = np.cumsum(rows[of])
+    if (ends[-1] if len(ends) else 0) != len(data["counts"]):
+        raise _Fault(f"{where} has 'counts' of other rows than those of its maps")
+    links = np.concatenate([[0], np.cumsum(data["counts"], dtype=np.int64)])
+    if links[-1] != len(data["keys"]):
+        raise _Fault(f"{where} has 'keys' that do not fit 'counts'")
+    first, last = links[np.concatenate([[0], ends[:-1]])], links[ends]
+    some = first < last  # maps with any key
+    if some.any() and (np.maximum.reduceat(data["keys"], first[some]) >= rows[of][some]).any():
+        raise _Fault(f"{where} has 'keys' beyond the tokens of its texts")

@@ -1,30 +1,125 @@
-"""Which examples are kept for every head, while a run goes over a corpus or shards are merged.
+"""Storing the examples of every head, while a run goes over a corpus or shards are merged.
 
 Two bounded sets, which do not depend on the order in which examples come, nor on how a run is
 split: of every head the examples with the largest scores (of equals, the first of the corpus), and
-for all heads together the examples with the smallest digests, which is a random sample.
+for all heads together the examples with the smallest digests, which is a random sample. They are
+kept in the arrays of :data:`headscope.results.schema.EXAMPLE_ARRAYS`: in a checkpoint, between
+processes, and in results, from which :mod:`headscope.results.kept` reads them.
 """
 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from headscope.results.kept import REACH
-from headscope.results.stored.arrays import DIMS, StoredMaps, joined_maps, label_arrays, stacked
-from headscope.results.stored.entries import (
-    LAST,
-    Array,
-    Bars,
-    Sampled,
-    SparseMap,
-    Standing,
-    StoredText,
-)
+from headscope.results.schema import EXAMPLE_ARRAYS, EXAMPLES
+
+Array = NDArray[Any]
+PARTS = 2**20
+"""An example that is split has fewer parts than this. A key is its number times this, plus the
+number of its part, so that keys sort as the corpus does."""
+LAST = 2**63 - 1
+"""Larger than every key."""
+MAP_ARRAYS = {"counts": np.uint8, "keys": np.uint16, "weights": np.uint16}
+"""The arrays of maps, in the order of :class:`SparseMap`."""
+DIGEST_BYTES = 32
+
+
+class StoredText(NamedTuple):
+    """A :class:`~headscope.results.kept.KeptText`: how many tokens it has, and its JSON."""
+
+    rows: int
+    json: str
+
+
+class SparseMap(NamedTuple):
+    """The largest weights of a map; see :class:`headscope.results.kept.KeptMap`."""
+
+    counts: NDArray[np.uint8]
+    keys: NDArray[np.uint16]
+    weights: NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """An example of the sample, with the maps of all heads.
+
+    Parameters
+    ----------
+    digest
+        By which the sample is drawn.
+    key
+        Number and part of the example.
+    rows
+        How many of its tokens were asked: those of words.
+    scores
+        (layer, head).
+    share, uniform
+        (layer, head, offset), summed over the rows.
+    maps
+        Of all heads, layer by layer.
+    """
+
+    digest: bytes
+    key: int
+    rows: int
+    scores: Array
+    share: Array
+    uniform: Array
+    maps: Sequence[SparseMap]
+
+    @property
+    def rank(self) -> tuple[bytes, int]:
+        """What the sample is sorted by."""
+        return self.digest, self.key
+
+
+class Bars(NamedTuple):
+    """What an example must reach to be kept.
+
+    Parameters
+    ----------
+    scores, keys
+        Score and key of the last of each head's strongest, (layer, head). Everything reaches minus
+        infinity, where there is room.
+    sample
+        Digest and key of the last of the sample; None while there is room.
+    """
+
+    scores: NDArray[np.float32]
+    keys: NDArray[np.int64]
+    sample: tuple[bytes, int] | None
+
+
+@dataclass
+class Standing:
+    """Who is kept so far, without the maps: what others must be better than.
+
+    Parameters
+    ----------
+    best
+        Of each head: minus the score and the key of its strongest examples, in order.
+    sample
+        Digest and key of each example of the sample, in order.
+    """
+
+    best: list[list[tuple[float, int]]]
+    sample: list[tuple[bytes, int]] = field(default_factory=list)
+
+    def joined(self, other: Standing, strongest: int, size: int) -> Standing:
+        """Those who would be kept of both. One that is in both counts once."""
+        best = [
+            sorted({*one, *two})[:strongest] for one, two in zip(self.best, other.best, strict=True)
+        ]
+        return Standing(best, sorted({*self.sample, *other.sample})[:size])
 
 
 class ExampleStore:
@@ -134,6 +229,8 @@ class ExampleStore:
         for number, entries in enumerate(self.best):
             texts[number, : len(entries)] = [place[key] for _, key, _ in entries]
             scores[number, : len(entries)] = [-score for score, _, _ in entries]
+        maps = [sparse for entries in self.best for _, _, sparse in entries]
+        maps += [sparse for one in self.sample for sparse in one.maps]
         encoded = [text.json.encode("ascii") for text in self.texts.values()]
         return {
             "texts": np.frombuffer(b"".join(encoded), np.uint8),
@@ -143,28 +240,27 @@ class ExampleStore:
             "strongest_text": texts.reshape(shape),
             "strongest_score": scores.reshape(shape),
             **self._sample_arrays(place),
-            **joined_maps(list(self._maps())),
+            **{
+                name: np.concatenate([np.zeros(0, kind), *(sparse[at] for sparse in maps)])
+                for at, (name, kind) in enumerate(MAP_ARRAYS.items())
+            },
         }
 
     def _sample_arrays(self, place: Mapping[int, int]) -> dict[str, Array]:
-        grid, bins = (len(self.layers), self.heads), 2 * REACH + 1
-        digests = b"".join(one.digest for one in self.sample)
-        return {
-            "sample_text": np.array([place[one.key] for one in self.sample], np.int32),
-            "sample_digest": np.frombuffer(digests, np.uint8).reshape(len(self.sample), -1)
-            if self.sample
-            else np.zeros((0, 32), np.uint8),
-            "sample_rows": np.array([one.rows for one in self.sample], np.int32),
-            "sample_score": stacked([one.scores for one in self.sample], grid),
-            "sample_share": stacked([one.share for one in self.sample], (*grid, bins)),
-            "sample_uniform": stacked([one.uniform for one in self.sample], (*grid, bins)),
-        }
+        sample, grid, bins = self.sample, (len(self.layers), self.heads), 2 * REACH + 1
+        digests = np.frombuffer(b"".join(one.digest for one in sample), np.uint8)
 
-    def _maps(self) -> Iterator[SparseMap]:
-        for entries in self.best:
-            yield from (sparse for _, _, sparse in entries)
-        for one in self.sample:
-            yield from one.maps
+        def stacked(name: str, *shape: int) -> Array:
+            return np.array([getattr(one, name) for one in sample], np.float32).reshape(-1, *shape)
+
+        return {
+            "sample_text": np.array([place[one.key] for one in sample], np.int32),
+            "sample_digest": digests.reshape(len(sample), -1 if sample else DIGEST_BYTES),
+            "sample_rows": np.array([one.rows for one in sample], np.int32),
+            "sample_score": stacked("scores", *grid),
+            "sample_share": stacked("share", *grid, bins),
+            "sample_uniform": stacked("uniform", *grid, bins),
+        }
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Take up what a checkpoint kept."""
@@ -173,7 +269,7 @@ class ExampleStore:
 
     def merge(self, arrays: Mapping[str, Array]) -> None:
         """Keep what another has kept, given as its arrays, as far as it is better."""
-        maps = StoredMaps(arrays)
+        maps = _StoredMaps(arrays)
         for place, texts in enumerate(arrays["strongest_text"].reshape(-1, self.most)):
             scores = arrays["strongest_score"].reshape(-1, self.most)[place]
             for text, score in zip(texts.tolist(), scores.tolist(), strict=True):
@@ -194,12 +290,52 @@ class ExampleStore:
 
     def dataset(self) -> xr.Dataset:
         """Everything with labels, as results hold it."""
-        return label_arrays(self.arrays(), self.layers)
+        arrays = self.arrays()
+        variables = {name: (dims, arrays[name]) for name, (dims, _) in EXAMPLE_ARRAYS.items()}
+        labels = {
+            "layer": np.array(self.layers, np.int64),
+            "head": np.arange(1, self.heads + 1),
+            "offset": np.arange(-REACH, REACH + 1),
+        }
+        about = {
+            "title": "Examples of every head",
+            "unit": "share of attention",
+            "kind": EXAMPLES,
+            "listed": "no",
+        }
+        return xr.Dataset(variables, labels, about)
 
     @classmethod
     def of(cls, data: xr.Dataset, size: int) -> ExampleStore:
         """What some results hold, to merge it with others."""
         layers = [int(number) for number in data["layer"].values]
         store = cls(layers, data.sizes["head"], size, data.sizes["rank"])
-        store.restore({name: data[name].values for name in DIMS})
+        store.restore({name: data[name].values for name in EXAMPLE_ARRAYS})
         return store
+
+
+class _StoredMaps:
+    """The maps of some arrays, taken one after the other."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self.arrays = arrays
+        self.row = 0
+        self.links = np.concatenate([[0], np.cumsum(arrays["counts"], dtype=np.int64)])
+        self.ends = np.concatenate([[0], np.cumsum(arrays["text_bytes"])])
+
+    def take(self, text: int) -> SparseMap:
+        """The next map, which is of this text. Copied: the arrays it comes from are let go."""
+        end = self.row + int(self.arrays["text_rows"][text])
+        links = slice(int(self.links[self.row]), int(self.links[end]))
+        rows, self.row = slice(self.row, end), end
+        return SparseMap(
+            self.arrays["counts"][rows].copy(),
+            self.arrays["keys"][links].copy(),
+            self.arrays["weights"][links].copy(),
+        )
+
+    def text(self, text: int) -> StoredText:
+        """A text."""
+        span = slice(int(self.ends[text]), int(self.ends[text + 1]))
+        json = str(self.arrays["texts"][span].tobytes(), "ascii")
+        return StoredText(int(self.arrays["text_rows"][text]), json)
