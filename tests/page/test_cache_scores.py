@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 import headscope as hs
-from headscope.errors import ResultsError, UserError
+from headscope.errors import ResultsError, UserError, for_command
 from page.samples import made_results
 from stats.test_kv_heads import PLANTED, planted
 from tiny import SENTENCES, tiny_model, tiny_network
@@ -177,4 +177,5 @@ def test_by_and_measure_are_each_for_their_own_formats(tmp_path: Path) -> None:
         made_results().export(tmp_path / "table.csv", by=BY)
     with pytest.raises(UserError, match="the format headkv has one value per head") as caught:
         made_results().export(tmp_path / "out.json", format="headkv", measure="position")
-    assert caught.value.command == "name the value: --by position"
+    advice = for_command(caught.value.hint, {"by": "--by"})
+    assert advice == "name the value: --by position"

@@ -13,7 +13,7 @@ import headscope as hs
 from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
 from headscope.results.netcdf import write_tree
-from headscope.results.validation import check_contents
+from headscope.results.schema import check_contents
 from planted import planted_bert
 from results.mutations import ALL, Groups
 

@@ -77,8 +77,7 @@ class Atlas:
 
         Folders are taken out of the provenance: they may hold the names of users.
         """
-        about = json.dumps(without_folders(dict(provenance)), sort_keys=True)
-        root = xr.Dataset(attrs={"headscope_schema": SCHEMA, "provenance": about})
+        root = xr.Dataset(attrs={"headscope_schema": SCHEMA, "provenance": _json(provenance)})
         grouped = provenance.get("counts", {}).get("grouped", 0)
         over = DOCUMENTS if grouped else TEXTS
         made = {
@@ -204,11 +203,14 @@ class Atlas:
         numbers = self.provenance.get("model", {}).get("layer_numbers")
         return tuple(numbers if isinstance(numbers, list) else range(1, self.shape[0] + 1))
 
+    def _head(self, head: HeadLike) -> Head:
+        layers = [number - 1 for number in self.layers]
+        return Head.parse(head, layers=layers, heads=self.shape[1])
+
     def described(self, provenance: Mapping[str, Any]) -> Self:
         """The same results with another provenance."""
-        about = json.dumps(without_folders(dict(provenance)), sort_keys=True)
         tree = self.tree.copy()
-        tree.attrs = {**tree.attrs, "provenance": about}
+        tree.attrs = {**tree.attrs, "provenance": _json(provenance)}
         return type(self)(tree)
 
     def mean(self, measure: str) -> xr.DataArray:
@@ -409,8 +411,7 @@ class Atlas:
         """
         from headscope.stats.passport import passport
 
-        layers = [number - 1 for number in self.layers]
-        return passport(self, Head.parse(head, layers=layers, heads=self.shape[1]))
+        return passport(self, self._head(head))
 
     def find(self, query: str) -> tuple[Head, ...]:
         """The heads for which a condition holds, in the order of the model.
@@ -558,9 +559,7 @@ class Atlas:
         """
         from headscope.stats.example_table import kept_table
 
-        layers = [number - 1 for number in self.layers]
-        name = str(Head.parse(head, layers=layers, heads=self.shape[1]))
-        return kept_table(self.kept, name, relation=relation, k=k)
+        return kept_table(self.kept, str(self._head(head)), relation=relation, k=k)
 
     def composition(
         self, head: HeadLike, *, kind: str = "", top: int | None = None
@@ -597,9 +596,7 @@ class Atlas:
         """
         from headscope.stats.composition import composes_with
 
-        layers = [number - 1 for number in self.layers]
-        found = Head.parse(head, layers=layers, heads=self.shape[1])
-        return composes_with(self, found, kind=kind, top=top)
+        return composes_with(self, self._head(head), kind=kind, top=top)
 
     def with_circuits(self, circuits: Atlas) -> Atlas:
         """These results with circuits of the same model added to them.
@@ -810,7 +807,6 @@ class Atlas:
             raise UserError(
                 f"by is for the formats {' and '.join(CACHE)}; a table holds all values",
                 hint="choose one measure with measure=",
-                command="choose one measure with --measure",
             )
         if format == "headvis":
             from headscope.page import write_headvis
@@ -825,10 +821,13 @@ class Atlas:
             raise UserError(
                 f"the format {format} has one value per head, not a whole measure",
                 hint=f"name the value: by={measure!r}",
-                command=f"name the value: --by {measure}",
             )
         write = write_duoattention if format == "duoattention" else write_headkv
         return write(self, path, by=by)
+
+
+def _json(provenance: Mapping[str, Any]) -> str:
+    return json.dumps(without_folders(dict(provenance)), sort_keys=True)
 
 
 def _long(name: str, dataset: xr.Dataset) -> pd.DataFrame:

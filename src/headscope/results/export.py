@@ -196,47 +196,19 @@ def to_html(frame: pd.DataFrame, title: str = "", notes: Iterable[str] = ()) -> 
 # --- LaTeX ---
 
 SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\char34{}",
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
+    "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\char34{}",
     # After the end of a row, [ would begin a length and * forbid a page break.
-    "[": "{[}",
-    "]": "{]}",
-    "*": "{*}",
-}
+    "[": "{[}", "]": "{]}", "*": "{*}",
+}  # fmt: skip
 """Characters that mean something to LaTeX, and how they are printed."""
 SYMBOLS = {
-    "–": "--",
-    "—": "---",
-    "…": r"\ldots{}",
-    "−": "$-$",
-    "×": r"$\times$",
-    "→": r"$\rightarrow$",
-    "≤": r"$\leq$",
-    "≥": r"$\geq$",
-    "∂": r"$\partial$",
-    "Δ": r"$\Delta$",
-    "α": r"$\alpha$",
-    "ξ": r"$\xi$",
-    "ρ": r"$\rho$",
-    "τ": r"$\tau$",
-    "§": r"\S{}",
-    "“": "``",
-    "”": "''",
-    "’": "'",
+    "–": "--", "—": "---", "…": r"\ldots{}", "−": "$-$", "×": r"$\times$", "→": r"$\rightarrow$",
+    "≤": r"$\leq$", "≥": r"$\geq$", "∂": r"$\partial$", "Δ": r"$\Delta$", "α": r"$\alpha$",
+    "ξ": r"$\xi$", "ρ": r"$\rho$", "τ": r"$\tau$", "§": r"\S{}", "“": "``", "”": "''", "’": "'",
     "\u00a0": "~",
-}
+}  # fmt: skip
 """Characters of Headscope's tables that plain LaTeX fonts do not have."""
 JOINED = frozenset("-'`,?!")
 """Characters that LaTeX joins with their neighbours: two hyphens become a dash."""
@@ -400,56 +372,7 @@ def _safe_label(label: str) -> str:
 
 # --- BibTeX ---
 
-TOOL = """@software{headscope,
-  title = {Headscope: what every attention head of a transformer does},
-  author = {{The Headscope developers}},
-  version = {VERSION},
-  year = {2026},
-  license = {Apache-2.0}
-}"""
-PAPERS = {
-    "Clark et al. 2019": """@inproceedings{clark2019,
-  title = {What Does {BERT} Look At? An Analysis of {BERT}'s Attention},
-  author = {Clark, Kevin and Khandelwal, Urvashi and Levy, Omer and Manning, Christopher D.},
-  booktitle = {Proceedings of the 2019 ACL Workshop BlackboxNLP},
-  pages = {276--286},
-  year = {2019}
-}""",
-    "Kovaleva et al. 2019": """@inproceedings{kovaleva2019,
-  title = {Revealing the Dark Secrets of {BERT}},
-  author = {Kovaleva, Olga and Romanov, Alexey and Rogers, Anna and Rumshisky, Anna},
-  booktitle = {Proceedings of EMNLP-IJCNLP 2019},
-  pages = {4365--4374},
-  year = {2019}
-}""",
-    "Pande et al. 2021": """@inproceedings{pande2021,
-  title = {The heads hypothesis: A unifying statistical approach towards understanding
-           multi-headed attention in {BERT}},
-  author = {Pande, Madhura and Budhraja, Aakriti and Nema, Preksha and Kumar, Pratyush and
-            Khapra, Mitesh M.},
-  booktitle = {Proceedings of the AAAI Conference on Artificial Intelligence},
-  year = {2021}
-}""",
-    "Jo and Myaeng 2020": """@inproceedings{jo2020,
-  title = {Roles and Utilization of Attention Heads in Transformer-based Neural Language Models},
-  author = {Jo, Jae-young and Myaeng, Sung-Hyon},
-  booktitle = {Proceedings of ACL 2020},
-  year = {2020}
-}""",
-    "Michel et al. 2019": """@inproceedings{michel2019,
-  title = {Are Sixteen Heads Really Better than One?},
-  author = {Michel, Paul and Levy, Omer and Neubig, Graham},
-  booktitle = {Advances in Neural Information Processing Systems 32},
-  year = {2019}
-}""",
-    "Wu et al. 2024": """@article{wu2024,
-  title = {Retrieval Head Mechanistically Explains Long-Context Factuality},
-  author = {Wu, Wenhao and Wang, Yizhong and Xiao, Guangxuan and Peng, Hao and Fu, Yao},
-  journal = {arXiv preprint arXiv:2404.15574},
-  year = {2024}
-}""",
-}
-"""Entries by the way in which a measure's source names them."""
+BIBLIOGRAPHY = Path(__file__).with_name("citations.bib")
 
 
 def citations(atlas: Atlas | None = None) -> str:
@@ -465,8 +388,11 @@ def citations(atlas: Atlas | None = None) -> str:
     >>> print(citations().splitlines()[0])
     @software{headscope,
     """
-    tool = TOOL.replace("VERSION", version("headscope"))
+    _, tool, *entries = BIBLIOGRAPHY.read_text(encoding="utf-8").strip().split("\n\n")
+    papers = dict(entry.removeprefix("% ").split("\n", 1) for entry in entries)
     if atlas is None:
-        return "\n\n".join([tool, *PAPERS.values()])
-    sources = " ".join(str(atlas[name].attrs.get("source", "")) for name in atlas)
-    return "\n\n".join([tool, *(entry for name, entry in PAPERS.items() if name in sources)])
+        sources = " ".join(papers)
+    else:
+        sources = " ".join(str(atlas[name].attrs.get("source", "")) for name in atlas)
+    tool = tool.replace("VERSION", version("headscope"))
+    return "\n\n".join([tool, *(entry for name, entry in papers.items() if name in sources)])

@@ -77,7 +77,6 @@ def merge(parts: Sequence[Atlas], *, partial: bool = False) -> Atlas:
             f"{len(missing)} of {_number(shards[0])[0]} shards are missing: "
             f"{', '.join(missing[:8])}",
             hint="give all shards, or partial=True to merge those there are",
-            command="give all shards, or --partial to merge those there are",
         )
     sums = parts[0].sums()
     for part in parts[1:]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeGuard
@@ -439,21 +439,26 @@ def parsed(text: object) -> Any:
         return None
 
 
+def _need(holds: object, *what: object) -> None:
+    """Raise what is wrong, in words, unless something holds."""
+    if not holds:
+        raise _Fault(" ".join(map(str, what)))
+
+
 def _check_tree(tree: xr.DataTree, inside: str) -> None:
     """Check some results; ``inside`` names those of a null model inside others."""
     of = f" of {inside}" if inside else ""
-    about = parsed(tree.attrs.get("provenance"))
+    text = tree.attrs.get("provenance")
+    about = parsed(text)
     if not isinstance(about, dict):
-        text = shorten(tree.attrs.get("provenance"))
-        raise _Fault(f"the attribute 'provenance'{of} is not a JSON object: {text}")
+        raise _Fault(f"the attribute 'provenance'{of} is not a JSON object: {shorten(text)}")
     _check_provenance(about, f"the provenance{of}")
     for name, node in tree.children.items():
         where = f"the group {f'{inside}/{name}' if inside else name!r}"
         kind = node.attrs.get("kind", "mean")
-        if not isinstance(kind, str):
-            raise _Fault(f"{where} has a 'kind' that is not a text: {shorten(kind)}")
-        if (name in BESIDE or kind in BESIDE) and kind != name:
-            raise _Fault(f"{where} has the kind {shorten(kind)}")
+        _need(isinstance(kind, str), where, "has a 'kind' that is not a text:", shorten(kind))
+        beside = name in BESIDE or kind in BESIDE
+        _need(kind == name or not beside, where, "has the kind", shorten(kind))
         if name == NULL:
             for inner, part in node.children.items():
                 _check_tree(part, f"{name}/{inner}")
@@ -469,130 +474,113 @@ def _check_provenance(about: Mapping[str, Any], where: str) -> None:
     for path, form in PROVENANCE.items():
         part, _, name = path.rpartition(".")
         values = about.get(part, {}) if part else about
-        if path in NEEDED and name not in values and (part in about or not part):
-            raise _Fault(f"{where} has no {path}, which is {form}")
-        for key in values if name == "*" else (name,):
-            if key in values and not FORMS[form](values[key]):
-                shown = ".".join(filter(None, (part, key)))
+        needed = path in NEEDED and (part in about or not part)
+        _need(name in values or not needed, where, f"has no {path}, which is {form}")
+        for key in values if name == "*" else values.keys() & {name}:
+            if not FORMS[form](values[key]):
+                shown = path.replace("*", key)
                 raise _Fault(f"{where} has {shown} {shorten(values[key])}, which is not {form}")
     numbers, layers = (about["model"].get(name) for name in ("layer_numbers", "layers"))
-    if numbers is not None and len(numbers) != layers:
-        raise _Fault(f"{where} has {len(numbers)} model.layer_numbers, but {layers} layers")
+    fit = numbers is None or len(numbers) == layers
+    _need(fit, where, "has model.layer_numbers that do not number the layers")
 
 
 def _check_measure(where: str, name: str, node: xr.DataTree, about: Mapping[str, Any]) -> None:
-    kind = node.attrs.get("kind", "mean")
-    for attribute, form in ATTRIBUTES.items():
-        if attribute in node.attrs:
-            value = node.attrs[attribute]
-            if not FORMS[form](parsed(value) if form.startswith("an object") else value):
-                raise _Fault(f"{where} has an attribute {attribute!r} that is not {form}")
+    kind, attributes, variables = node.attrs.get("kind", "mean"), node.attrs, node.variables
+    for attribute in ATTRIBUTES.keys() & attributes.keys():
+        form, value = ATTRIBUTES[attribute], attributes[attribute]
+        fits = FORMS[form](parsed(value) if form.startswith("an object") else value)
+        _need(fits, where, f"has an attribute {attribute!r} that is not {form}")
     if kind not in KINDS:  # of a newer version: readers of the group say so
         return
-    if kind == "probe" and node.attrs.get("listed") == "no":  # controls, for one page of a paper
+    if kind == "probe" and attributes.get("listed") == "no":  # controls, for one page of a paper
         return
-    variables, held = node.variables, KINDS[kind]
+    held = KINDS[kind]
     for column in (*held.columns, *(("p", "p_corrected") if held.tested else ())):
-        _numbers(where, variables, column)
-        dims = set(variables[held.value].dims)
-        if not set(variables[column].dims) <= dims:
-            raise _strange(where, variables, column)
-    _check_labels(where, variables, variables[held.value].dims)
+        dims = _dims(where, variables, column)
+        _need(dims <= {*variables[held.value].dims}, where, _strange(column, dims))
+    dims = _dims(where, variables, held.value)
+    for dim in variables[held.value].dims:
+        _check_labels(where, variables.get(dim), dim)
     _check_grid(where, variables, about)
-    if any(name in variables for name in SUMS):
-        _check_sums(where, variables, {"bucket", *dims})
-    own = name.removeprefix("norm_")
-    if own in MEASURES and kind in ("mean", "share"):
-        _check_own(where, MEASURES[own], node, dims)
-        if MEASURES[own].summed and not {"layers", "heads"} <= set(about["model"]):
-            raise _Fault("the provenance does not say how many layers and heads the model has")
+    for part in SUMS if any(name in variables for name in SUMS) else ():
+        found = _dims(where, variables, part)
+        _need(found == {"bucket", *dims}, where, _strange(part, found))
+        least = variables[part].values.min(initial=0) if part != "sum" else 0
+        _need(not least < 0, where, f"has a variable {part!r} with negative numbers")
+    own = MEASURES.get(name.removeprefix("norm_"))
+    if own and kind in ("mean", "share"):
+        _check_own(where, own, node, dims, about)
 
 
-def _numbers(where: str, variables: Variables, name: str, kinds: str = "fiu") -> None:
-    """Whether a variable is there, and holds such numbers."""
-    if name not in variables:
-        raise _Fault(f"{where} has no variable {name!r}")
-    if variables[name].dtype.kind not in kinds:
-        dtype = variables[name].dtype
-        raise _Fault(f"{where} has a variable {name!r} that holds {dtype}, not such numbers")
+def _dims(where: str, variables: Variables, name: Any, kinds: str = "fiu") -> set[Any]:
+    """The dimensions of a variable that must be there, and hold such numbers."""
+    _need(name in variables, where, f"has no variable {name!r}")
+    dtype = variables[name].dtype
+    _need(dtype.kind in kinds, where, f"has a variable {name!r} that holds {dtype}, not numbers")
+    return set(variables[name].dims)
 
 
-def _strange(where: str, variables: Variables, name: str) -> _Fault:
-    dims = ", ".join(map(str, variables[name].dims)) or "none"
-    return _Fault(f"{where} has a variable {name!r} with the dimensions {dims}")
+def _strange(name: Any, dims: Iterable[Any]) -> str:
+    return f"has a variable {name!r} with the dimensions {', '.join(map(str, dims)) or 'none'}"
 
 
-def _check_labels(where: str, variables: Variables, dims: Sequence[Any]) -> None:
-    """Every dimension of the values has labels, each once."""
-    for dim in dims:
-        labels = variables.get(dim)
-        if labels is None or labels.dims != (dim,):
-            raise _Fault(f"{where} has no labels of the dimension {str(dim)!r}")
-        values = labels.values.tolist()
-        if not values:
-            raise _Fault(f"{where} has no label of the dimension {str(dim)!r}")
-        texts = all(isinstance(value, str) for value in values)
-        if not (texts or labels.dtype.kind in "iu"):
-            raise _Fault(f"{where} has labels of {str(dim)!r} neither texts nor whole numbers")
-        if len(set(values)) < len(values):
-            raise _Fault(f"{where} has a label of {str(dim)!r} twice")
+def _check_labels(where: str, labels: xr.Variable | None, dim: Any) -> None:
+    """A dimension of the values has labels, each once."""
+    if labels is None or labels.dims != (dim,):
+        raise _Fault(f"{where} has no labels of the dimension {str(dim)!r}")
+    values = labels.values.tolist()
+    _need(values, where, f"has no label of the dimension {str(dim)!r}")
+    known = labels.dtype.kind in "iu" or all(isinstance(value, str) for value in values)
+    _need(known, where, f"has labels of {str(dim)!r} that are neither texts nor whole numbers")
+    _need(len(set(values)) == len(values), where, f"has a label of {str(dim)!r} twice")
 
 
 def _check_grid(where: str, variables: Variables, about: Mapping[str, Any]) -> None:
     """Layers and heads are counted from 1, and there are no more than the model has."""
     model = about["model"]
-    numbers = model.get("layer_numbers") or range(1, model.get("layers", 0) + 1)
-    for dim in ("layer", "head", "from_layer", "from_head"):
-        if dim not in variables:
-            continue
+    layers = list(model.get("layer_numbers") or range(1, model.get("layers", 0) + 1))
+    for dim in {"layer", "head", "from_layer", "from_head"} & variables.keys():
         labels = variables[dim]
-        if labels.dtype.kind not in "iu" or labels.ndim != 1:
-            raise _Fault(f"{where} has labels of {dim!r} that are not whole numbers")
+        whole = labels.dtype.kind in "iu" and labels.ndim == 1
+        _need(whole, where, f"has labels of {dim!r} that are not whole numbers")
         values = labels.values.tolist()
-        if not FORMS["a list of rising numbers from 1"](values) or not values:
-            raise _Fault(
-                f"{where} has labels of {dim!r} that do not count from 1: {shorten(values)}"
-            )
-        if dim.endswith("layer") and numbers and values != list(numbers):
-            raise _Fault(f"{where} has other layers than the model: {shorten(values)}")
-        if dim.endswith("head"):
-            if values != list(range(1, len(values) + 1)):
-                raise _Fault(f"{where} has gaps in the labels of {dim!r}: {shorten(values)}")
-            if len(values) != model.get("heads", len(values)):
-                raise _Fault(f"{where} has {len(values)} heads, but the model has {model['heads']}")
+        rising = values and FORMS["a list of rising numbers from 1"](values)
+        _need(rising, where, f"has labels of {dim!r} that do not count from 1:", shorten(values))
+        if dim.endswith("layer"):
+            fit = values == layers or not layers
+            _need(fit, where, "has other layers than the model:", shorten(values))
+            continue
+        gaps = values != list(range(1, len(values) + 1))
+        _need(not gaps, where, f"has gaps in the labels of {dim!r}:", shorten(values))
+        heads = model.get("heads", len(values))
+        _need(len(values) == heads, where, f"has {len(values)} heads, but the model has {heads}")
 
 
-def _check_sums(where: str, variables: Variables, dims: set[Any]) -> None:
-    """Sums by bucket come together, with the dimensions of the means."""
-    for name in SUMS:
-        _numbers(where, variables, name)
-        if set(variables[name].dims) != dims:
-            raise _strange(where, variables, name)
-    for name in ("square", "count"):
-        if (variables[name].values < 0).any():
-            raise _Fault(f"{where} has a variable {name!r} with negative numbers")
-
-
-def _check_own(where: str, own: Own, node: xr.DataTree, dims: set[Any]) -> None:
+def _check_own(
+    where: str, own: Own, node: xr.DataTree, dims: set[Any], about: Mapping[str, Any]
+) -> None:
     """What readers of Headscope's own measures ask for by name."""
     variables = node.variables
     for dim, wanted in {**dict.fromkeys(GRID, ()), **own.labels}.items():
-        if dim not in dims:
-            raise _Fault(f"{where} lacks the dimension {dim!r}")
-        if missing := set(wanted) - set(variables[dim].values.tolist()):
-            raise _Fault(f"{where} lacks the label {min(missing)!r} of {dim!r}")
-    if own.summed and SUMS[0] not in variables:
-        raise _Fault(f"{where} has no variable {SUMS[0]!r}")
+        _need(dim in dims, where, f"lacks the dimension {dim!r}")
+        missing = set(wanted) - set(variables[dim].values.tolist())
+        _need(not missing, where, f"lacks the label {min(missing, default='')!r} of {dim!r}")
+    if own.summed:
+        _need(SUMS[0] in variables, where, f"has no variable {SUMS[0]!r}")
+        sized = {"layers", "heads"} <= about["model"].keys()
+        _need(sized, "the provenance does not say how many layers and heads the model has")
     labels = set(variables[next(iter(own.labels))].values.tolist())
     for attribute in own.attributes:
-        if not labels <= set(parsed(node.attrs.get(attribute)) or ()):
-            raise _Fault(f"{where} lacks labels in its attribute {attribute!r}")
+        known = set(parsed(node.attrs.get(attribute)) or ())
+        _need(labels <= known, where, f"lacks labels in its attribute {attribute!r}")
     if KEPT in variables:
-        for beside in ("id", "group", "tokens"):
-            if beside not in variables or variables[beside].dims != ("example",):
-                raise _Fault(f"{where} has the values of examples, but not their {beside!r}")
-        if variables[KEPT].dims[:1] != ("example",) or variables[KEPT].dtype.kind != "f":
-            raise _Fault(f"{where} has a variable {KEPT!r} that holds no numbers by example")
+        for name in ("id", "group", "tokens"):
+            there = name in variables and variables[name].dims == ("example",)
+            _need(there, where, f"has the values of examples, but not their {name!r}")
+        _dims(where, variables, KEPT, "f")
+        by_example = variables[KEPT].dims[:1] == ("example",)
+        _need(by_example, where, _strange(KEPT, variables[KEPT].dims))
 
 
 def _check_track(node: xr.DataTree, about: Mapping[str, Any]) -> None:
@@ -600,19 +588,19 @@ def _check_track(node: xr.DataTree, about: Mapping[str, Any]) -> None:
     if not isinstance(listed, list) or not listed:
         raise _Fault("the provenance does not list the checkpoints of the group 'track'")
     for one in listed:
-        if not (isinstance(one, dict) and isinstance(one.get("name"), str)):
-            raise _Fault("the provenance has a checkpoint without a name")
-        if not FORMS["a number from 0, or null"](one.get("step")):
-            raise _Fault(f"the provenance has a checkpoint whose step is {shorten(one['step'])}")
+        named = isinstance(one, dict) and isinstance(one.get("name"), str)
+        _need(named, "the provenance has a checkpoint without a name")
+        step = one.get("step")
+        known = FORMS["a number from 0, or null"](step)
+        _need(known, "the provenance has a checkpoint whose step is", shorten(step))
     for name, part in node.children.items():
         where = f"the group 'track/{name}'"
-        for variable, array in part.variables.items():
-            if variable in part.dims or variable in ("role", "family", "second"):
-                continue
-            if array.dims[:1] != ("checkpoint",) or array.dtype.kind not in "fiub":
-                raise _Fault(f"{where} has no numbers by checkpoint in {str(variable)!r}")
-        if "checkpoint" not in part.variables or part.sizes["checkpoint"] != len(listed):
-            raise _Fault(f"{where} is not of {len(listed)} checkpoints")
+        for variable in part.variables.keys() - {*part.dims, "role", "family", "second"}:
+            _dims(where, part.variables, variable, "fiub")
+            dims = part.variables[variable].dims
+            _need(dims[:1] == ("checkpoint",), where, _strange(variable, dims))
+        fits = "checkpoint" in part.variables and part.sizes["checkpoint"] == len(listed)
+        _need(fits, where, f"is not of {len(listed)} checkpoints")
         _check_grid(where, part.variables, about)
 
 
@@ -620,29 +608,28 @@ def _check_examples(where: str, variables: Variables) -> None:
     """The arrays are as the table says, and every place points into what it is a place of."""
     labels = {dim: ((dim,), "iu") for dim in (*GRID, "offset")}
     for name, (dims, kinds) in {**EXAMPLE_ARRAYS, **labels}.items():
-        _numbers(where, variables, name, kinds)
-        if variables[name].dims != dims:
-            raise _strange(where, variables, name)
+        _dims(where, variables, name, kinds)
+        found = variables[name].dims
+        _need(found == dims, where, _strange(name, found))
     data = {name: variables[name].values for name in EXAMPLE_ARRAYS}
-    rows, strongest = data["text_rows"].astype(np.int64), data["strongest_text"]
-    if (data["text_bytes"] < 0).any() or data["text_bytes"].sum() != len(data["texts"]):
-        raise _Fault(f"{where} has 'text_bytes' that do not fit 'texts'")
+    rows, sizes, strongest = data["text_rows"], data["text_bytes"], data["strongest_text"]
+    fit = not (sizes < 0).any() and sizes.sum() == len(data["texts"])
+    _need(fit, where, "has 'text_bytes' that do not fit 'texts'")
     for name, least in (("strongest_text", -1), ("sample_text", 0)):
-        places = data[name]
-        if places.size and not (least <= places.min() and places.max() < len(rows)):
-            raise _Fault(f"{where} has {name!r} that name texts it does not hold")
-    if (rows < 0).any() or (data["sample_rows"] < 0).any():
-        raise _Fault(f"{where} has negative numbers of rows")
+        inside = ((data[name] >= least) & (data[name] < len(rows))).all()
+        _need(inside, where, f"has {name!r} that name texts it does not hold")
+    negative = (rows < 0).any() or (data["sample_rows"] < 0).any()
+    _need(not negative, where, "has negative numbers of rows")
     # The maps one after the other: each has the rows of its text, and no key beyond the last row.
     heads = strongest.shape[0] * strongest.shape[1]
     of = np.concatenate([strongest[strongest >= 0], np.repeat(data["sample_text"], heads)])
-    ends = np.cumsum(rows[of])
-    if (ends[-1] if len(ends) else 0) != len(data["counts"]):
-        raise _Fault(f"{where} has 'counts' of other rows than those of its maps")
+    rows = rows.astype(np.int64)[of]
+    ends = np.concatenate([[0], np.cumsum(rows)])
+    fit = ends[-1] == len(data["counts"])
+    _need(fit, where, "has 'counts' of other rows than those of its maps")
     links = np.concatenate([[0], np.cumsum(data["counts"], dtype=np.int64)])
-    if links[-1] != len(data["keys"]):
-        raise _Fault(f"{where} has 'keys' that do not fit 'counts'")
-    first, last = links[np.concatenate([[0], ends[:-1]])], links[ends]
+    _need(links[-1] == len(data["keys"]), where, "has 'keys' that do not fit 'counts'")
+    first, last = links[ends[:-1]], links[ends[1:]]
     some = first < last  # maps with any key
-    if some.any() and (np.maximum.reduceat(data["keys"], first[some]) >= rows[of][some]).any():
-        raise _Fault(f"{where} has 'keys' beyond the tokens of its texts")
+    keys = np.maximum.reduceat(data["keys"], first[some]) if some.any() else rows[some]
+    _need((keys < rows[some]).all(), where, "has 'keys' beyond the tokens of its texts")
