@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import ResultsError, cut
 from headscope.heads import Head, HeadLike
-from headscope.results.schema import HINT
+from headscope.results.schema import HINT, map_places
 
 REACH = 16
 """Histograms tell distances up to this many tokens apart; the end bins hold everything beyond."""
@@ -217,13 +217,7 @@ class KeptExamples:
     @cached_property
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the rows and the keys of each map begin, and where the last ends."""
-        strongest = self._arrays["strongest_text"]
-        heads = len(self._layers) * self._heads
-        of = np.concatenate(
-            [strongest[strongest >= 0], np.repeat(self._arrays["sample_text"], heads)]
-        )
-        rows = np.concatenate([[0], np.cumsum(self._arrays["text_rows"][of], dtype=np.int64)])
-        links = np.concatenate([[0], np.cumsum(self._arrays["counts"], dtype=np.int64)])
+        _, rows, links = map_places(self._arrays)
         return rows, links[rows]
 
     @cached_property

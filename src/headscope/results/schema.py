@@ -366,6 +366,24 @@ def statistics(data: xr.Dataset) -> xr.Dataset:
     return xr.Dataset(arrays, {dim: data[dim].values for dim in value.dims}, data.attrs)
 
 
+def map_places(data: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.int64], ...]:
+    """Where the maps of the examples are, which are stored one after the other.
+
+    Returns
+    -------
+    tuple of three arrays
+        The text of every map; where its rows begin in ``counts``, and where the last ones end; and
+        where the keys of every row begin in ``keys``, likewise.
+    """
+    strongest = data["strongest_text"]
+    heads = strongest.shape[0] * strongest.shape[1]
+    of = np.concatenate([strongest[strongest >= 0], np.repeat(data["sample_text"], heads)])
+    of = of.astype(np.int64)
+    sizes = data["text_rows"].astype(np.int64)[of], data["counts"].astype(np.int64)
+    rows, links = (np.concatenate([[0], np.cumsum(size)]) for size in sizes)
+    return of, rows, links
+
+
 # --- whether a file holds it ---
 
 HINT = "run the survey again; if another program wrote the file, correct it there"
@@ -612,7 +630,7 @@ def _check_examples(where: str, variables: Variables) -> None:
         found = variables[name].dims
         _need(found == dims, where, _strange(name, found))
     data = {name: variables[name].values for name in EXAMPLE_ARRAYS}
-    rows, sizes, strongest = data["text_rows"], data["text_bytes"], data["strongest_text"]
+    rows, sizes = data["text_rows"], data["text_bytes"]
     fit = not (sizes < 0).any() and sizes.sum() == len(data["texts"])
     _need(fit, where, "has 'text_bytes' that do not fit 'texts'")
     for name, least in (("strongest_text", -1), ("sample_text", 0)):
@@ -620,16 +638,11 @@ def _check_examples(where: str, variables: Variables) -> None:
         _need(inside, where, f"has {name!r} that name texts it does not hold")
     negative = (rows < 0).any() or (data["sample_rows"] < 0).any()
     _need(not negative, where, "has negative numbers of rows")
-    # The maps one after the other: each has the rows of its text, and no key beyond the last row.
-    heads = strongest.shape[0] * strongest.shape[1]
-    of = np.concatenate([strongest[strongest >= 0], np.repeat(data["sample_text"], heads)])
-    rows = rows.astype(np.int64)[of]
-    ends = np.concatenate([[0], np.cumsum(rows)])
+    of, ends, links = map_places(data)
     fit = ends[-1] == len(data["counts"])
     _need(fit, where, "has 'counts' of other rows than those of its maps")
-    links = np.concatenate([[0], np.cumsum(data["counts"], dtype=np.int64)])
     _need(links[-1] == len(data["keys"]), where, "has 'keys' that do not fit 'counts'")
-    first, last = links[ends[:-1]], links[ends[1:]]
+    first, last, tokens = links[ends[:-1]], links[ends[1:]], rows[of]
     some = first < last  # maps with any key
-    keys = np.maximum.reduceat(data["keys"], first[some]) if some.any() else rows[some]
-    _need((keys < rows[some]).all(), where, "has 'keys' beyond the tokens of its texts")
+    keys = np.maximum.reduceat(data["keys"], first[some]) if some.any() else tokens[some]
+    _need((keys < tokens[some]).all(), where, "has 'keys' beyond the tokens of its texts")

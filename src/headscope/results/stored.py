@@ -13,6 +13,7 @@ from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.results.kept import REACH
-from headscope.results.schema import EXAMPLE_ARRAYS, EXAMPLES
+from headscope.results.schema import EXAMPLE_ARRAYS, EXAMPLES, map_places
 
 Array = NDArray[Any]
 PARTS = 2**20
@@ -269,24 +270,38 @@ class ExampleStore:
 
     def merge(self, arrays: Mapping[str, Array]) -> None:
         """Keep what another has kept, given as its arrays, as far as it is better."""
-        maps = _StoredMaps(arrays)
+        _, rows, links = map_places(arrays)
+        ends = np.concatenate([[0], np.cumsum(arrays["text_bytes"])])
+        numbers = count()
+
+        def next_map() -> SparseMap:  # copied: the arrays it comes from are let go
+            number = next(numbers)
+            row = slice(rows[number], rows[number + 1])
+            link = slice(links[row.start], links[row.stop])
+            spans = zip(MAP_ARRAYS, (row, link, link), strict=True)
+            return SparseMap(*(arrays[name][span].copy() for name, span in spans))
+
+        def text(number: int) -> StoredText:
+            json = arrays["texts"][ends[number] : ends[number + 1]].tobytes()
+            return StoredText(int(arrays["text_rows"][number]), str(json, "ascii"))
+
         for place, texts in enumerate(arrays["strongest_text"].reshape(-1, self.most)):
             scores = arrays["strongest_score"].reshape(-1, self.most)[place]
-            for text, score in zip(texts.tolist(), scores.tolist(), strict=True):
-                if text >= 0:
-                    key, sparse = int(arrays["text_key"][text]), maps.take(text)
-                    self.add(place, score, key, sparse, partial(maps.text, text))
-        for number, text in enumerate(arrays["sample_text"].tolist()):
+            for number, score in zip(texts.tolist(), scores.tolist(), strict=True):
+                if number >= 0:
+                    key = int(arrays["text_key"][number])
+                    self.add(place, score, key, next_map(), partial(text, number))
+        for at, number in enumerate(arrays["sample_text"].tolist()):
             one = Sampled(
-                arrays["sample_digest"][number].tobytes(),
-                int(arrays["text_key"][text]),
-                int(arrays["sample_rows"][number]),
-                arrays["sample_score"][number],
-                arrays["sample_share"][number],
-                arrays["sample_uniform"][number],
-                [maps.take(text) for _ in self.best],
+                arrays["sample_digest"][at].tobytes(),
+                int(arrays["text_key"][number]),
+                int(arrays["sample_rows"][at]),
+                arrays["sample_score"][at],
+                arrays["sample_share"][at],
+                arrays["sample_uniform"][at],
+                [next_map() for _ in self.best],
             )
-            self.add_sampled(one, partial(maps.text, text))
+            self.add_sampled(one, partial(text, number))
 
     def dataset(self) -> xr.Dataset:
         """Everything with labels, as results hold it."""
@@ -312,30 +327,3 @@ class ExampleStore:
         store = cls(layers, data.sizes["head"], size, data.sizes["rank"])
         store.restore({name: data[name].values for name in EXAMPLE_ARRAYS})
         return store
-
-
-class _StoredMaps:
-    """The maps of some arrays, taken one after the other."""
-
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
-        self.arrays = arrays
-        self.row = 0
-        self.links = np.concatenate([[0], np.cumsum(arrays["counts"], dtype=np.int64)])
-        self.ends = np.concatenate([[0], np.cumsum(arrays["text_bytes"])])
-
-    def take(self, text: int) -> SparseMap:
-        """The next map, which is of this text. Copied: the arrays it comes from are let go."""
-        end = self.row + int(self.arrays["text_rows"][text])
-        links = slice(int(self.links[self.row]), int(self.links[end]))
-        rows, self.row = slice(self.row, end), end
-        return SparseMap(
-            self.arrays["counts"][rows].copy(),
-            self.arrays["keys"][links].copy(),
-            self.arrays["weights"][links].copy(),
-        )
-
-    def text(self, text: int) -> StoredText:
-        """A text."""
-        span = slice(int(self.ends[text]), int(self.ends[text + 1]))
-        json = str(self.arrays["texts"][span].tobytes(), "ascii")
-        return StoredText(int(self.arrays["text_rows"][text]), json)
