@@ -92,7 +92,8 @@ def test_a_table_as_csv_has_all_digits_and_runs_nothing_in_a_spreadsheet(tmp_pat
     [
         *((text, f"'{text}") for text in ("=1+1", "@SUM(A1)", "+cmd", "-x", "\tcmd")),
         *((text, text) for text in ("-16", "+0.5", "3-9", "-3-9", "a=b", "")),
-        *((missing, "") for missing in (None, np.nan, np.inf)),
+        *((missing, "") for missing in (None, np.nan, np.inf, np.float32(np.nan), pd.NA, pd.NaT)),
+        *((value, text) for value, text in ((True, "True"), (12, "12"), (["=x"], "['=x']"))),
     ],
 )
 def test_only_what_a_spreadsheet_would_run_is_quoted(

@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from headscope.errors import ResultsError, unknown
@@ -132,11 +133,10 @@ def _csv(frame: pd.DataFrame) -> str:
     """A table as the page writes it, too: what is missing or not finite is an empty cell."""
 
     def safe(value: Any) -> Any:
-        if isinstance(value, str):
-            return "'" + value if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
-        if pd.isna(value) or (isinstance(value, float) and math.isinf(value)):
-            return ""
-        return value
+        if isinstance(value, int | float | np.number):
+            return value if np.isfinite(value) else ""
+        text = "" if pd.isna(value) is True else str(value)
+        return "'" + text if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

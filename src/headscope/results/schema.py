@@ -505,7 +505,7 @@ def _check_provenance(about: Mapping[str, Any], where: str) -> None:
 
 def _check_measure(where: str, name: str, node: xr.DataTree, about: Mapping[str, Any]) -> None:
     kind, attributes, variables = node.attrs.get("kind", "mean"), node.attrs, node.variables
-    for attribute in ATTRIBUTES.keys() & attributes.keys():
+    for attribute in filter(attributes.__contains__, ATTRIBUTES):
         form, value = ATTRIBUTES[attribute], attributes[attribute]
         fits = FORMS[form](parsed(value) if form.startswith("an object") else value)
         _need(fits, where, f"has an attribute {attribute!r} that is not {form}")
@@ -516,14 +516,16 @@ def _check_measure(where: str, name: str, node: xr.DataTree, about: Mapping[str,
     held = KINDS[kind]
     for column in (*held.columns, *(("p", "p_corrected") if held.tested else ())):
         dims = _dims(where, variables, column)
-        _need(dims <= {*variables[held.value].dims}, where, _strange(column, dims))
+        _need(
+            dims <= {*variables[held.value].dims}, where, _strange(column, variables[column].dims)
+        )
     dims = _dims(where, variables, held.value)
     for dim in variables[held.value].dims:
         _check_labels(where, variables.get(dim), dim)
     _check_grid(where, variables, about)
     for part in SUMS if any(name in variables for name in SUMS) else ():
         found = _dims(where, variables, part)
-        _need(found == {"bucket", *dims}, where, _strange(part, found))
+        _need(found == {"bucket", *dims}, where, _strange(part, variables[part].dims))
         least = variables[part].values.min(initial=0) if part != "sum" else 0
         _need(not least < 0, where, f"has a variable {part!r} with negative numbers")
     own = MEASURES.get(name.removeprefix("norm_"))
@@ -558,7 +560,7 @@ def _check_grid(where: str, variables: Variables, about: Mapping[str, Any]) -> N
     """Layers and heads are counted from 1, and there are no more than the model has."""
     model = about["model"]
     layers = list(model.get("layer_numbers") or range(1, model.get("layers", 0) + 1))
-    for dim in {"layer", "head", "from_layer", "from_head"} & variables.keys():
+    for dim in filter(variables.__contains__, ("layer", "head", "from_layer", "from_head")):
         labels = variables[dim]
         whole = labels.dtype.kind in "iu" and labels.ndim == 1
         _need(whole, where, f"has labels of {dim!r} that are not whole numbers")
@@ -613,10 +615,11 @@ def _check_track(node: xr.DataTree, about: Mapping[str, Any]) -> None:
         _need(known, "the provenance has a checkpoint whose step is", shorten(step))
     for name, part in node.children.items():
         where = f"the group 'track/{name}'"
-        for variable in part.variables.keys() - {*part.dims, "role", "family", "second"}:
-            _dims(where, part.variables, variable, "fiub")
-            dims = part.variables[variable].dims
-            _need(dims[:1] == ("checkpoint",), where, _strange(variable, dims))
+        for variable in part.variables:
+            if variable not in {*part.dims, "role", "family", "second"}:
+                _dims(where, part.variables, variable, "fiub")
+                dims = part.variables[variable].dims
+                _need(dims[:1] == ("checkpoint",), where, _strange(variable, dims))
         fits = "checkpoint" in part.variables and part.sizes["checkpoint"] == len(listed)
         _need(fits, where, f"is not of {len(listed)} checkpoints")
         _check_grid(where, part.variables, about)

@@ -34,7 +34,7 @@ def track_groups(found: Sequence[Atlas], names: Sequence[str]) -> dict[str, xr.D
     Returns
     -------
     dict of str to xarray.Dataset
-        See :class:`headscope.results.track.Track`.
+        See :class:`headscope.results.nested.Track`.
     """
     index = xr.DataArray(np.array(names, dtype=object), dims=DIM, name=DIM)
     groups = {}
