@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeGuard
@@ -388,6 +388,7 @@ def map_places(data: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.int64], ...
 
 HINT = "run the survey again; if another program wrote the file, correct it there"
 Variables = Mapping[Any, xr.Variable]
+Dims = tuple[Any, ...]
 
 
 class _Fault(Exception):
@@ -493,7 +494,7 @@ def _check_provenance(about: Mapping[str, Any], where: str) -> None:
         part, _, name = path.rpartition(".")
         values = about.get(part, {}) if part else about
         needed = path in NEEDED and (part in about or not part)
-        _need(name in values or not needed, where, f"has no {path}, which is {form}")
+        _need(name in values or not needed, where, f"lacks {path}, {form}")
         for key in values if name == "*" else values.keys() & {name}:
             if not FORMS[form](values[key]):
                 shown = path.replace("*", key)
@@ -516,33 +517,32 @@ def _check_measure(where: str, name: str, node: xr.DataTree, about: Mapping[str,
     held = KINDS[kind]
     for column in (*held.columns, *(("p", "p_corrected") if held.tested else ())):
         dims = _dims(where, variables, column)
-        _need(
-            dims <= {*variables[held.value].dims}, where, _strange(column, variables[column].dims)
-        )
-    dims = _dims(where, variables, held.value)
-    for dim in variables[held.value].dims:
+        wanted = variables[held.value].dims
+        _need({*dims} <= {*wanted}, where, _strange(column, dims, wanted))
+    for dim in wanted:
         _check_labels(where, variables.get(dim), dim)
     _check_grid(where, variables, about)
     for part in SUMS if any(name in variables for name in SUMS) else ():
-        found = _dims(where, variables, part)
-        _need(found == {"bucket", *dims}, where, _strange(part, variables[part].dims))
+        dims = _dims(where, variables, part)
+        _need({*dims} == {"bucket", *wanted}, where, _strange(part, dims, ("bucket", *wanted)))
         least = variables[part].values.min(initial=0) if part != "sum" else 0
         _need(not least < 0, where, f"has a variable {part!r} with negative numbers")
     own = MEASURES.get(name.removeprefix("norm_"))
     if own and kind in ("mean", "share"):
-        _check_own(where, own, node, dims, about)
+        _check_own(where, own, node, wanted, about)
 
 
-def _dims(where: str, variables: Variables, name: Any, kinds: str = "fiu") -> set[Any]:
+def _dims(where: str, variables: Variables, name: Any, kinds: str = "fiu") -> Dims:
     """The dimensions of a variable that must be there, and hold such numbers."""
     _need(name in variables, where, f"has no variable {name!r}")
     dtype = variables[name].dtype
     _need(dtype.kind in kinds, where, f"has a variable {name!r} that holds {dtype}, not numbers")
-    return set(variables[name].dims)
+    return variables[name].dims
 
 
-def _strange(name: Any, dims: Iterable[Any]) -> str:
-    return f"has a variable {name!r} with the dimensions {', '.join(map(str, dims)) or 'none'}"
+def _strange(name: Any, dims: Dims, wanted: Dims) -> str:
+    there, right = (", ".join(map(str, each)) or "none" for each in (dims, wanted))
+    return f"has a variable {name!r} with the dimensions {there}, not {right}"
 
 
 def _check_labels(where: str, labels: xr.Variable | None, dim: Any) -> None:
@@ -578,7 +578,7 @@ def _check_grid(where: str, variables: Variables, about: Mapping[str, Any]) -> N
 
 
 def _check_own(
-    where: str, own: Own, node: xr.DataTree, dims: set[Any], about: Mapping[str, Any]
+    where: str, own: Own, node: xr.DataTree, dims: Dims, about: Mapping[str, Any]
 ) -> None:
     """What readers of Headscope's own measures ask for by name."""
     variables = node.variables
@@ -598,9 +598,8 @@ def _check_own(
         for name in ("id", "group", "tokens"):
             there = name in variables and variables[name].dims == ("example",)
             _need(there, where, f"has the values of examples, but not their {name!r}")
-        _dims(where, variables, KEPT, "f")
-        by_example = variables[KEPT].dims[:1] == ("example",)
-        _need(by_example, where, _strange(KEPT, variables[KEPT].dims))
+        found = _dims(where, variables, KEPT, "f")
+        _need(found[:1] == ("example",), where, _strange(KEPT, found, ("example", *dims)))
 
 
 def _check_track(node: xr.DataTree, about: Mapping[str, Any]) -> None:
@@ -617,9 +616,9 @@ def _check_track(node: xr.DataTree, about: Mapping[str, Any]) -> None:
         where = f"the group 'track/{name}'"
         for variable in part.variables:
             if variable not in {*part.dims, "role", "family", "second"}:
-                _dims(where, part.variables, variable, "fiub")
-                dims = part.variables[variable].dims
-                _need(dims[:1] == ("checkpoint",), where, _strange(variable, dims))
+                dims = _dims(where, part.variables, variable, "fiub")
+                wanted = ("checkpoint", "…")
+                _need(dims[:1] == ("checkpoint",), where, _strange(variable, dims, wanted))
         fits = "checkpoint" in part.variables and part.sizes["checkpoint"] == len(listed)
         _need(fits, where, f"is not of {len(listed)} checkpoints")
         _check_grid(where, part.variables, about)
@@ -629,9 +628,8 @@ def _check_examples(where: str, variables: Variables) -> None:
     """The arrays are as the table says, and every place points into what it is a place of."""
     labels = {dim: ((dim,), "iu") for dim in (*GRID, "offset")}
     for name, (dims, kinds) in {**EXAMPLE_ARRAYS, **labels}.items():
-        _dims(where, variables, name, kinds)
-        found = variables[name].dims
-        _need(found == dims, where, _strange(name, found))
+        found = _dims(where, variables, name, kinds)
+        _need(found == dims, where, _strange(name, found, dims))
     data = {name: variables[name].values for name in EXAMPLE_ARRAYS}
     rows, sizes = data["text_rows"], data["text_bytes"]
     fit = not (sizes < 0).any() and sizes.sum() == len(data["texts"])
