@@ -29,7 +29,7 @@ def cite(
     Example: headscope cite demo.nc > headscope.bib
     """
     from headscope.results import Atlas
-    from headscope.results.export import citations
+    from headscope.results.citations import citations
 
     entries = citations(Atlas.open(results) if results else None)
     console = Console(quiet=quiet)
