@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 import typer
+from headscope.cli.root import GROUPS
 from typer.testing import CliRunner
 
 import headscope as hs
 from cli.conftest import Run
 from headscope.cli.app import app
-from headscope.cli.root import GROUPS
 from page.samples import made_results, made_values
 
 PREVIOUS = {

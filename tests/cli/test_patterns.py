@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from headscope.cli.pattern_shares import RELIABLE as WARNED
 from safetensors.numpy import load_file
 from sklearn.metrics import f1_score
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.cli.pattern_shares import RELIABLE as WARNED
 from headscope.labelling import LabelSession
 from headscope.measures.patterns import labels as pattern_sets
 from headscope.measures.patterns.labels import read_labelled

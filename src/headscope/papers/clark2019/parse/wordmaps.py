@@ -23,9 +23,9 @@ from headscope.corpus import Corpus, Example
 from headscope.errors import UserError
 from headscope.files import checksum, digest_of, show_size
 from headscope.models import Model, Shape
+from headscope.papers.clark2019.parse.sentences import ParseSentence, make_sentence, split_sentences
+from headscope.papers.clark2019.parse.writing import FORMAT, INDEX, MAPS, MapWriter, index_digest
 from headscope.progress import PhaseUpdate
-from headscope.runs.parse.sentences import ParseSentence, make_sentence, split_sentences
-from headscope.runs.parse.writing import FORMAT, INDEX, MAPS, MapWriter, index_digest
 
 LONGEST = 512
 _log = logging.getLogger(__name__)
