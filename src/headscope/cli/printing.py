@@ -121,7 +121,7 @@ def show_nulls(console: Console, atlas: Atlas, output: Path, *, top: int | None 
 def show_emergence(console: Console, atlas: Atlas, *, by: str, least: float | None) -> None:
     """When each head got what it has at the last checkpoint."""
     from headscope.labels import lost_tokens
-    from headscope.results.track import EXCESS
+    from headscope.results.nested import EXCESS
     from headscope.stats.emergence import emergence
 
     for note in atlas.provenance.get("notes", ()):

@@ -258,7 +258,7 @@ def show_emergence(
 ) -> None:
     """Print when each head got what it has at the last checkpoint."""
     from headscope.labels import lost_tokens
-    from headscope.results.track import EXCESS
+    from headscope.results.nested import EXCESS
     from headscope.stats.emergence import emergence
 
     for note in atlas.provenance.get("notes", ()):

@@ -20,7 +20,7 @@ from headscope.corpus import bucket_of
 from headscope.corpus.example import BUCKETS
 from headscope.encode import Batch
 from headscope.results import Atlas
-from headscope.results.fixed import BucketSums
+from headscope.results.moments import BucketSums
 from headscope.runs.ablate import Scoring
 from headscope.runs.ablate.objectives import Question
 from headscope.runs.ablate.plan import Disabled

@@ -18,7 +18,7 @@ from headscope.models.weights import Weights, base_digests, is_tied
 from headscope.options import Loading
 from headscope.progress import ProgressLike, Reporter
 from headscope.results import Atlas
-from headscope.results.circuits import CIRCUITS
+from headscope.results.merge import CIRCUITS
 from headscope.results.schema import COMPOSITION
 from headscope.runs.circuits.scores import (
     KINDS,

@@ -15,7 +15,7 @@ from headscope.models import Model, Replacement
 from headscope.models.weights import base_digests
 from headscope.progress import Update
 from headscope.results import Atlas
-from headscope.results.circuits import RETRIEVAL
+from headscope.results.merge import RETRIEVAL
 from headscope.runs.retrieval.datasets import masking_dataset, score_dataset
 from headscope.runs.retrieval.decoding import Decoder
 from headscope.runs.retrieval.masking import (
