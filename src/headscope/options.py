@@ -339,6 +339,22 @@ Given = TypeVar("Given", covariant=True)
 Keywords = ParamSpec("Keywords")
 
 
+class WithSecond(Protocol, Generic[First, Second, Held, Given]):
+    """A function of one or two things, whose last parameter holds all options."""
+
+    def __call__(self, one: First, two: Second = ..., /, *, options: Held) -> Given:
+        """Do it."""
+
+
+class TakesWithSecond(Protocol, Generic[First, Second, Keywords, Given]):
+    """The same, taking the options as keywords."""
+
+    def __call__(
+        self, one: First, two: Second = ..., /, *args: Keywords.args, **kwargs: Keywords.kwargs
+    ) -> Given:
+        """Do it."""
+
+
 class WithDefault(Protocol, Generic[First, Second, Third, Held, Given]):
     """A function of two or three things, whose last parameter holds all options."""
 
@@ -376,6 +392,10 @@ class Taker(Protocol, Generic[Keywords, Made]):
     def __call__(
         self, function: Callable[[One, Two, Three, Made], Result]
     ) -> Callable[Concatenate[One, Two, Three, Keywords], Result]: ...
+    @overload
+    def __call__(
+        self, function: WithSecond[One, Two, Made, Result]
+    ) -> TakesWithSecond[One, Two, Keywords, Result]: ...
     @overload
     def __call__(
         self, function: WithDefault[One, Two, Three, Made, Result]
@@ -544,7 +564,7 @@ class LoadOptions(Loading):
         classifier), so that they are the same every time.
     """
 
-    head: Annotated[Any, PYTHON] = None
+    head: Annotated[Any | None, PYTHON] = None
     seed: int = 0
 
 
@@ -711,8 +731,26 @@ class Saving(Shown):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workers(Saving):
-    """Where a run is done, and where its results and its unfinished state are kept.
+class Resuming(Saving):
+    """Where the state of an unfinished run is kept.
+
+    Parameters
+    ----------
+    checkpoint
+        Where the state of an unfinished run is kept. Default: OUTPUT.partial.
+    every
+        Seconds between two checkpoints.
+    """
+
+    prefix: ClassVar[str] = "run"
+
+    checkpoint: Annotated[AnyPath | None, RARE] = None
+    every: Annotated[float, PYTHON] = EVERY
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers(Resuming):
+    """Where a run is done.
 
     Parameters
     ----------
@@ -726,10 +764,6 @@ class Workers(Saving):
     address
         The address of a running Ray cluster, HOST:PORT or auto. Default: one is started on this
         machine.
-    checkpoint
-        Where the state of an unfinished run is kept. Default: OUTPUT.partial.
-    every
-        Seconds between two checkpoints.
     """
 
     prefix: ClassVar[str] = "workers"
@@ -737,8 +771,6 @@ class Workers(Saving):
     engine: Literal["local", "processes", "ray"] = "local"
     workers: Annotated[int | None, Option(least=1, name="number of workers", metavar="N")] = None
     address: Annotated[str, RARE] = ""
-    checkpoint: Annotated[AnyPath | None, RARE] = None
-    every: Annotated[float, PYTHON] = EVERY
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -71,7 +71,7 @@ def circuits(
     )
     output = output or Path(f"{slug(model)}-circuits.nc")
     check_writable(output)
-    from headscope.runs.circuits.run import Circuits, loading
+    from headscope.runs.circuits.matrices import Circuits, loading
 
     console = Console(quiet=quiet, as_json=json)
     with loading(model, **load) as found:
