@@ -69,12 +69,10 @@ from .results import Atlas as Atlas, TextAttention as TextAttention, merge as me
 from .runs.ablate import ablate as ablate
 from .runs.ablate.groups import group_losses as group_losses
 from .runs.agreement import check as check
-from .runs.attention import attention as attention
+from .runs.attention import attention as attention, logit_parts as logit_parts
 from .runs.circuits import circuits as circuits
 from .runs.compare import compare as compare
 from .runs.keeping import examples as examples
-from .runs.logit_parts import logit_parts as logit_parts
-from .runs.patterns import patterns as patterns
 from .runs.probe import probe as probe
 from .runs.retrieval import Needle as Needle, retrieval as retrieval
 from .runs.survey import survey as survey

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,6 @@ from cyclopts import Parameter
 from headscope.cli.app import MEASURE, CorpusFile, Model, call, command, named
 from headscope.cli.console import Console
 from headscope.errors import UserError
-from headscope.options import Option, Options
 
 if TYPE_CHECKING:
     from headscope.papers import Report

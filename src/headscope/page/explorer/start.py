@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from headscope.errors import ResultsError
-from headscope.options import Loading
+from headscope.models.names import check_loading
+from headscope.options import PYTHON, RARE, ModelRun, Option, takes
 from headscope.page.packs.examples import example_packs
 from headscope.page.serving import (
     address_of,
@@ -121,16 +123,36 @@ class Explorer:
         self._thread.join(10)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExploreOptions(ModelRun):
+    """Options of :func:`explore`.
+
+    Parameters
+    ----------
+    port
+        The port of the page; 0 uses any free one.
+    browser
+        Open the page in the default browser.
+    wait
+        Return only after Ctrl-C. False returns at once; close the explorer yourself.
+    stack
+        encoder or decoder, for models with both. Default: the encoder.
+    say
+        Called with the page's address, and with warnings.
+    """
+
+    prefix: ClassVar[str] = "explore"
+
+    port: Annotated[int, Option(least=0, most=65535)] = 0
+    browser: bool = True
+    wait: Annotated[bool, PYTHON] = True
+    stack: Annotated[str, RARE] = ""
+    say: Annotated[Callable[[str], None], PYTHON] = field(default=print, compare=False)
+
+
+@takes(ExploreOptions)
 def explore(
-    model: ModelLike,
-    results: str | Path | Atlas | None = None,
-    *,
-    port: int = 0,
-    browser: bool = True,
-    wait: bool = True,
-    stack: str = "",
-    device: str = "cpu",
-    say: Callable[[str], None] = print,
+    model: ModelLike, results: str | Path | Atlas | None = None, *, options: ExploreOptions
 ) -> Explorer:
     """Look at a model's heads live: type a text, switch heads off, see what changes.
 
@@ -141,23 +163,10 @@ def explore(
     model
         A hub id, a folder, ``"demo"``, ``"demo-llm"``, a :class:`~headscope.models.Model`, or a
         network with its tokenizer, ``(network, tokenizer)``. A model that is loaded by name gets
-        the head it was saved with; give ``headscope.load(name, head="own")`` for other options of
-        loading. Predictions are shown for language models and classifiers. A model that is being
-        explored must not be run elsewhere at the same time.
+        the head it was saved with. Predictions are shown for language models and classifiers. A
+        model that is being explored must not be run elsewhere at the same time.
     results
         Results of the same model, or their file: the page then has all views of the report, too.
-    port
-        The port of the page; 0 uses any free one.
-    browser
-        Open the page in the default browser.
-    wait
-        Return only after Ctrl-C. False returns at once; close the explorer yourself.
-    stack
-        ``"encoder"`` or ``"decoder"``, for models with both. Default: the encoder.
-    device
-        Where to run a model that is loaded by name.
-    say
-        Called with the page's address, and with warnings.
 
     Returns
     -------
@@ -183,25 +192,27 @@ def explore(
     True
     """
     check_server("the explorer")
-    from headscope.models import as_model
-    from headscope.runs.live import Answers, LiveModel
-
+    check_loading(model, options)
+    open_port(options.port).close()  # before anything is loaded
     atlas = Atlas.open(results) if isinstance(results, str | Path) else results
-    loaded = (
-        as_model(model, Loading(device=device), head="own") if _named(model) else as_model(model)
-    )
+    with options.reporter.status("loading libraries and model"):
+        from headscope.models import as_model
+        from headscope.runs.live import Answers, LiveModel
+
+        loaded = as_model(model, options, head="own")
     try:
-        explorer = Explorer(Answers(LiveModel(loaded, stack=stack)), atlas, port=port)
+        live = LiveModel(loaded, stack=options.stack)
+        explorer = Explorer(Answers(live), atlas, port=options.port)
     except BaseException:
         if loaded is not model:
             loaded.close()
         raise
     for note in [*loaded.notes, *explorer.notes]:
-        say(f"note: {note}")
-    say(explorer.address)
-    if browser:
+        options.say(f"note: {note}")
+    options.say(explorer.address)
+    if options.browser:
         explorer.leading_on = open_browser(explorer.address)
-    if wait:
+    if options.wait:
         explorer.wait()
     return explorer
 
@@ -223,12 +234,7 @@ def check_results(live: LiveAnswers, atlas: Atlas | None) -> list[str]:
             f"the results are those of {name}, with {atlas.shape[0]} layers × {atlas.shape[1]} "
             f"heads; {about['name']} has {about['layers']} × {about['heads']}",
             hint="give results of the same model, or none",
-            command="give --results of the same model, or leave it out",
         )
     if name and name != about["name"]:
         return [f"the results are those of {name}, and the model is {about['name']}"]
     return []
-
-
-def _named(model: ModelLike) -> bool:
-    return isinstance(model, str | Path)

@@ -26,7 +26,12 @@ from headscope.papers.kovaleva2019.claims import (
     tuning_findings,
 )
 from headscope.papers.kovaleva2019.disabling import Disabling
-from headscope.papers.kovaleva2019.drawings import appendix_plots, random_maps, typical_plot
+from headscope.papers.kovaleva2019.drawings import (
+    DrawnExample,
+    appendix_plots,
+    random_maps,
+    typical_plot,
+)
 from headscope.papers.kovaleva2019.frames import frame_section
 from headscope.papers.kovaleva2019.glue_table import gain_sentence, tuning_tables
 from headscope.papers.kovaleva2019.places import TunedLike, tuned_places
@@ -35,7 +40,6 @@ from headscope.papers.kovaleva2019.tuned import TunedModels
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import as_sentence, gallery_plots
 from headscope.results import Atlas
-from headscope.runs.pattern_maps import ClassifiedMaps
 from headscope.runs.tune import STARTS, Precision, TuneSettings
 from headscope.tasks import Task, find_task
 
@@ -276,7 +280,7 @@ class Kovaleva2019(Recipe):
             ],
         )
 
-    def _random_maps(self) -> dict[str, ClassifiedMaps]:
+    def _random_maps(self) -> dict[str, DrawnExample]:
         """All maps of one random example: of each task's tuned model, or of the built-in corpus."""
         found = {}
         for task in self.chosen_tasks:
