@@ -65,6 +65,7 @@ from .models import (
 )
 from .page.explorer.start import explore as explore
 from .page.show import show as show
+from .papers.portrait import portrait as portrait
 from .results import Atlas as Atlas, TextAttention as TextAttention, merge as merge, open as open
 from .runs.ablate import ablate as ablate
 from .runs.ablate.groups import group_losses as group_losses

@@ -185,6 +185,8 @@ class Described:
             raise UserError(f"the {self.title} is missing: None is not allowed")
         if not self.several:
             return self._checked_item(value)
+        if isinstance(value, Mapping) and any(get_origin(one) is Mapping for one in self.kinds):
+            return value
         if isinstance(value, str | PathLike) or not isinstance(value, Iterable):
             value = (value,)  # one of them, without brackets
         return tuple(self._checked_item(item) for item in value)
@@ -415,6 +417,7 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
         last = [*signature(function).parameters][-1]
         make: Any = kind
         options = described(make)
+        positional = sum(not one.kw_only for one in fields(make))
         keywords = [
             Parameter(
                 name, Parameter.KEYWORD_ONLY, default=option.default, annotation=option.plain_hint
@@ -424,12 +427,14 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
 
         @wraps(function)
         def call(*given: Any, **named: Any) -> Any:
+            last_own = len(names) + positional
+            first, given = given[len(names) : last_own], given[: len(names)] + given[last_own:]
             own_named = {name: named.pop(name) for name in names if name in named}
             unfit = [name for name in named if name not in options]
             if unfit:
                 raise TypeError(unexpected(function.__name__, unfit[0], [*names, *options]))
             bound = signature(function).bind_partial(*given, **own_named)
-            return function(*bound.args, **bound.kwargs, **{last: make(**named)})
+            return function(*bound.args, **bound.kwargs, **{last: make(*first, **named)})
 
         call.__signature__ = Signature([*own, *keywords])  # type: ignore[attr-defined]
         call.__doc__ = documented(getdoc(function) or "", options.values())
@@ -728,6 +733,22 @@ class Saving(Shown):
     def path(self) -> Path | None:
         """The output."""
         return None if self.output is None else Path(self.output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder(Options):
+    """Where results go that are more than one file.
+
+    Parameters
+    ----------
+    output
+        The folder for everything that is written.
+    overwrite
+        Replace results of other runs in the folder, and compute everything again.
+    """
+
+    output: Annotated[AnyPath | None, Option(short="-o", metavar="FOLDER")] = None
+    overwrite: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,23 +16,20 @@ class Input:
     ----------
     noun
         What it is.
-    python, command
-        How it is given in Python and on the command line.
+    given
+        How it is given.
     """
 
     noun: str
-    python: str
-    command: str
+    given: str
 
 
 INPUTS = {
-    "tasks": Input("GLUE task", 'tasks=["rte"]', "--task rte"),
-    "downstream": Input("downstream task", 'downstream=["mrpc"]', "--downstream mrpc"),
-    "tuned": Input("fine-tuned model", 'tuned=["FOLDER"]', "--tuned FOLDER"),
-    "controls": Input("request for controls", "controls=True", "--controls"),
-    "published": Input(
-        "folder of the authors' own numbers", 'published="FOLDER"', "--published FOLDER"
-    ),
+    "tasks": Input("GLUE task", 'tasks=["rte"]'),
+    "downstream": Input("downstream task", 'downstream=["mrpc"]'),
+    "tuned": Input("fine-tuned model", 'tuned=["FOLDER"]'),
+    "controls": Input("request for controls", "controls=True"),
+    "published": Input("folder of the authors' own numbers", 'published="FOLDER"'),
 }
 """What parts may need, by the name of the recipe's field."""
 
@@ -83,8 +80,7 @@ class Part:
         for missing in (INPUTS[name] for name in self.needs if name not in given):
             raise UserError(
                 f"{self.title} ({self.source}): no {missing.noun} was given",
-                hint=f"give {missing.python}",
-                command=f"give {missing.command}",
+                hint=f"give {missing.given}",
             )
 
 
