@@ -8,6 +8,5 @@ from .kovaleva2019.recipe import Kovaleva2019 as Kovaleva2019
 from .pande2021 import Pande2021Options as Pande2021Options
 from .pande2021.recipe import Pande2021 as Pande2021
 from .portrait import PortraitOptions as PortraitOptions, portrait as portrait
-from .portrait.recipe import Portrait as Portrait
 from .recipe import Recipe as Recipe
 from .report import PaperReport as PaperReport

@@ -18,7 +18,7 @@ from headscope.page import Document, Plot, Section, Table, write_document
 from headscope.papers.catalogue import Paper, Part
 from headscope.papers.claims import PAPER_SAYS, Finding, claims_section, verdict
 from headscope.papers.models import GivenModels
-from headscope.papers.options import RecipeOptions
+from headscope.papers.options import PaperOptions, RecipeOptions
 from headscope.papers.report import PaperReport
 from headscope.papers.sections import run_rows, short_name, with_suffix
 from headscope.results import Atlas
@@ -56,10 +56,10 @@ class Recipe(ABC):
         self._models = GivenModels(model, options, head=self.head)
 
     @classmethod
-    def of(cls, options: RecipeOptions, *values: Any) -> Self:
-        """A recipe with an object of options instead of keywords."""
+    def of(cls, options: PaperOptions) -> Self:
+        """The recipe of a paper, with an object of options instead of keywords."""
         recipe = cls.__new__(cls)
-        cls.__init__.__wrapped__(recipe, *values, options=options)  # type: ignore[attr-defined]
+        cls.__init__.__wrapped__(recipe, options)  # type: ignore[attr-defined]
         return recipe
 
     @property

@@ -164,9 +164,8 @@ class Clark2019(Recipe):
         measure = Dependency(stanford=is_universal(self._treebank))
         drawn = self.options.drawn(self._treebank, self.options.limit)
         source = by_sentence(drawn)
-        limit = (
-            source.size() if self.options.limit else None
-        )  # sentences, where examples have several
+        # Sentences, where examples have several.
+        limit = source.size() if self.options.limit else None
         results = self.survey("dependency", self._loaded, source, [measure], limit=limit)
         self._found.dependency = results
         if self.options.special:

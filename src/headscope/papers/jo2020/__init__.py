@@ -67,9 +67,10 @@ class Jo2020Options(PaperOptions, Training):
 
     paper: ClassVar[Paper] = PAPERS["jo2020"]
 
-    model: Annotated[  # type: ignore[assignment]  # several here
-        ModelLike | Sequence[ModelLike], Option(metavar="MODEL", completes="models")
-    ] = field(default=("demo",), kw_only=False)
+    model: Annotated[  # several here
+        ModelLike | Sequence[ModelLike],
+        Option(metavar="MODEL", completes="models"),
+    ] = field(default=("demo",), kw_only=False)  # type: ignore[assignment]
     tasks: Annotated[Sequence[str | Path | ProbingTask], Option(metavar="SOURCE")] = ("demo",)
     only: Annotated[Sequence[str], Option(flag="--task", metavar="NAME", completes="tasks")] = ()
     limit: Annotated[int | None, Option(least=1, metavar="N")] = None

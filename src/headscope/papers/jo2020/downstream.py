@@ -73,14 +73,11 @@ class Downstream:
     @cached_property
     def _examples(self) -> dict[str, ProbingTask]:
         """The downstream tasks as probing tasks, by name."""
-        recipe = self.recipe
-        found = {task.name: glue_task(task, str(recipe.options.data)) for task in self.tasks}
-        if recipe.options.limit is None:
+        how = self.recipe.options
+        found = {task.name: glue_task(task, str(how.data)) for task in self.tasks}
+        if how.limit is None:
             return found
-        return {
-            name: sample(task, recipe.options.limit, recipe.options.seed)
-            for name, task in found.items()
-        }
+        return {name: sample(task, how.limit, how.seed) for name, task in found.items()}
 
     def _before(self, name: str, task: Task) -> Atlas:
         """The frozen heads of a downstream task, before fine-tuning."""
@@ -169,20 +166,15 @@ class Downstream:
             position=self.recipe.options.position or "",
             top=self.recipe.options.n,
         )
-        seeds = range(
-            self.recipe.options.seed, self.recipe.options.seed + self.recipe.options.seeds
-        )
+        first = self.recipe.options.seed
+        seeds = range(first, first + self.recipe.options.seeds)
         return poolings, {
             state: [self._tune(name, task, pooling, seed) for seed in seeds]
             for state, pooling in poolings.items()
         }
 
     def _tune(self, name: str, task: Task, pooling: Pooling, seed: int) -> Tuned:
-        home = (
-            Path(self.recipe.options.tuned)
-            if self.recipe.options.tuned
-            else self.recipe.folder / "tuned"
-        )
+        home = Path(self.recipe.options.tuned or self.recipe.folder / "tuned")
         home = home / slug(name) if len(self.recipe.models) > 1 else home
         folder = home / f"{task.name}-{pooling_slug(pooling)}{f'-seed{seed}' if seed else ''}"
         with self.recipe.reporter.progress(folder.name) as progress:

@@ -130,12 +130,8 @@ class Jo2020(Recipe):
     def _tasks(self) -> list[ProbingTask]:
         ready = [task for task in self.options.tasks if isinstance(task, ProbingTask)]
         sources = [str(task) for task in self.options.tasks if not isinstance(task, ProbingTask)]
-        found = find_tasks(
-            sources,
-            only=self.options.only or None,
-            limit=self.options.limit,
-            seed=self.options.seed,
-        )
+        how = self.options
+        found = find_tasks(sources, only=how.only or None, limit=how.limit, seed=how.seed)
         return [*ready, *found]
 
     def _probe(self, name: str, model: Model, tasks: Sequence[ProbingTask]) -> Atlas:

@@ -99,7 +99,7 @@ class Disabling:
         return xr.concat(found, "seed").mean("seed")
 
     def _task(self, task: Task, frame_heads: Sequence[Head]) -> None:
-        title = task.title
+        title, seed = task.title, self.recipe.options.seed
         self.results[title], self.heads[title], self.layers[title] = {}, {}, {}
         sets = [",".join(map(str, frame_heads))] if len(frame_heads) > 1 else []
         for place, tuned in enumerate(self.recipe.tuned_models.checkpoints(task)):
@@ -122,9 +122,7 @@ class Disabling:
                 )
             self.results[title][tuned.label] = self.recipe.keep(path, results)
             for kind, kept in (("head", self.heads), ("layer", self.layers)):
-                kept[title][tuned.label] = disabling_summary(
-                    results, kind, seed=self.recipe.options.seed
-                )
+                kept[title][tuned.label] = disabling_summary(results, kind, seed=seed)
 
     def _text(self) -> str:
         first = {task: next(iter(seeds.values())) for task, seeds in self.heads.items()}

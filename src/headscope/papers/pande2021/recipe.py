@@ -115,7 +115,7 @@ class Pande2021(Recipe):
             file,
             model,
             self._corpora[name],
-            [measure]
+            [measure],
             limit=self.options.at_most(facts.SEQUENCES),
         )
 
@@ -125,7 +125,8 @@ class Pande2021(Recipe):
     def _after(self, name: str) -> Atlas:
         """The scores that the roles are taken from: the fine-tuned model's, if there is one."""
         if name not in self._results:
-            self._results[name] = self._tuned_scores(name) if self.options.tuned else self._before(name)
+            scores = self._tuned_scores if self.options.tuned else self._before
+            self._results[name] = scores(name)
         return self._results[name]
 
     def _tuned_scores(self, name: str) -> Atlas:
@@ -144,7 +145,8 @@ class Pande2021(Recipe):
     def _tested(self, name: str) -> xr.Dataset:
         if name not in self._tests:
             tests = role_tests(self._after(name), tau=self._tau, **self._how)
-            exploratory = int(is_exploratory(self.options.thresholds))  # pooled thresholds are numbers
+            # Pooled thresholds are numbers.
+            exploratory = int(is_exploratory(self.options.thresholds))
             self._tests[name] = tests.assign_attrs(exploratory=exploratory)
         return self._tests[name]
 
@@ -197,18 +199,20 @@ class Pande2021(Recipe):
 
     def _shift(self) -> Section:
         """What fine-tuning does, all corpora side by side."""
+        how = self.options
         counts: list[Row] = []
         for name in self._corpora:
             before, after = self._before(name), self._after(name)
-            self._shifts[name] = role_shift(
-                before, after, alpha=self.options.alpha, least=self.options.least, clusters=self.options.clusters
-            ).assign(corpus=name)
+            shift = role_shift(
+                before, after, alpha=how.alpha, least=how.least, clusters=how.clusters
+            )
+            self._shifts[name] = shift.assign(corpus=name)
             old = role_tests(before, tau=self._tau, **self._how)
             counts += [{"corpus": name} | row for row in count_rows(old, self._tested(name))]
-        shift = pd.concat(self._shifts.values(), ignore_index=True)
+        whole = pd.concat(self._shifts.values(), ignore_index=True)
         first = next(iter(self._shifts.values()))
-        shift.attrs |= {key: first.attrs[key] for key in ("least", "alpha", "correction")}
-        section = shift_section(shift)
+        whole.attrs |= {key: first.attrs[key] for key in ("least", "alpha", "correction")}
+        section = shift_section(whole)
         table = Table(counts, title="Heads with each role", id="shift-counts")
         return replace(section, tables=[*section.tables, table])
 

@@ -79,4 +79,4 @@ def portrait(
     with options.reporter.status("loading libraries"):
         from headscope.papers.portrait.recipe import Portrait
 
-    return Portrait.of(options, model, texts).run()
+    return Portrait(model, texts, options).run()

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from headscope.corpus import CorpusLike, read
+from headscope.corpus import Corpus
 from headscope.errors import AnotherRunError, UserError
 from headscope.measures.registry import choose
 from headscope.models import Model, ModelLike
-from headscope.options import takes
 from headscope.page import Section
 from headscope.papers.claims import Finding
 from headscope.papers.portrait import PortraitOptions, sections
@@ -31,28 +30,16 @@ ATTRIBUTION = "logit_attribution"
 
 
 class Portrait(Recipe):
-    """What :func:`headscope.portrait` runs: a page about the heads of a causal language model.
-
-    Examples
-    --------
-    >>> portrait = Portrait("demo-llm", parts=["induction"])
-    >>> [part.title for part in portrait.chosen]
-    ['Induction']
-
-    ``portrait.run()`` then writes the page into the folder ``portrait-demo-llm``.
-    """
+    """What :func:`headscope.portrait` runs: a page about the heads of a causal language model."""
 
     options: PortraitOptions
     head: ClassVar[Literal["lm"] | None] = "lm"
     claims_title: ClassVar[str] = "What the field says"
     claims_column: ClassVar[str] = "claim"
 
-    @takes(PortraitOptions)
-    def __init__(
-        self, model: ModelLike, corpus: CorpusLike = "demo", *, options: PortraitOptions
-    ) -> None:
+    def __init__(self, model: ModelLike, corpus: Corpus, options: PortraitOptions) -> None:
         super().__init__(model, options)
-        self._corpus = read(corpus)
+        self._corpus = corpus
         self._found = Found()
 
     @property
