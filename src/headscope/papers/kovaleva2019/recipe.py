@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headscope.corpus import Corpus
 from headscope.figures import task_patterns
-from headscope.measures.patterns.network import RELIABLE
+from headscope.measures.patterns import RELIABLE
 from headscope.models import Model
 from headscope.options import takes
 from headscope.page import Plot, Section, Table
