@@ -744,17 +744,29 @@ class Saving(Shown):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder(Options):
-    """Where results go that are more than one file.
+class FolderRun(ModelRun):
+    """Options of several runs that write into one folder.
 
     Parameters
     ----------
+    limit
+        Use at most N examples of each corpus.
+    seed
+        Seed of everything random.
+    batch_size
+        Examples per forward pass.
+    max_length
+        The largest number of tokens of an example, special tokens included; longer ones are cut.
     output
         The folder for everything that is written.
     overwrite
         Replace results of other runs in the folder, and compute everything again.
     """
 
+    limit: Annotated[int | None, Option(least=1, metavar="N")] = None
+    seed: int = 0
+    batch_size: Annotated[int, Option(least=1)] = 16
+    max_length: Annotated[int, Option(least=4, name="maximum length")] = 128
     output: Annotated[AnyPath | None, Option(short="-o", metavar="FOLDER")] = None
     overwrite: bool = False
 

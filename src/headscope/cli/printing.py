@@ -10,6 +10,7 @@ from headscope.cli.console import Console
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headscope.cli.shown import TrackShown
     from headscope.results import Atlas
 
 # What can happen to examples, for the line after a run.
@@ -35,7 +36,6 @@ NULL_COLUMNS = {
     "beyond": "share beyond",
 }
 SHOWN_CHANGES = 5  # gains, and losses
-SHOWN_ROLES = 20
 SHOWN_HEADS = 3
 EMERGENCE_COLUMNS = {"before": "one before", "last": "at the end", "main": "main role"}
 
@@ -115,7 +115,7 @@ def show_nulls(console: Console, atlas: Atlas, output: Path, *, top: int | None 
         console.say(f"all statistics beside their null models: headscope heads {output} --nulls")
 
 
-def show_emergence(console: Console, atlas: Atlas, *, by: str, least: float | None) -> None:
+def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     """When each head got what it has at the last checkpoint."""
     from headscope.labels import lost_tokens
     from headscope.results.track import EXCESS
@@ -125,10 +125,11 @@ def show_emergence(console: Console, atlas: Atlas, *, by: str, least: float | No
         console.say(f"note: {note}")
     if lost := lost_tokens(atlas.provenance, split=True):
         console.say(f"* {lost}")
+    by = options.by
     if not by and EXCESS not in atlas.track:
         console.say("no main roles: they need the measures activity, work and spread; see --by")
         return
-    table = emergence(atlas, by=by, least=least)
+    table = emergence(atlas, by=by, threshold=options.threshold)
     if not by and not (atlas.track[EXCESS]["passes"].values > 0).any():
         console.say("note: the corpus has too few documents to test roles; see --by and --lines")
     if console.as_json:
@@ -139,14 +140,14 @@ def show_emergence(console: Console, atlas: Atlas, *, by: str, least: float | No
     if not len(table):
         console.say("no head is past the threshold at the last checkpoint")
         return
-    shown = table.head(SHOWN_ROLES).rename(columns=EMERGENCE_COLUMNS)
+    shown = table.head(options.top).rename(columns=EMERGENCE_COLUMNS)
     if atlas.track.steps is None:
         shown = shown.drop(columns="step")
     main = EMERGENCE_COLUMNS["main"]
     shown[main] = ["yes" if is_main else "" for is_main in shown[main]]
     console.frame(shown, title="first checkpoint from which on a head is past the threshold")
-    if len(table) > SHOWN_ROLES:
-        console.say(f"{len(table) - SHOWN_ROLES} more rows: --json")
+    if len(table) > options.top:
+        console.say(f"{len(table) - options.top} more rows: --top {len(table)}")
 
 
 # --- comparisons ---

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from headscope.corpus import Corpus
 from headscope.errors import UserError
 from headscope.models.names import check_loading
-from headscope.options import AnyPath, Folder, Loading, ModelRun, Option, Options
+from headscope.options import AnyPath, FolderRun, Loading, Option, Options
 from headscope.papers.catalogue import Paper, Part
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ OF_ONE_MODEL = ("adapter", "revision")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecipeOptions(ModelRun, Folder):
+class RecipeOptions(FolderRun):
     """What all recipes share.
 
     Atlas files that are already in the folder are reused, and an interrupted run resumes. A part
@@ -35,14 +35,6 @@ class RecipeOptions(ModelRun, Folder):
     ----------
     parts
         Run only this part. Default: all parts.
-    limit
-        Use at most N examples of each corpus.
-    seed
-        Seed of everything random.
-    batch_size
-        Examples per forward pass.
-    max_length
-        The largest number of tokens of an example, special tokens included; longer ones are cut.
     output
         The folder for the page, the figures and the results. Default: the recipe's name and the
         model's, here.
@@ -50,11 +42,8 @@ class RecipeOptions(ModelRun, Folder):
 
     paper: ClassVar[Paper]
 
-    parts: Annotated[Sequence[str], Option(flag="--part", metavar="NAME", completes="parts")] = ()
-    limit: Annotated[int | None, Option(least=1, metavar="N")] = None
-    seed: int = 0
-    batch_size: Annotated[int, Option(least=1)] = 16
-    max_length: Annotated[int, Option(least=4, name="maximum length")] = 128
+    parts: Annotated[Sequence[str], Option(flag="--part", metavar="NAME")] = ()
+    output: Annotated[AnyPath | None, Option(short="-o", metavar="FOLDER")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

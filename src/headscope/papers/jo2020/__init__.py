@@ -74,7 +74,7 @@ class Jo2020Options(PaperOptions, Training):
     tasks: Annotated[Sequence[str | Path | ProbingTask], Option(metavar="SOURCE")] = ("demo",)
     only: Annotated[Sequence[str], Option(flag="--task", metavar="NAME", completes="tasks")] = ()
     limit: Annotated[int | None, Option(least=1, metavar="N")] = None
-    downstream: Annotated[Sequence[str | Task], Option(metavar="NAME", completes="glue")] = ()
+    downstream: Annotated[Sequence[str | Task], Option(metavar="NAME", completes="tasks")] = ()
     seeds: Annotated[int, Option(least=0, name="number of seeds", metavar="N")] = 5
     tuned: Annotated[AnyPath | None, Option(metavar="FOLDER")] = None
     learning_rate: float = 2e-5

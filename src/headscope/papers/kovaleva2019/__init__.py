@@ -80,7 +80,7 @@ class Kovaleva2019Options(PaperOptions, Tuned, Sampled):
     prefix: ClassVar[str] = "read"
 
     tasks: Annotated[
-        Sequence[str | Task], Option(flag="--task", metavar="NAME", completes="glue")
+        Sequence[str | Task], Option(flag="--task", metavar="NAME", completes="tasks")
     ] = ()
     limit: Annotated[int | None, Option(least=1, metavar="N")] = None
     frames: Annotated[CorpusLike, Option(metavar="FILE", completes="corpora")] = "demo"

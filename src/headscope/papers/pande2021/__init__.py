@@ -58,9 +58,9 @@ class RoleTests(Options):
     tau: Annotated[TauLike, Option(metavar="N|auto|ROLE=N")] = ()
     test: Literal["z", "t", "bootstrap", "permutation"] = "z"
     correction: Literal["none", "holm", "bh", "maxt"] = "none"
-    alpha: float = 0.05
+    alpha: Annotated[float, Option(least=0, most=1)] = 0.05
     resamples: Annotated[int | None, Option(least=1, name="number of resamples")] = None
-    clusters: bool = True
+    clusters: Annotated[bool, Option(off="--independent")] = True
 
     @cached_property
     def thresholds(self) -> Tau:
