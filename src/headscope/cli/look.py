@@ -318,8 +318,9 @@ def _draw(seen: TextAttention, texts: tuple[str | None, ...], options: Attention
             numbers=seen.maps["layer"].values.tolist(),
         )
     else:
-        how = {"red": options.red, "hide": options.hide, "threshold": options.threshold}
-        chart = seen.lines(options.heads, **how)
+        chart = seen.lines(
+            options.heads, red=options.red, hide=options.hide, threshold=options.threshold
+        )
     save_chart(chart, options.output)
 
 

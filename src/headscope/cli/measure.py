@@ -38,7 +38,7 @@ def survey(model: Model, corpus: CorpusFile, options: SurveyOptions, console: Co
     options = named(options, model, corpus)
     atlas = call(hs.survey, model, corpus, options)
     show_summary(console, atlas)
-    show_nulls(console, atlas, options.output)
+    show_nulls(console, atlas, str(options.output))
     tables = ("roles", "role"), ("relations", "dependency"), ("coreference", "coreference")
     known = [f"table {options.output} {name}" for name, need in tables if need in atlas.measures]
     words = [f"report {options.output}", f"head {options.output} HEAD", *known]

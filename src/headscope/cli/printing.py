@@ -83,7 +83,7 @@ def _show_agreement(console: Console, atlas: Atlas) -> None:
         )
 
 
-def show_nulls(console: Console, atlas: Atlas, output: Path, *, top: int | None = 12) -> None:
+def show_nulls(console: Console, atlas: Atlas, output: str | Path, *, top: int | None = 12) -> None:
     """The statistics in which most heads are beyond the null models' bands; with JSON, nothing.
 
     Parameters

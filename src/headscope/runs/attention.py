@@ -63,7 +63,7 @@ class AttentionOptions(LogitOptions):
     heads: Annotated[HeadsLike | None, Option(flag="--head", metavar="HEAD")] = None
     words: bool = False
     patterns: bool = False
-    network: Annotated[AnyPath | None, RARE] = None
+    network: Annotated[AnyPath | None, Option(metavar="FILE")] = None
     stack: Annotated[str, RARE] = ""
 
     def __post_init__(self) -> None:
