@@ -60,6 +60,6 @@ def test_a_report_shows_circuits_beside_the_survey_of_the_same_weights(
 
 
 def test_a_stack_that_has_no_circuits_is_refused(run: Run, tiny_folder: Path) -> None:
-    error, after = mistake(run("circuits", tiny_folder, "--stack", "cross", "--quiet"))
+    error, after = mistake(run("circuits", tiny_folder, "--circuits.stack", "cross", "--quiet"))
     assert error.startswith("circuits are not defined for cross attention")
-    assert after == "use --stack encoder or --stack decoder"
+    assert after == "use --circuits.stack encoder or --circuits.stack decoder"

@@ -155,7 +155,7 @@ def test_options_for_reading_a_corpus_are_refused_for_two_results_files(run) -> 
     done = run("compare", "one.nc", "other.nc", "--single")
     assert (done.code, done.out) == (2, "")
     assert done.told == [
-        "error: two results files are compared without a corpus: --single has no effect",
+        "error: two results are compared without a corpus: --single has no effect",
         "next:  leave --single out",
     ]
 

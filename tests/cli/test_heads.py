@@ -10,13 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import headscope as hs
 from cli.conftest import Run
-from headscope.cli.app import app
-from headscope.cli.root import GROUPS
 from page.samples import made_results, made_values
 
 PREVIOUS = {
@@ -176,22 +172,6 @@ def test_a_survey_computes_the_measures_of_a_file(
     atlas = hs.open(tmp_path / "own.nc")
     assert sorted(atlas.measures) == ["entropy", "ones"]
     assert (atlas.mean("ones") == 1).all()
-
-
-def test_the_help_lists_every_command_in_one_of_the_four_groups() -> None:
-    terminal = {"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
-    shown = CliRunner().invoke(app, ["--help"], env=terminal).stdout
-    listed: dict[str, list[str]] = {}
-    title = ""
-    for line in shown.splitlines():
-        if line.startswith("╭─ "):
-            title = line.strip("╭─╮ ")
-        elif line.startswith("│ ") and line[2] != " ":
-            listed.setdefault(title, []).append(line[2:].split()[0])
-    assert set(GROUPS) == set(listed) - {"Options"}
-    named = [name for group in GROUPS for name in listed[group]]
-    assert sorted(named) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-    assert {"heads", "head", "attention", "cite"} <= set(named)
 
 
 MISTAKES = [

@@ -51,7 +51,7 @@ def test_a_survey_records_how_the_model_was_loaded(
 ) -> None:
     adapter = lora(chat_folder, tmp_path / "mine")
     output = tmp_path / "x.nc"
-    more = ("--dtype", "bfloat16", "--adapter", adapter, "--chat", "--device-map", "cpu")
+    more = ("--dtype", "bfloat16", "--adapter", adapter, "--chat", "--load.device-map", "cpu")
     done = run("survey", chat_folder, text, "-o", output, *SMALL, *more)
     assert done.code == 0, done.err
     about = model_of(output)
@@ -69,8 +69,8 @@ def test_a_survey_warns_of_a_missing_first_token_and_adds_it(
 ) -> None:
     plain = run("survey", chat_folder, text, "-o", tmp_path / "plain.nc", *SMALL)
     assert "note: the tokenizer of" in plain.err
-    assert "(--bos add) adds it" in plain.err
-    added = run("survey", chat_folder, text, "-o", tmp_path / "added.nc", *SMALL, "--bos", "add")
+    assert "(--load.bos add) adds it" in plain.err
+    added = run("survey", chat_folder, text, "-o", tmp_path / "added.nc", *SMALL, "--load.bos", "add")
     assert "note: the tokenizer of" not in added.err
     assert model_of(tmp_path / "added.nc")["bos"] == "add"
 
@@ -125,9 +125,9 @@ def test_attention_draws_a_chat(run: Any, chat_folder: Path) -> None:
             "leave --chat out, or choose a model that was tuned for chats",
         ),
         (
-            ("--device-map", "auto", "--device", "cuda"),
+            ("--load.device-map", "auto", "--device", "cuda"),
             "a device and a device map exclude each other; got 'cuda' and 'auto'",
-            "leave --device or --device-map out",
+            "leave --device or --load.device-map out",
         ),
     ],
 )

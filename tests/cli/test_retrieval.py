@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_planted_head_is_printed_first_and_a_report_shows_it(run: Run, folder: Path) -> None:
     model, output, survey = folder / "model", folder / "r.nc", folder / "s.nc"
-    asked = ["retrieval", model, "--text", folder / "text.txt", "--length", LENGTH]
+    asked = ["retrieval", model, folder / "text.txt", "--length", LENGTH]
     asked += ["--needles", folder / "needles.jsonl", "--draws", 1, "--top", 2, "-o", output]
     shown = json.loads(run(*asked, "--json", "--quiet").out)
     assert shown["recovered"] == [

@@ -24,9 +24,9 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("options", "there"),
     [
         ((), True),
-        (("--no-synthetic",), False),
+        (("--no-survey.synthetic",), False),
         (MEASURES, False),
-        ((*MEASURES, "--synthetic"), True),
+        ((*MEASURES, "--survey.synthetic"), True),
     ],
     ids=["by default", "switched off", "other measures named", "asked for"],
 )
@@ -56,7 +56,7 @@ def test_a_model_that_takes_too_few_tokens_is_surveyed_with_a_note(
 def test_an_encoder_that_is_asked_for_the_sequences_is_refused_with_the_reason(
     run: Run, tmp_path: Path, tiny_folder: Path, text: Path
 ) -> None:
-    done = run("survey", tiny_folder, text, "--synthetic", "-o", tmp_path / "x.nc")
+    done = run("survey", tiny_folder, text, "--survey.synthetic", "-o", tmp_path / "x.nc")
     assert done.code == 2
     assert "is not a decoder-only language model" in done.told[0]
     assert "headscope survey MODEL CORPUS --measure repetition" in done.told[1]

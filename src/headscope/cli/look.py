@@ -43,7 +43,7 @@ class DemoOptions(FolderRun):
 
     llm: bool = False
     output: Annotated[AnyPath | None, Option(short="-o", metavar="FOLDER")] = None
-    examples: Annotated[int, Option(least=0, metavar="N")] = 32
+    examples: int = 32
 
 
 @command(LOOK, "cli.look:DemoOptions")

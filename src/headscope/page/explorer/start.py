@@ -233,7 +233,7 @@ def check_results(live: LiveAnswers, atlas: Atlas | None) -> list[str]:
         raise ResultsError(
             f"the results are those of {name}, with {atlas.shape[0]} layers × {atlas.shape[1]} "
             f"heads; {about['name']} has {about['layers']} × {about['heads']}",
-            hint="give results of the same model, or none",
+            hint="give results= of the same model, or leave it out",
         )
     if name and name != about["name"]:
         return [f"the results are those of {name}, and the model is {about['name']}"]
