@@ -112,7 +112,9 @@ def test_two_shards_merge_to_the_whole(run, tmp_path: Path, tiny_folder: Path, t
     assert run("survey", *common, "-o", tmp_path / "whole.nc").code == 0
     for part in (1, 2):
         assert (
-            run("survey", *common, "--survey.shard", f"{part}/2", "-o", tmp_path / f"part{part}.nc").code
+            run(
+                "survey", *common, "--survey.shard", f"{part}/2", "-o", tmp_path / f"part{part}.nc"
+            ).code
             == 0
         )
         assert hs.open(tmp_path / f"part{part}.nc").provenance["counts"]["seen"] == 12 - 4 * part

@@ -11,6 +11,8 @@ from headscope.results import Atlas
 from page.test_report import Reader
 from tiny import tiny_network, tiny_tokenizer
 
+CROSS = ("--pass.stack", "cross")
+
 
 @pytest.fixture(scope="module")
 def bart_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -24,7 +26,7 @@ def test_a_survey_of_cross_attention_computes_the_measures_that_are_defined_for_
     run: Any, bart_folder: Path, text: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "cross.nc"
-    done = run("survey", bart_folder, text, "-o", output, "--pass.stack", "cross", "--max-length", "64")
+    done = run("survey", bart_folder, text, "-o", output, *CROSS, "--max-length", "64")
     assert done.code == 0, done.err
     atlas = Atlas.open(output)
     assert atlas.measures == ("special", "entropy", "peak", "alignment")
@@ -41,7 +43,7 @@ def test_other_measures_are_refused_before_the_model_is_loaded(
     run: Any, text: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "cross.nc"
-    done = run("survey", "demo", text, "-o", output, "--pass.stack", "cross", "--measure", "position")
+    done = run("survey", "demo", text, "-o", output, *CROSS, "--measure", "position")
     assert done.code == 2
     assert "the measure 'position' is about the tokens of one text" in " ".join(done.err.split())
     assert "choose from special, entropy, peak, alignment" in " ".join(done.err.split())

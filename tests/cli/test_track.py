@@ -113,7 +113,11 @@ def test_default_measures_are_kept_where_only_roles_are_configured(
         (["ONE"], ["--revisions", "a,b"], "is a folder, which has no revisions: they belong to"),
         (["gpt2"], ["--revisions", "a"], "error: a track needs two revisions or more"),
         (["gpt2"], ["--revisions", "a,b"], "error: the revision 'a' of gpt2 cannot be read"),
-        (["ONE", "TWO"], ["--maps", "norms"], "error: the kind of maps must be one of attention, both, norm"),
+        (
+            ["ONE", "TWO"],
+            ["--maps", "norms"],
+            "error: the kind of maps must be one of attention, both, norm",
+        ),
         (["ONE", "TWO"], ["--measure-file", "no.py"], "no.py"),
         (["ONE", "TWO"], ["--measure", "entropie"], "Did you mean 'entropy'?"),
         (["ONE", "TWO"], ["--dtype", "bf16"], "error: the dtype must be one of"),
@@ -161,7 +165,7 @@ def test_null_models_that_are_not_there_are_told(
     without = run("heads", small_nc, "--nulls")
     assert without.told == [
         "error: these results have no null models to compare with",
-        "next:  survey again with --null random-weights or --null shuffled-words",
+        "next:  survey again: headscope survey MODEL CORPUS --null random-weights",
     ]
     both = run("heads", small_nc, "--nulls", "--by", "entropy")
     assert both.code == 2

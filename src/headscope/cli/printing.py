@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.cli.shown import TrackShown
+    from headscope.measures.patterns.training import Report
     from headscope.results import Atlas
 
 # What can happen to examples, for the line after a run.
@@ -346,3 +347,43 @@ def _show_splits(console: Console, atlas: Atlas) -> None:
 
 def _percent(value: object) -> str:
     return "–" if not isinstance(value, float) or value != value else f"{value:.1f}"
+
+
+# --- the network of pattern classes ---
+
+
+def show_report(console: Console, report: Report, *, title: str = "") -> None:
+    """Scores by class, and unless a machine reads it the confusion matrix."""
+    console.frame(
+        report.classes.reset_index(),
+        title=f"{title}: scores by class" if title else "Scores by class",
+    )
+    if not console.as_json:
+        console.frame(
+            report.confusion.reset_index(), title="Labels (rows) and what the network says"
+        )
+
+
+def show_network_check(console: Console, network: Path | None) -> Report:
+    """How well a network does on the built-in labelled maps that it was not trained on."""
+    from headscope.measures.patterns.labels import read_labelled
+    from headscope.measures.patterns.network import SHIPPED, load_network
+    from headscope.measures.patterns.training import evaluate
+    from headscope.stats.pattern_scores import check_tables
+
+    labelled = read_labelled()
+    held = labelled.part(split="test")
+    report = evaluate(load_network(network or SHIPPED), held)
+    tables = check_tables(labelled, report.predicted)
+    mean = tables["class"].iloc[-1]
+    console.say(
+        f"macro-F1 {report.f1:.3f} ({mean['low']:.3f}–{mean['high']:.3f}), accuracy "
+        f"{report.accuracy:.3f} on {len(held)} held-out maps of {len(labelled)} (published: F1 "
+        "0.86 on about 400 maps)"
+    )
+    show_report(console, report)
+    if not console.as_json:
+        for name, table in tables.items():
+            console.frame(table, title=f"F1 by {name}, with 95 % intervals (bootstrap over heads)")
+        console.say("a mean F1 is over the classes that occur among the labels")
+    return report
