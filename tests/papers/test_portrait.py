@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import headscope as hs
-from cli.conftest import Run
+from cli.conftest import Run, here, run  # noqa: F401 (fixtures)
 from headscope.errors import UserError
 from headscope.papers import PaperReport
 from headscope.papers.portrait.found import feeding, permuted_p

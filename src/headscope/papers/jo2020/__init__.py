@@ -48,7 +48,7 @@ class Jo2020Options(PaperOptions, Training):
     position
         Token at which vectors are read: cls, last or mean. Default: last for causal models,
         otherwise cls if there is one, else mean.
-    n
+    top
         How many of the best heads to combine. Default: as many as a layer has.
     solver
         exact finds the optimum; rmsprop trains as the paper does.
@@ -79,7 +79,7 @@ class Jo2020Options(PaperOptions, Training):
     tuned: Annotated[AnyPath | None, Option(metavar="FOLDER")] = None
     learning_rate: float = 2e-5
     position: Position | None = None
-    n: Annotated[int | None, Option(short="-n", least=1, name="number of heads")] = None
+    top: Annotated[int | None, Option(short="-n", least=1, name="number of heads")] = None
     solver: Solver = "exact"
     cache: Annotated[AnyPath | None, Option(metavar="FOLDER")] = None
     controls: bool = False

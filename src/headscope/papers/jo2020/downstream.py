@@ -103,7 +103,7 @@ class Downstream:
             f"cross-validation on the training data; pairs are encoded {self.options.pairs}; "
             f"vectors are read at {place_text(results)}."
         )
-        rows = layer_rows(top_table(results, n=self.recipe.options.n))
+        rows = layer_rows(top_table(results, n=self.recipe.options.top))
         return self.recipe.section(
             "frozen",
             "Classifiers on frozen heads and layers.",
@@ -164,7 +164,7 @@ class Downstream:
             self._before(name, task),
             task.name,
             position=self.recipe.options.position or "",
-            top=self.recipe.options.n,
+            top=self.recipe.options.top,
         )
         first = self.recipe.options.seed
         seeds = range(first, first + self.recipe.options.seeds)

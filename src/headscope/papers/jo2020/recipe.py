@@ -77,7 +77,7 @@ class Jo2020(Recipe):
         self._downstream = options.downstream_tasks
         self._options = Probing(
             position=options.position,
-            n=options.n,
+            n=options.top,
             max_length=options.max_length,
             batch_size=options.batch_size,
             solver=options.solver,
@@ -141,7 +141,7 @@ class Jo2020(Recipe):
             model,
             tasks,
             position=self.options.position,
-            n=self.options.n,
+            n=self.options.top,
             max_length=self.options.max_length,
             batch_size=self.options.batch_size,
             solver=self.options.solver,
@@ -182,7 +182,7 @@ class Jo2020(Recipe):
         results = self._probed[name]
         encoder = encoder_of(results.provenance)
         published = (facts.TABLE_3 | facts.TABLE_5).get(encoder)
-        table = top_table(results, published, n=self.options.n)
+        table = top_table(results, published, n=self.options.top)
         beside = (
             f"The published numbers are for {encoder}, on other sentences."
             if published
