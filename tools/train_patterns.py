@@ -58,7 +58,7 @@ def show(labelled: Labelled, report: Report) -> None:
     print(f"\ntest maps: macro-F1 {report.f1:.3f}, accuracy {report.accuracy:.3f}")
     print(report.classes.round(3).to_string())
     print(report.confusion.to_string())
-    for name, table in check_tables(labelled, report.predicted).items():
+    for name, table in check_tables(labelled, report.predicted, CLASSES).items():
         print(f"\nby {name}\n{table.round(3).to_string(index=False)}")
 
 

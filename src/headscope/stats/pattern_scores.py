@@ -237,12 +237,12 @@ def scores_by(
     return pd.DataFrame(rows)
 
 
-def check_tables(labelled: Labelled, predicted: Sequence[str]) -> dict[str, pd.DataFrame]:
+def check_tables(
+    labelled: Labelled, predicted: Sequence[str], classes: Sequence[str]
+) -> dict[str, pd.DataFrame]:
     """F1 of the test maps with intervals: by class, length and model, and by whether any map of
     the model was trained on.
     """
-    from headscope.measures.patterns.network import CLASSES
-
     held = labelled.part(split="test")
     trained = {row["model"] for row in labelled.part(split="train").known}
     heads = [tuple(row[key] for key in HEAD) for row in held.known]
@@ -254,8 +254,8 @@ def check_tables(labelled: Labelled, predicted: Sequence[str]) -> dict[str, pd.D
             for row in held.known
         ],
     }
-    confusions = head_confusions(held.labels, predicted, heads, CLASSES)
-    return {"class": class_scores(confusions, CLASSES, seed=0)} | {
-        name: scores_by(held.labels, predicted, held.known, group, CLASSES, seed=0)
+    confusions = head_confusions(held.labels, predicted, heads, classes)
+    return {"class": class_scores(confusions, classes, seed=0)} | {
+        name: scores_by(held.labels, predicted, held.known, group, classes, seed=0)
         for name, group in groups.items()
     }
