@@ -17,10 +17,10 @@ import torch
 from sklearn.metrics import confusion_matrix, f1_score
 from sklearn.model_selection import StratifiedGroupKFold
 
+from headscope.labelling.retrain import check_tables
 from headscope.measures.patterns.labels import Labelled, read_labelled
 from headscope.measures.patterns.network import CLASSES, SHIPPED, load_network, save_network
 from headscope.measures.patterns.training import EPOCHS, Report, evaluate, predict, train
-from headscope.stats.pattern_scores import check_tables
 
 
 def head_of(row: dict[str, str]) -> str:
@@ -58,7 +58,7 @@ def show(labelled: Labelled, report: Report) -> None:
     print(f"\ntest maps: macro-F1 {report.f1:.3f}, accuracy {report.accuracy:.3f}")
     print(report.classes.round(3).to_string())
     print(report.confusion.to_string())
-    for name, table in check_tables(labelled, report.predicted, CLASSES).items():
+    for name, table in check_tables(labelled, report.predicted).items():
         print(f"\nby {name}\n{table.round(3).to_string(index=False)}")
 
 

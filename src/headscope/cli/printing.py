@@ -366,15 +366,15 @@ def show_report(console: Console, report: Report, *, title: str = "") -> None:
 
 def show_network_check(console: Console, network: Path | None) -> Report:
     """How well a network does on the built-in labelled maps that it was not trained on."""
+    from headscope.labelling.retrain import check_tables
     from headscope.measures.patterns.labels import read_labelled
-    from headscope.measures.patterns.network import CLASSES, SHIPPED, load_network
+    from headscope.measures.patterns.network import SHIPPED, load_network
     from headscope.measures.patterns.training import evaluate
-    from headscope.stats.pattern_scores import check_tables
 
     labelled = read_labelled()
     held = labelled.part(split="test")
     report = evaluate(load_network(network or SHIPPED), held)
-    tables = check_tables(labelled, report.predicted, CLASSES)
+    tables = check_tables(labelled, report.predicted)
     mean = tables["class"].iloc[-1]
     console.say(
         f"macro-F1 {report.f1:.3f} ({mean['low']:.3f}–{mean['high']:.3f}), accuracy "

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from headscope.stats.bootstrap import draws, percentiles
-
-if TYPE_CHECKING:
-    from headscope.measures.patterns.labels import Labelled
 
 LENGTHS = (32, 64, 96, 112, 128)
 """The last length of each bin."""
@@ -235,27 +232,3 @@ def scores_by(
             }
         )
     return pd.DataFrame(rows)
-
-
-def check_tables(
-    labelled: Labelled, predicted: Sequence[str], classes: Sequence[str]
-) -> dict[str, pd.DataFrame]:
-    """F1 of the test maps with intervals: by class, length and model, and by whether any map of
-    the model was trained on.
-    """
-    held = labelled.part(split="test")
-    trained = {row["model"] for row in labelled.part(split="train").known}
-    heads = [tuple(row[key] for key in HEAD) for row in held.known]
-    groups = {
-        "length": [length_bin(len(one)) for one in held.maps],
-        "model": [row["model"] for row in held.known],
-        "training": [
-            "other heads of a model trained on" if row["model"] in trained else "unseen model"
-            for row in held.known
-        ],
-    }
-    confusions = head_confusions(held.labels, predicted, heads, classes)
-    return {"class": class_scores(confusions, classes, seed=0)} | {
-        name: scores_by(held.labels, predicted, held.known, group, classes, seed=0)
-        for name, group in groups.items()
-    }
