@@ -63,7 +63,7 @@ from .models import (
     load as load,
     wrap as wrap,
 )
-from .page.explorer.start import explore as explore
+from .page.explorer import explore as explore
 from .page.show import show as show
 from .papers.portrait import portrait as portrait
 from .results import Atlas as Atlas, TextAttention as TextAttention, merge as merge, open as open

@@ -15,7 +15,7 @@ import load_test
 import pytest
 
 from headscope.page import local_app, protocol, serving
-from headscope.page.explorer import Explorer
+from headscope.page.explorer.start import Explorer
 from headscope.page.explorer.worker import Job, Worker
 
 WAIT = 60

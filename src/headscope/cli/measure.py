@@ -240,7 +240,8 @@ def _add_paper(paper: Paper) -> None:
 
     parts = ", ".join(part.name for part in paper.parts)
     reproduce.__name__ = paper.name
-    first, _, rest = f"{paper.title} {paper.about}".partition("\n\nExample: ")
+    title = paper.title if paper.title.endswith("?") else f"{paper.title}:"
+    first, _, rest = f"{title} {paper.about}".partition("\n\nExample: ")
     reproduce.__doc__ = f"{first}\n\nParts: {parts}.\n\nExample: {rest}"
     command(MEASURE, f"papers:{paper.recipe}Options", parent="paper")(reproduce)
 

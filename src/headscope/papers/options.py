@@ -83,8 +83,8 @@ class PaperOptions(RecipeOptions):
     Parameters
     ----------
     model
-        A hub id, a model folder, a .gguf file or an embedded model; in Python also a
-        :class:`headscope.Model` or a network with its tokenizer.
+        A hub id, a model folder, a .gguf file or an embedded model; in Python also a loaded model
+        or a network with its tokenizer.
     """
 
     model: Annotated[ModelLike, Option(completes="models")] = field(default="demo", kw_only=False)

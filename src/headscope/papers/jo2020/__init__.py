@@ -28,8 +28,8 @@ class Jo2020Options(PaperOptions, Training):
     Parameters
     ----------
     model
-        A hub id, a model folder, a .gguf file or an embedded model; in Python also a
-        :class:`headscope.Model` or a network with its tokenizer.
+        A hub id, a model folder, a .gguf file or an embedded model; in Python also a loaded model
+        or a network with its tokenizer.
     tasks
         Where probing tasks come from: SentEval files, a folder of them, or a treebank; in Python
         also tasks. Default: the ten tasks, made from the built-in corpus.
@@ -38,7 +38,7 @@ class Jo2020Options(PaperOptions, Training):
     limit
         At most N examples of each split of a probing task, drawn at random; fine-tuning uses all.
     downstream
-        A GLUE task such as mrpc, sts-b or sst-2; in Python also a :class:`headscope.tasks.Task`.
+        A GLUE task such as mrpc, sts-b or sst-2; in Python also a Task.
     seeds
         How many models to fine-tune from each of the last layer, the best layer and the top heads;
         0 skips fine-tuning.

@@ -61,8 +61,8 @@ class Kovaleva2019Options(PaperOptions, Tuned, Sampled):
     Parameters
     ----------
     tasks
-        GLUE tasks: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli; in Python also
-        :class:`headscope.tasks.Task`. Without one, only the parts patterns and frames can run.
+        GLUE tasks: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli; in Python also a Task.
+        Without one, only the parts patterns and frames can run.
     limit
         Use at most N dev examples of each task (1000 at most, as in the paper); neither the
         sentences with frame links nor training are limited.

@@ -13,13 +13,12 @@ from headscope.errors import UserError
 from headscope.options import RARE, Option, Options
 from headscope.papers.catalogue import PAPERS, Paper
 from headscope.papers.options import PaperOptions, Sampled
-from headscope.papers.pande2021 import facts
 from headscope.papers.pande2021.corpora import Given, open_corpora
 from headscope.runs.survey import Roles
-from headscope.stats.tau import Tau, parse_tau
 
 if TYPE_CHECKING:
     from headscope.models import Model
+    from headscope.stats.tau import Tau
 
     CorporaLike = Sequence[Given] | Mapping[str, Given]
     TauLike = float | str | Sequence[str] | Mapping[str, float | str]
@@ -67,6 +66,8 @@ class RoleTests(Options):
         """The thresholds, by role."""
         if isinstance(self.tau, Mapping):
             return self.tau
+        from headscope.stats.tau import parse_tau
+
         return parse_tau([str(one) for one in self.tau])  # type: ignore[union-attr]
 
 
@@ -116,6 +117,8 @@ class Pande2021Options(PaperOptions, RoleTests, Roles, Sampled):
     @cached_property
     def opened(self) -> dict[str, Corpus]:
         """The corpora by name."""
+        from headscope.papers.pande2021 import facts
+
         return open_corpora(
             self.corpora,
             parser=self.parser,

@@ -35,7 +35,7 @@ class RetrievalOptions(ModelRun, Resuming):
         length.
     needles
         How many of the 24 built-in needles; a JSON-lines file of your own (text, question, answer);
-        or, in Python, a list of :class:`~headscope.Needle`. Default: all built-in ones.
+        or, in Python, a list of headscope.Needle. Default: all built-in ones.
     masking
         Also disable the top heads, and as many random ones of the same layers, and see how much
         of the answers is left.
