@@ -210,6 +210,9 @@ class Described:
             raise UserError(f"{self.key} must be True or False, got {value!r} instead")
         elif Path in plain and isinstance(value, str | PathLike):
             value = str(value) if isinstance(self.default, str) else Path(value)
+        elif plain <= WORDS.keys() and not isinstance(value, tuple(plain)):
+            kinds = " or ".join(words for kind, words in WORDS.items() if kind in plain)
+            raise UserError(f"the {self.title} must be {kinds}, got {value!r} instead")
         return self._in_range(value)
 
     def _in_range(self, value: Any) -> Any:
@@ -224,6 +227,10 @@ class Described:
                 f"the {self.title} must be {allowed}, got {value} instead", hint=self.note.hint
             )
         return value
+
+
+WORDS = {Path: "a path", str: "text", int: "a whole number"}
+"""What messages call the types of values that are not numbers alone."""
 
 
 def _is_number(value: Any) -> bool:
@@ -531,6 +538,8 @@ class Loading(Options):
         super().__post_init__()
         if self.device_map:
             self._check_device_map()
+        if self.adapter:
+            _need("peft", "an adapter", "pip install 'headscope[adapters]'")
         if self.quantization:
             for package in ("bitsandbytes", "accelerate"):
                 _need(package, "quantised weights", "pip install bitsandbytes accelerate")

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from headscope.runs.settings import RunSettings
 from transformers import AutoModelForSequenceClassification
 
 import headscope as hs
@@ -33,10 +34,8 @@ from headscope.measures.base import Context
 from headscope.measures.registry import load_measure_file
 from headscope.models import Model, Shape, wrap
 from headscope.runs.ablate.settings import ScoreSettings
-from headscope.runs.probe import Probing
-from headscope.runs.probe import probe
+from headscope.runs.probe import Probing, probe
 from headscope.runs.run import Job
-from headscope.runs.settings import RunSettings
 from headscope.runs.tune.settings import TuneSettings
 from headscope.tasks.probing import ProbingTask
 from models.test_load_adapter import make_adapter, saved

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from headscope.runs.settings import make_settings
 
 from headscope.corpus import from_texts, read
 from headscope.errors import Interrupted
 from headscope.results import Atlas
-from headscope.runs.settings import make_settings
 from headscope.runs.survey import Survey
 from runs.in_process import OddFirst, stop_after
 from tiny import tiny_model

@@ -119,7 +119,7 @@ def show_nulls(console: Console, atlas: Atlas, output: str | Path, *, top: int |
 def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     """When each head got what it has at the last checkpoint."""
     from headscope.labels import lost_tokens
-    from headscope.results.track import EXCESS
+    from headscope.results.nested import EXCESS
     from headscope.stats.emergence import emergence
 
     for note in atlas.provenance.get("notes", ()):

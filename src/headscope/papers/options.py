@@ -15,8 +15,8 @@ from headscope.papers.catalogue import Paper, Part
 
 if TYPE_CHECKING:
     from headscope.models.like import ModelLike
-else:  # as one word on the command line
-    ModelLike = str
+else:  # checked where it is loaded
+    ModelLike = Any
 
 FOR_TRAINING = ("device", "revision", "allow_pickle", "trust_remote_code")
 """The options of loading that fine-tuning has, too."""

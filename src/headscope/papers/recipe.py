@@ -22,7 +22,7 @@ from headscope.papers.options import PaperOptions, RecipeOptions
 from headscope.papers.report import PaperReport
 from headscope.papers.sections import run_rows, short_name, with_suffix
 from headscope.results import Atlas
-from headscope.results.private import without_folders
+from headscope.results.netcdf import without_folders
 from headscope.runs.survey import survey
 
 Step = Callable[[], Section]

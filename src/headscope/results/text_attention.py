@@ -207,13 +207,15 @@ class TextAttention:
         if top < 1:
             raise UserError(f"top must be 1 or more, got {top} instead")
         places = np.flatnonzero(~self.maps["special"].values | special)
-        rows: list[dict[str, Any]] = []
+        links: list[tuple[Head, int, int]] = []
         for head in self._chosen(heads):
             weights = self.head(head).values[np.ix_(places, places)]
             strongest = np.argsort(-weights, axis=None, kind="stable")[:top]
-            for row, column in zip(*np.unravel_index(strongest, weights.shape), strict=True):
-                rows.append(self._link(head, int(places[row]), int(places[column])))
-        return pd.DataFrame(rows, columns=COLUMNS)
+            cells = np.unravel_index(strongest, weights.shape)
+            links += (
+                (head, int(places[row]), int(places[key])) for row, key in zip(*cells, strict=True)
+            )
+        return self._links(links)
 
     def overview(self, count: int = SHOWN) -> pd.DataFrame:
         """List the strongest link of each head between two different words.
@@ -230,25 +232,22 @@ class TextAttention:
         """
         barred = self.maps["special"].values | self.maps["special"].values[:, None]
         barred = barred | np.eye(len(barred), dtype=bool)
-        rows = []
+        links = []
         for head in self.heads if not barred.all() else ():
             weights = np.where(barred, -1.0, self.head(head).values)
-            query, key = (int(place) for place in divmod(int(weights.argmax()), len(barred)))
-            rows.append(self._link(head, query, key))
-        table = pd.DataFrame(rows, columns=COLUMNS)
+            query, key = divmod(int(weights.argmax()), len(barred))
+            links.append((head, query, key))
+        table = self._links(links)
         return table.sort_values("weight", ascending=False, kind="stable").head(count)
 
-    def _link(self, head: Head, query: int, key: int) -> dict[str, Any]:
-        """One row of a table."""
-        tokens = self.maps["key_token"].values
-        return {
-            "head": str(head),
-            "query": query,
-            "from": str(tokens[query]),
-            "key": key,
-            "to": str(tokens[key]),
-            "weight": float(self.head(head).values[query, key]),
-        }
+    def _links(self, links: Iterable[tuple[Head, int, int]]) -> pd.DataFrame:
+        """The table of some links: of each the head, the query and the key."""
+        tokens = self.tokens
+        rows = [
+            (str(head), query, tokens[query], key, tokens[key], float(self.head(head)[query, key]))
+            for head, query, key in links
+        ]
+        return pd.DataFrame(rows, columns=COLUMNS)
 
     def patterns(self) -> pd.DataFrame:
         """The pattern class of every map, of attention that was asked for with patterns.

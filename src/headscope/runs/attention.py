@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from headscope.errors import UserError, wrong_type
 from headscope.heads import Head, HeadsLike, parse_heads
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from headscope.models.like import ModelLike
     from headscope.results import TextAttention
-else:  # what the command line takes, and what options keep
-    HeadsLike = Sequence[str]
+else:  # names, or heads
+    HeadsLike = Sequence[Any]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -143,8 +143,9 @@ def test_units_done_in_any_order_and_twice_keep_the_same(
     model: Model, corpus: Corpus, whole: Atlas
 ) -> None:
     """As workers do them, who hold on to what they have seen; one repeats what was lost."""
-    from headscope.encode import work_units
     from headscope.runs.settings import make_settings
+
+    from headscope.encode import work_units
     from headscope.runs.survey import Survey
 
     settings = make_settings(max_length=40, batch_size=2, seed=3)

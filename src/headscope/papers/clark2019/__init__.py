@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from headscope.corpus import Corpus, read, read_documents
 from headscope.corpus.vectors import check_vectors
@@ -14,8 +14,8 @@ from headscope.papers.options import PaperOptions, Sampled
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
-else:  # as one word on the command line
-    CorpusLike = str
+else:  # checked where it is read
+    CorpusLike = Any
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from headscope.options import AnyPath, Option
 from headscope.papers.catalogue import PAPERS, Paper, Part
@@ -17,8 +17,8 @@ from headscope.tasks.probing import ProbingTask
 
 if TYPE_CHECKING:
     from headscope.models.like import ModelLike
-else:  # as one word on the command line
-    ModelLike = str
+else:  # checked where it is loaded
+    ModelLike = Any
 
 
 @dataclass(frozen=True, kw_only=True)

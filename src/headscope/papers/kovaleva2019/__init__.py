@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
     from headscope.papers.kovaleva2019.places import TunedLike
 else:  # what the command line takes, and what options keep
-    CorpusLike = str
-    TunedLike = Sequence[str] | Mapping[str, Any]
+    CorpusLike = Any
+    TunedLike = Sequence[Any] | Mapping[str, Any]
 
 Start = Literal["pretrained", "random", "untrained"]
 

@@ -90,7 +90,7 @@ class Disabling:
 
     def frame_heads(self) -> list[Head]:
         """The heads of the pretrained model that attend most along frame links."""
-        names = frame_table(self.recipe.frame_results(), count=FRAME_HEADS)["head"]
+        names = frame_table(self.recipe.frame_results(), top=FRAME_HEADS)["head"]
         return [Head.parse(str(name)) for name in names]
 
     def gains(self, task: str) -> xr.DataArray:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     TauLike = float | str | Sequence[str] | Mapping[str, float | str]
     TunedLike = Sequence[str | Path | Model]
 else:  # what the command line takes, and what options keep
-    CorporaLike = TauLike = Sequence[str] | Mapping[str, Any]
-    TunedLike = Sequence[str]
+    CorporaLike = TauLike = Sequence[Any] | Mapping[str, Any]
+    TunedLike = Sequence[Any]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from headscope.corpus import bucket_of
 from headscope.corpus.example import BUCKETS
 from headscope.encode import Batch
-from headscope.results.fixed import BucketSums
+from headscope.results.moments import BucketSums
 from headscope.runs.ablate.objectives import Question
 from headscope.runs.ablate.plan import Disabled
 from headscope.tasks.metrics import METRICS

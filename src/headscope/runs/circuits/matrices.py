@@ -26,7 +26,7 @@ from headscope.models.projections import Projections, split_up
 from headscope.models.weights import Weights, base_digests, is_tied
 from headscope.progress import Reporter
 from headscope.results import Atlas
-from headscope.results.circuits import CIRCUITS
+from headscope.results.merge import CIRCUITS
 from headscope.results.schema import COMPOSITION
 from headscope.runs.run import AtlasJob, describe
 

@@ -17,7 +17,7 @@ from headscope.models.weights import base_digests
 from headscope.options import Loading
 from headscope.progress import Update
 from headscope.results import Atlas
-from headscope.results.circuits import RETRIEVAL
+from headscope.results.merge import RETRIEVAL
 from headscope.runs.retrieval.decoding import Decoder, not_a_decoder
 from headscope.runs.retrieval.prompts import ANSWER, Prompts
 from headscope.runs.retrieval.scores import (

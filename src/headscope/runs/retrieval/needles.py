@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headscope.errors import CorpusError, UserError
 from headscope.limits import read_text
@@ -69,8 +69,8 @@ class Needle:
 
 if TYPE_CHECKING:
     NeedlesLike = int | str | Path | Sequence[Needle] | None
-else:  # as one word on the command line
-    NeedlesLike = int | str | None
+else:  # checked where they are chosen
+    NeedlesLike = Any
 
 
 def read_needles(path: str | Path) -> tuple[Needle, ...]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
 else:  # what the command line takes, and what options keep
-    MeasuresLike = Sequence[str]
+    MeasuresLike = Sequence[Any]
 
 MOST_EXAMPLES = 1024
 NullName = Literal["random-weights", "random-weights-keep-embeddings", "shuffled-words"]

@@ -16,8 +16,7 @@ from headscope.models.checkpoints import Checkpoint, different, steps_of
 from headscope.models.like import using_model
 from headscope.options import Loading, Workers
 from headscope.results import Atlas
-from headscope.results.nested import with_track
-from headscope.results.track import CHECKPOINTS
+from headscope.results.nested import CHECKPOINTS, with_track
 from headscope.runs.parts import JoinedRuns, Part
 from headscope.runs.survey import Measuring, SurveyOptions
 from headscope.runs.survey.surveying import Survey

@@ -20,19 +20,24 @@ from headscope.corpus.vectors import WordVectors, forms, read_vectors
 from headscope.errors import UserError, unknown
 from headscope.models import Model
 from headscope.models.random import random_init
-from headscope.progress import PhaseUpdate, ProgressLike, as_reporter
-from headscope.runs.parse.data import ParseData
-from headscope.runs.parse.networks import AttentionProbe, DistanceProbe, ParseProbe, WordsProbe
-from headscope.runs.parse.sentences import UNKNOWN
-from headscope.runs.parse.training import RATES, fit_best_rate, predict_heads
-from headscope.runs.parse.uas import (
+from headscope.papers.clark2019.parse.data import ParseData
+from headscope.papers.clark2019.parse.networks import (
+    AttentionProbe,
+    DistanceProbe,
+    ParseProbe,
+    WordsProbe,
+)
+from headscope.papers.clark2019.parse.sentences import UNKNOWN
+from headscope.papers.clark2019.parse.training import RATES, fit_best_rate, predict_heads
+from headscope.papers.clark2019.parse.uas import (
     HeadWords,
     attachment_score,
     attachments,
     compare_probes,
     right_branching,
 )
-from headscope.runs.parse.wordmaps import WordMaps, make_word_maps
+from headscope.papers.clark2019.parse.wordmaps import WordMaps, make_word_maps
+from headscope.progress import PhaseUpdate, ProgressLike, as_reporter
 
 RIGHT, DISTANCE, RANDOM, ATTENTION, WORDS = (
     "right-branching",

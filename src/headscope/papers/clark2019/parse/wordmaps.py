@@ -23,9 +23,9 @@ from headscope.corpus import Corpus, Example
 from headscope.errors import UserError
 from headscope.files import checksum, digest_of, show_size
 from headscope.models import Model, Shape
+from headscope.papers.clark2019.parse.sentences import ParseSentence, make_sentence, split_sentences
+from headscope.papers.clark2019.parse.writing import FORMAT, INDEX, MAPS, MapWriter, index_digest
 from headscope.progress import PhaseUpdate
-from headscope.runs.parse.sentences import ParseSentence, make_sentence, split_sentences
-from headscope.runs.parse.writing import FORMAT, INDEX, MAPS, MapWriter, index_digest
 
 LONGEST = 512
 _log = logging.getLogger(__name__)
@@ -136,8 +136,7 @@ def make_word_maps(
         has = ", ".join(sorted(corpus.annotations)) or "plain text only"
         raise UserError(
             f"the parsing probes need trees, which {corpus.name} does not have (it has {has})",
-            hint="use a treebank (.conllu), or parse plain text",
-            command="use a treebank (.conllu), or parse plain text with --parse",
+            hint="use a treebank (.conllu), or parse plain text with parse=True",
         )
     stack = stack or model.main_stack()
     longest = max_length or min(model.longest or LONGEST, LONGEST)

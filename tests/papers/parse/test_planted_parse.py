@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from headscope.corpus import ROOT
-from headscope.runs.parse import (
+from headscope.papers.clark2019.parse import (
     AttentionProbe,
     DistanceProbe,
     ParseData,
@@ -21,9 +21,9 @@ from headscope.runs.parse import (
     fit_probe,
     predict_heads,
 )
-from headscope.runs.parse.data import buckets
-from headscope.runs.parse.sentences import UNKNOWN
-from headscope.runs.parse.training import hold_out
+from headscope.papers.clark2019.parse.data import buckets
+from headscope.papers.clark2019.parse.sentences import UNKNOWN
+from headscope.papers.clark2019.parse.training import hold_out
 
 HEADS = 6
 KINDS = 4

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.runs.parse import (
+from headscope.papers.clark2019.parse import (
     AttentionProbe,
     DistanceProbe,
     ParseData,
@@ -20,9 +20,9 @@ from headscope.runs.parse import (
     attention_scores,
     words_scores,
 )
-from headscope.runs.parse.data import IGNORED
-from headscope.runs.parse.networks import FEATURES, ParseProbe, distance_features
-from headscope.runs.parse.sentences import LOST, UNKNOWN
+from headscope.papers.clark2019.parse.data import IGNORED
+from headscope.papers.clark2019.parse.networks import FEATURES, ParseProbe, distance_features
+from headscope.papers.clark2019.parse.sentences import LOST, UNKNOWN
 
 SIZES = st.tuples(
     st.integers(1, 2),

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import UserError
-from headscope.runs.parse.data import PaddedBatch
+from headscope.papers.clark2019.parse.data import PaddedBatch
 
 NEAR = 5
 """Distances up to this one have an indicator of their own."""

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headscope.corpus import ROOT, Example, Word
-from headscope.runs.parse import (
+from headscope.papers.clark2019.parse import (
     ParseSentence,
     attachment_score,
     attachments,
     compare_probes,
     right_branching,
 )
-from headscope.runs.parse.sentences import (
+from headscope.papers.clark2019.parse.sentences import (
     LOST,
     UNKNOWN,
     is_punctuation,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import ROOT
-from headscope.runs.parse.sentences import UNKNOWN, ParseSentence
+from headscope.papers.clark2019.parse.sentences import UNKNOWN, ParseSentence
 from headscope.stats.bootstrap import compare_ratios, draws, percentiles
 from headscope.stats.clusters import cluster_numbers
 from headscope.stats.tests import correct

@@ -16,10 +16,10 @@ from headscope.encode import collate
 from headscope.errors import UserError
 from headscope.models import Model
 from headscope.models.random import random_init
-from headscope.runs.parse import WordMaps, make_word_maps
-from headscope.runs.parse import wordmaps as module
-from headscope.runs.parse.wordmaps import expected_size, maps_identity
-from headscope.runs.parse.writing import INDEX, MAPS
+from headscope.papers.clark2019.parse import WordMaps, make_word_maps
+from headscope.papers.clark2019.parse import wordmaps as module
+from headscope.papers.clark2019.parse.wordmaps import expected_size, maps_identity
+from headscope.papers.clark2019.parse.writing import INDEX, MAPS
 from planted import planted_bert
 from tiny import eager_run, tiny_model
 
@@ -304,9 +304,8 @@ def test_a_corpus_without_trees_is_an_error(bert: Model, tmp_path: Path) -> None
         make_word_maps(bert, from_texts(["a dog"]), tmp_path)
     assert str(caught.value) == (
         "the parsing probes need trees, which 1 text does not have (it has plain text only)\n"
-        "next: use a treebank (.conllu), or parse plain text"
+        "next: use a treebank (.conllu), or parse plain text with parse=True"
     )
-    assert caught.value.command == ("use a treebank (.conllu), or parse plain text with --parse")
 
 
 def test_a_causal_model_attends_only_to_earlier_words(tmp_path: Path) -> None:

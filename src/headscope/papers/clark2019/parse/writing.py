@@ -20,8 +20,8 @@ from headscope.errors import UserError
 from headscope.files import checksum, digest_of, sync_folder, temporary_folder, write_text
 from headscope.measures import word_map
 from headscope.models import LayerView, Model
+from headscope.papers.clark2019.parse.sentences import split_sentences
 from headscope.progress import PhaseUpdate
-from headscope.runs.parse.sentences import split_sentences
 
 FORMAT = 2
 MAPS, INDEX = "maps.bin", "index.json"

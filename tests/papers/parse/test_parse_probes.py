@@ -16,8 +16,7 @@ import torch
 from headscope.corpus import ROOT, Corpus, Example, Word, from_examples, from_texts, read
 from headscope.errors import UserError
 from headscope.models import Model
-from headscope.progress import Reporter, Update
-from headscope.runs.parse import (
+from headscope.papers.clark2019.parse import (
     PROBES,
     RATES,
     WordVectors,
@@ -25,8 +24,9 @@ from headscope.runs.parse import (
     parse_probes,
     right_branching,
 )
-from headscope.runs.parse import probes as module
-from headscope.runs.parse.wordmaps import make_word_maps
+from headscope.papers.clark2019.parse import probes as module
+from headscope.papers.clark2019.parse.wordmaps import make_word_maps
+from headscope.progress import Reporter, Update
 from planted import planted_bert
 from tiny import tiny_model
 

@@ -1,8 +1,8 @@
 """Dependency probes on frozen attention maps (Clark et al. 2019, §5)."""
 
 from headscope.corpus.vectors import WordVectors, forms, read_vectors
-from headscope.runs.parse.data import PaddedBatch, ParseData
-from headscope.runs.parse.networks import (
+from headscope.papers.clark2019.parse.data import PaddedBatch, ParseData
+from headscope.papers.clark2019.parse.networks import (
     AttentionProbe,
     DistanceProbe,
     ParseProbe,
@@ -10,23 +10,23 @@ from headscope.runs.parse.networks import (
     attention_scores,
     words_scores,
 )
-from headscope.runs.parse.probes import PROBES, parse_probes
-from headscope.runs.parse.sentences import ParseSentence
-from headscope.runs.parse.training import (
+from headscope.papers.clark2019.parse.probes import PROBES, parse_probes
+from headscope.papers.clark2019.parse.sentences import ParseSentence
+from headscope.papers.clark2019.parse.training import (
     RATES,
     TrainingHistory,
     fit_best_rate,
     fit_probe,
     predict_heads,
 )
-from headscope.runs.parse.uas import (
+from headscope.papers.clark2019.parse.uas import (
     AttachmentScore,
     attachment_score,
     attachments,
     compare_probes,
     right_branching,
 )
-from headscope.runs.parse.wordmaps import WordMaps, make_word_maps
+from headscope.papers.clark2019.parse.wordmaps import WordMaps, make_word_maps
 
 __all__ = [
     "PROBES",

@@ -17,10 +17,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.errors import UserError
+from headscope.papers.clark2019.parse.data import IGNORED, ParseData, buckets
+from headscope.papers.clark2019.parse.networks import ParseProbe
+from headscope.papers.clark2019.parse.uas import HeadWords
 from headscope.progress import PhaseUpdate, Update
-from headscope.runs.parse.data import IGNORED, ParseData, buckets
-from headscope.runs.parse.networks import ParseProbe
-from headscope.runs.parse.uas import HeadWords
 
 HELD_OUT = 0.1
 PATIENCE = 3

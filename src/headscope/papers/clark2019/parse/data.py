@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headscope.corpus.vectors import WordVectors
 from headscope.errors import UserError
-from headscope.runs.parse.sentences import ParseSentence
+from headscope.papers.clark2019.parse.sentences import ParseSentence
 
 WORDS = 512
 """Maximum number of words in a batch, padding included."""
