@@ -190,6 +190,8 @@ class Described:
             raise UserError(f"the {self.title} is missing: None is not allowed")
         if not self.several:
             return self._checked_item(value)
+        if isinstance(value, Mapping) and any(get_origin(one) is Mapping for one in self.kinds):
+            return value
         if isinstance(value, str | PathLike) or not isinstance(value, Iterable):
             value = (value,)  # one of them, without brackets
         return tuple(self._checked_item(item) for item in value)
@@ -352,6 +354,22 @@ Given = TypeVar("Given", covariant=True)
 Keywords = ParamSpec("Keywords")
 
 
+class WithSecond(Protocol, Generic[First, Second, Held, Given]):
+    """A function of one or two things, whose last parameter holds all options."""
+
+    def __call__(self, one: First, two: Second = ..., /, *, options: Held) -> Given:
+        """Do it."""
+
+
+class TakesWithSecond(Protocol, Generic[First, Second, Keywords, Given]):
+    """The same, taking the options as keywords."""
+
+    def __call__(
+        self, one: First, two: Second = ..., /, *args: Keywords.args, **kwargs: Keywords.kwargs
+    ) -> Given:
+        """Do it."""
+
+
 class WithDefault(Protocol, Generic[First, Second, Third, Held, Given]):
     """A function of two or three things, whose last parameter holds all options."""
 
@@ -391,6 +409,10 @@ class Taker(Protocol, Generic[Keywords, Made]):
     ) -> Callable[Concatenate[One, Two, Three, Keywords], Result]: ...
     @overload
     def __call__(
+        self, function: WithSecond[One, Two, Made, Result]
+    ) -> TakesWithSecond[One, Two, Keywords, Result]: ...
+    @overload
+    def __call__(
         self, function: WithDefault[One, Two, Three, Made, Result]
     ) -> TakesWithDefault[One, Two, Three, Keywords, Result]: ...
 
@@ -408,6 +430,7 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
         last = [*signature(function).parameters][-1]
         make: Any = kind
         options = described(make)
+        positional = sum(not one.kw_only for one in fields(make))
         keywords = [
             Parameter(
                 name, Parameter.KEYWORD_ONLY, default=option.default, annotation=option.plain_hint
@@ -417,12 +440,14 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
 
         @wraps(function)
         def call(*given: Any, **named: Any) -> Any:
+            last_own = len(names) + positional
+            first, given = given[len(names) : last_own], given[: len(names)] + given[last_own:]
             own_named = {name: named.pop(name) for name in names if name in named}
             unfit = [name for name in named if name not in options]
             if unfit:
                 raise TypeError(unexpected(function.__name__, unfit[0], [*names, *options]))
             bound = signature(function).bind_partial(*given, **own_named)
-            return function(*bound.args, **bound.kwargs, **{last: make(**named)})
+            return function(*bound.args, **bound.kwargs, **{last: make(*first, **named)})
 
         call.__signature__ = Signature([*own, *keywords])  # type: ignore[attr-defined]
         call.__doc__ = documented(getdoc(function) or "", options.values())
@@ -573,7 +598,7 @@ class LoadOptions(Loading):
         classifier), so that they are the same every time.
     """
 
-    head: Annotated[Any, PYTHON] = None
+    head: Annotated[Any | None, PYTHON] = None
     seed: int = 0
 
 
@@ -742,6 +767,52 @@ class Saving(Shown):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FolderRun(ModelRun):
+    """Options of several runs that write into one folder.
+
+    Parameters
+    ----------
+    limit
+        Use at most N examples of each corpus.
+    seed
+        Seed of everything random.
+    batch_size
+        Examples per forward pass.
+    max_length
+        The largest number of tokens of an example, special tokens included; longer ones are cut.
+    output
+        The folder for everything that is written.
+    overwrite
+        Replace results of other runs in the folder, and compute everything again.
+    """
+
+    limit: Annotated[int | None, Option(least=1, metavar="N")] = None
+    seed: int = 0
+    batch_size: Annotated[int, Option(least=1)] = 16
+    max_length: Annotated[int, Option(least=4, name="maximum length")] = 128
+    output: Annotated[AnyPath | None, Option(short="-o", metavar="FOLDER")] = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resuming(Saving):
+    """Where the state of an unfinished run is kept.
+
+    Parameters
+    ----------
+    checkpoint
+        Where the state of an unfinished run is kept. Default: OUTPUT.partial.
+    every
+        Seconds between two checkpoints.
+    """
+
+    prefix: ClassVar[str] = "run"
+
+    checkpoint: Annotated[AnyPath | None, RARE] = None
+    every: Annotated[float, PYTHON] = EVERY
+
+
+@dataclass(frozen=True, kw_only=True)
 class Engines(Options):
     """Where a run is done.
 
@@ -782,16 +853,5 @@ class Engines(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workers(Engines, Saving):
-    """Where a run is done, and where its results and its unfinished state are kept.
-
-    Parameters
-    ----------
-    checkpoint
-        Where the state of an unfinished run is kept. Default: OUTPUT.partial.
-    every
-        Seconds between two checkpoints.
-    """
-
-    checkpoint: Annotated[AnyPath | None, RARE] = None
-    every: Annotated[float, PYTHON] = EVERY
+class Workers(Engines, Resuming):
+    """Where a run is done, and where its results and its unfinished state are kept."""

@@ -117,7 +117,7 @@ def test_an_option_that_does_not_exist_gets_a_suggestion(name: str, run: Run) ->
     ]
 
 
-@pytest.mark.parametrize(("name", "flag", "value"), cases())
+@pytest.mark.parametrize(("name", "flag", "value"), [*cases()])
 def test_a_value_that_is_not_allowed_is_told_with_what_is(
     name: str, flag: str, value: str, run: Run
 ) -> None:

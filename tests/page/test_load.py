@@ -13,7 +13,7 @@ import load_test
 import pytest
 
 from headscope.page import local_app
-from headscope.page.explorer import Explorer
+from headscope.page.explorer.start import Explorer
 from headscope.page.explorer.worker import Job, Worker
 
 WAIT = 60

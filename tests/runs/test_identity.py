@@ -433,11 +433,6 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
             {"first": t5, "second": t5, "corpus": TEXTS, **bare},
             {**_RUN, "first": one, "second": two, "corpus": TEXTS[:1], "measures": "entropy"},
         ),
-        hs.patterns: (
-            {"model": t5, "corpus": TEXTS, **bare},
-            {key: value for key, value in _RUN.items() if key not in ("seed", "token_types")}
-            | {"model": one, "corpus": TEXTS[:1], "network": None},
-        ),
         hs.track: (
             {"models": [t5, t5_too], "corpus": TEXTS, **bare},
             {**both, "models": [one, two], "corpus": TEXTS[:1], "revisions": None}
@@ -484,7 +479,8 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 NOT_HERE = {
-    (hs.patterns, "network"): "another network is another digest, tests/cli/test_patterns.py",
+    (hs.survey, "network"): "another network is another digest, tests/cli/test_patterns.py",
+    (hs.track, "network"): "another network is another digest, tests/cli/test_patterns.py",
     (hs.track, "revisions"): "other commits have other files, which are compared",
     (hs.retrieval, "model"): "what is said of a model is tried above",
     (hs.retrieval, "chat"): "its template is tried above, the choice below",

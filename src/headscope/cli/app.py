@@ -329,8 +329,9 @@ def _mistake(error: CycloptsError, only: Command | None) -> UserError:
 
 
 def call(function: Any, *values: Any) -> Any:
-    """Call a function of Python's with an object of options, which are its last parameter."""
-    return function.__wrapped__(*values)
+    """Call a function of Python's with an object of options, the last of the values."""
+    *given, options = values
+    return function.__wrapped__(*given, options=options)
 
 
 def named(options: Any, *parts: str) -> Any:

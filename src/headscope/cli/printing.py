@@ -11,6 +11,7 @@ from headscope.cli.console import Console
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headscope.cli.shown import TrackShown
     from headscope.measures.patterns.training import Report
     from headscope.results import Atlas
     from headscope.runs.tune import Tuned
@@ -38,7 +39,6 @@ NULL_COLUMNS = {
     "beyond": "share beyond",
 }
 SHOWN_CHANGES = 5  # gains, and losses
-SHOWN_ROLES = 20
 SHOWN_HEADS = 3
 EMERGENCE_COLUMNS = {"before": "one before", "last": "at the end", "main": "main role"}
 
@@ -86,7 +86,7 @@ def _show_agreement(console: Console, atlas: Atlas) -> None:
         )
 
 
-def show_nulls(console: Console, atlas: Atlas, output: Path, *, top: int | None = 12) -> None:
+def show_nulls(console: Console, atlas: Atlas, output: str | Path, *, top: int | None = 12) -> None:
     """The statistics in which most heads are beyond the null models' bands; with JSON, nothing.
 
     Parameters
@@ -118,7 +118,7 @@ def show_nulls(console: Console, atlas: Atlas, output: Path, *, top: int | None 
         console.say(f"all statistics beside their null models: headscope heads {output} --nulls")
 
 
-def show_emergence(console: Console, atlas: Atlas, *, by: str, least: float | None) -> None:
+def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     """When each head got what it has at the last checkpoint."""
     from headscope.labels import lost_tokens
     from headscope.results.nested import EXCESS
@@ -128,10 +128,11 @@ def show_emergence(console: Console, atlas: Atlas, *, by: str, least: float | No
         console.say(f"note: {note}")
     if lost := lost_tokens(atlas.provenance, split=True):
         console.say(f"* {lost}")
+    by = options.by
     if not by and EXCESS not in atlas.track:
         console.say("no main roles: they need the measures activity, work and spread; see --by")
         return
-    table = emergence(atlas, by=by, least=least)
+    table = emergence(atlas, by=by, threshold=options.threshold)
     if not by and not (atlas.track[EXCESS]["passes"].values > 0).any():
         console.say("note: the corpus has too few documents to test roles; see --by and --lines")
     if console.as_json:
@@ -142,14 +143,14 @@ def show_emergence(console: Console, atlas: Atlas, *, by: str, least: float | No
     if not len(table):
         console.say("no head is past the threshold at the last checkpoint")
         return
-    shown = table.head(SHOWN_ROLES).rename(columns=EMERGENCE_COLUMNS)
+    shown = table.head(options.top).rename(columns=EMERGENCE_COLUMNS)
     if atlas.track.steps is None:
         shown = shown.drop(columns="step")
     main = EMERGENCE_COLUMNS["main"]
     shown[main] = ["yes" if is_main else "" for is_main in shown[main]]
     console.frame(shown, title="first checkpoint from which on a head is past the threshold")
-    if len(table) > SHOWN_ROLES:
-        console.say(f"{len(table) - SHOWN_ROLES} more rows: --json")
+    if len(table) > options.top:
+        console.say(f"{len(table) - options.top} more rows: --top {len(table)}")
 
 
 # --- comparisons ---
@@ -406,3 +407,28 @@ def show_report(console: Console, report: Report, *, title: str = "") -> None:
         console.frame(
             report.confusion.reset_index(), title="Labels (rows) and what the network says"
         )
+
+
+def show_network_check(console: Console, network: Path | None) -> Report:
+    """How well a network does on the built-in labelled maps that it was not trained on."""
+    from headscope.labelling.retrain import check_tables
+    from headscope.measures.patterns.labels import read_labelled
+    from headscope.measures.patterns.network import SHIPPED, load_network
+    from headscope.measures.patterns.training import evaluate
+
+    labelled = read_labelled()
+    held = labelled.part(split="test")
+    report = evaluate(load_network(network or SHIPPED), held)
+    tables = check_tables(labelled, report.predicted)
+    mean = tables["class"].iloc[-1]
+    console.say(
+        f"macro-F1 {report.f1:.3f} ({mean['low']:.3f}–{mean['high']:.3f}), accuracy "
+        f"{report.accuracy:.3f} on {len(held)} held-out maps of {len(labelled)} (published: F1 "
+        "0.86 on about 400 maps)"
+    )
+    show_report(console, report)
+    if not console.as_json:
+        for name, table in tables.items():
+            console.frame(table, title=f"F1 by {name}, with 95 % intervals (bootstrap over heads)")
+        console.say("a mean F1 is over the classes that occur among the labels")
+    return report

@@ -86,6 +86,7 @@ class TextAttention:
         shape: tuple[int, int] | None = None,
         units: str = "tokens",
         numbers: Sequence[int] = (),
+        classes: tuple[NDArray[Any], NDArray[Any]] | None = None,
     ) -> TextAttention:
         """Label an array of maps.
 
@@ -106,6 +107,8 @@ class TextAttention:
         numbers
             The numbers of all layers of the model that have attention, from 1, where they have
             gaps.
+        classes
+            The pattern class of every map, and how sure that is, (layer, head) each.
 
         Returns
         -------
@@ -122,6 +125,8 @@ class TextAttention:
             "key_token": ("key", np.array(tokens, dtype=object)),
             "special": ("key", np.array(special, dtype=bool)),
         }
+        for name, values in zip(("pattern", "sureness"), classes or (), strict=False):
+            coordinates[name] = ("layer", "head"), values
         dims = ("layer", "head", "query", "key")
         maps = xr.DataArray(weights, coordinates, dims, "attention")
         most = int(maps["layer"].max()), int(maps["head"].max())
@@ -243,6 +248,19 @@ class TextAttention:
             for head, query, key in links
         ]
         return pd.DataFrame(rows, columns=COLUMNS)
+
+    def patterns(self) -> pd.DataFrame:
+        """The pattern class of every map, of attention that was asked for with patterns.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns layer, head, pattern and sureness.
+        """
+        if "pattern" not in self.maps.coords:
+            raise UserError("no pattern classes are known", hint="call attention(patterns=True)")
+        table = self.maps.coords.to_dataset()[["pattern", "sureness"]].to_dataframe().reset_index()
+        return table[["layer", "head", "pattern", "sureness"]]
 
     def find(self, words: Iterable[str | int]) -> list[int]:
         """The positions of tokens.

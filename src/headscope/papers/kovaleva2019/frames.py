@@ -52,7 +52,7 @@ def frame_section(recipe: Kovaleva2019, model: Model, corpus: Corpus) -> Section
         frame_rows(results), title="Heads with the most attention along frame links", note=note
     )
     annotated = Table(
-        annotation_rows(corpus, seed=recipe.seed),
+        annotation_rows(corpus, seed=recipe.options.seed),
         title="Sentences with frame annotation",
         note="As in Figure 4: the frame's target, and its core elements with their names.",
     )

@@ -3,33 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headscope.corpus import Corpus
-from headscope.models import Model, Replacement
+from headscope.errors import ModelError
+from headscope.models import Model, ModelLike, Replacement, as_model, using_model
 from headscope.models.weights import base_digests
+from headscope.options import Loading
 from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.results.merge import RETRIEVAL
-from headscope.runs.retrieval.datasets import masking_dataset, score_dataset
-from headscope.runs.retrieval.decoding import Decoder
-from headscope.runs.retrieval.masking import (
+from headscope.runs.retrieval.decoding import Decoder, not_a_decoder
+from headscope.runs.retrieval.prompts import ANSWER, Prompts
+from headscope.runs.retrieval.scores import (
     choose_heads,
     half_of,
     head_counts,
     layer_note,
+    masking_dataset,
+    retrieval_scores,
+    score_dataset,
+    unigram_recall,
     variants_of,
 )
-from headscope.runs.retrieval.prompts import ANSWER, Prompts
-from headscope.runs.retrieval.scores import retrieval_scores, unigram_recall
-from headscope.runs.retrieval.settings import RetrievalSettings
-from headscope.runs.run import EVERY, Arrays, Block, Run, describe
+from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.stats.retrieval import MASKING, RECOVERED
+
+if TYPE_CHECKING:
+    from headscope.runs.retrieval import RetrievalOptions
+
+
+@contextmanager
+def language_model(model: ModelLike, options: RetrievalOptions) -> Iterator[Model]:
+    """A model with its language-model head, closed at the end if it was loaded here.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be loaded. An encoder without a head is refused as an encoder.
+    """
+    # Whether its prompts are chats is no matter of loading here.
+    loading = Loading(**options.subset(Loading) | {"chat": False})
+    try:
+        used = as_model(model, loading, head="lm")
+    except ModelError as error:
+        raise _explained(error, model, loading) from None
+    try:
+        yield used
+    finally:
+        if used is not model:
+            used.close()
+
+
+def _explained(error: ModelError, model: ModelLike, loading: Loading) -> ModelError:
+    """Why a model was not loaded with a language-model head: perhaps it is an encoder."""
+    try:
+        with using_model(model, loading) as bare:
+            return not_a_decoder(bare) or error
+    except ModelError:
+        return error
 
 
 class RetrievalRun(Run):
@@ -41,33 +78,25 @@ class RetrievalRun(Run):
         A causal language model with its head.
     corpus
         The text around the needles.
-    settings
-        Needles, lengths, depths, and what the check disables.
-    output, checkpoint, every, overwrite
-        See :class:`headscope.runs.run.Run`.
+    options
+        Needles, lengths, depths, what the check disables, and where results go.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        corpus: Corpus,
-        settings: RetrievalSettings,
-        *,
-        output: str | Path | None = None,
-        checkpoint: str | Path | None = None,
-        every: float = EVERY,
-        overwrite: bool = False,
-    ) -> None:
+    def __init__(self, model: Model, corpus: Corpus, options: RetrievalOptions) -> None:
         super().__init__(
-            "retrieval", output=output, checkpoint=checkpoint, every=every, overwrite=overwrite
+            "retrieval",
+            output=options.output,
+            checkpoint=options.checkpoint,
+            every=options.every,
+            overwrite=options.overwrite,
         )
-        self.model, self.corpus, self.settings = model, corpus, settings
+        self.model, self.corpus, self.options = model, corpus, options
         self.decoder = Decoder(model)
         self.shape = self.decoder.shape
         heads = self.shape.layers * self.shape.heads
-        self.counts = head_counts(settings.masked, heads)
-        self.variants = variants_of(self.counts, settings.draws)
-        self.prompts = Prompts(model, corpus, settings)
+        self.counts = head_counts(options.masked, heads)
+        self.variants = variants_of(self.counts, options.draws)
+        self.prompts = Prompts(model, corpus, options)
         places = self.prompts.places
         self.needles = np.array([place.needle for place in places], np.int64)
         self.scores = np.zeros((len(places), self.shape.layers, self.shape.heads), np.float32)
@@ -84,14 +113,14 @@ class RetrievalRun(Run):
             "model": describe(self.model, self.decoder.stack)
             | {"same_weights": base_digests(self.model)},
             "corpus": self.corpus.about,
-            "settings": self.settings.about()
+            "settings": self.options.about()
             | {
                 "lengths": list(self.prompts.lengths),
                 "chat": self.prompts.chat,
                 "answer": ANSWER,
                 "random_heads": "of the layers of the top heads",
             },
-            "needles": [asdict(needle) for needle in self.settings.needles],
+            "needles": [asdict(needle) for needle in self.options.hidden],
         }
 
     def blocks(self) -> Iterator[Block]:
@@ -117,7 +146,7 @@ class RetrievalRun(Run):
             np.stack(answer.top_keys), np.array(answer.tokens), prompt.ids, prompt.span
         )
         self.whole = False
-        needle = self.settings.needles[prompt.place.needle]
+        needle = self.options.hidden[prompt.place.needle]
         self.scores[number], self.tokens[number] = scores, len(prompt.ids)
         self.recall[number] = unigram_recall(needle.answer, text)
         self.written[number] = text
@@ -127,11 +156,11 @@ class RetrievalRun(Run):
         heads = self.disabled[half_of(int(self.needles[number]))]
         if heads is None or not self.recovered[number]:
             return
-        stack, way = self.decoder.stack, self.settings.way
+        stack, way = self.decoder.stack, self.options.way
         offs = [Replacement(one, way=way, stack=stack).fit(self.model) for one in heads]
         prompt = self.prompts.make(number)
         answers = self.decoder.write_each(self.decoder.read(prompt.ids), prompt.ids, offs)
-        needle = self.settings.needles[prompt.place.needle]
+        needle = self.options.hidden[prompt.place.needle]
         texts = map(self.decoder.text, answers)
         self.masked[number] = [unigram_recall(needle.answer, text) for text in texts]
 
@@ -151,8 +180,8 @@ class RetrievalRun(Run):
                 half,
                 shape=self.shape,
                 counts=self.counts,
-                draws=self.settings.draws,
-                seed=self.settings.seed,
+                draws=self.options.draws,
+                seed=self.options.seed,
             )
             for half in range(2)
         ]
@@ -209,9 +238,9 @@ class RetrievalRun(Run):
         recovered = int(self.recovered.sum())
         if not recovered:
             notes.append("no answer was recovered, so that no head has a score")
-        if self.settings.masked == () or not recovered:
+        if self.options.masked == () or not recovered:
             return notes
-        if self.counts != (self.settings.masked or self.counts):
+        if self.counts != (self.options.masked or self.counts):
             notes.append(
                 "of the numbers of heads to disable, those over half of all heads were left out"
             )
