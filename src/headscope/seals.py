@@ -10,12 +10,12 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from headscope.files import checksum, digest_of, write_bytes, write_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DIGEST = "digest"
 """The key of a digest, in JSON objects and in the metadata of tensors."""
@@ -76,6 +76,8 @@ def write_tensors(
     """Write arrays as a safetensors file with a digest, whole or not at all."""
     from safetensors.numpy import save
 
+    import numpy as np
+
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     meta = {**(metadata or {}), DIGEST: tensor_digest(arrays)}
     return write_bytes(path, save(arrays, metadata=meta))
@@ -106,10 +108,13 @@ def tensor_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
 
     Examples
     --------
+    >>> import numpy as np
     >>> zeros = tensor_digest({"a": np.zeros(4)})
     >>> zeros == tensor_digest({"a": np.zeros((2, 2))}), zeros == tensor_digest({"b": np.zeros(4)})
     (False, False)
     """
+    import numpy as np
+
     parts: list[str | bytes] = []
     for name in sorted(tensors):
         array = np.ascontiguousarray(tensors[name])
