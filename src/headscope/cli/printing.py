@@ -409,7 +409,7 @@ def show_report(console: Console, report: Report, *, title: str = "") -> None:
         )
 
 
-def show_network_check(console: Console, network: Path | None) -> Report:
+def show_network_check(console: Console, network: Path | None, picture: Path | None) -> None:
     """How well a network does on the built-in labelled maps that it was not trained on."""
     from headscope.labelling.retrain import check_tables
     from headscope.measures.patterns.labels import read_labelled
@@ -421,14 +421,25 @@ def show_network_check(console: Console, network: Path | None) -> Report:
     report = evaluate(load_network(network or SHIPPED), held)
     tables = check_tables(labelled, report.predicted)
     mean = tables["class"].iloc[-1]
-    console.say(
+    scores = (
         f"macro-F1 {report.f1:.3f} ({mean['low']:.3f}–{mean['high']:.3f}), accuracy "
-        f"{report.accuracy:.3f} on {len(held)} held-out maps of {len(labelled)} (published: F1 "
-        "0.86 on about 400 maps)"
+        f"{report.accuracy:.3f}"
+    )
+    console.say(
+        f"{scores} on {len(held)} held-out maps of {len(labelled)} (published: F1 0.86 on about "
+        "400 maps)"
     )
     show_report(console, report)
     if not console.as_json:
         for name, table in tables.items():
             console.frame(table, title=f"F1 by {name}, with 95 % intervals (bootstrap over heads)")
         console.say("a mean F1 is over the classes that occur among the labels")
-    return report
+    if picture is not None:
+        from headscope.figures import confusion_map, save_chart
+
+        chart = confusion_map(
+            report.confusion,
+            title="Labels against the network",
+            subtitle=f"{len(held)} held-out maps, {scores}",
+        )
+        console.result(str(save_chart(chart, picture)))

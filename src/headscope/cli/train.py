@@ -243,8 +243,9 @@ class LabelOptions(ModelRun):
     Parameters
     ----------
     output
-        The folder of labels; with retrain the file of the network. Default: labels, or
-        network.safetensors.
+        The folder of labels; with retrain the file of the network; with check a picture of right
+        and wrong classes (.png, .svg, .pdf or .html). Default: labels, or network.safetensors; no
+        picture.
     port
         The page's port; 0 takes any free one.
     open
@@ -261,6 +262,8 @@ class LabelOptions(ModelRun):
         Train a network on the built-in maps and those of LABELS.
     epochs
         How often each map is seen in training.
+    check
+        Only print how well the network does on labelled maps that it was not trained on.
     """
 
     panel: ClassVar[str] = ""
@@ -274,6 +277,7 @@ class LabelOptions(ModelRun):
     seed: int = 0
     retrain: bool = False
     epochs: Annotated[int, Option(least=1)] = 60
+    check: bool = False
 
 
 @command(TRAIN, "cli.train:LabelOptions")
@@ -283,9 +287,9 @@ def label(
         Parameter(
             name="MODEL | LABELS",
             help="A hub id, a model folder, a .gguf file, 'demo' or 'demo-llm'; with --retrain a "
-            "folder of labels.",
+            "folder of labels; with --check nothing.",
         ),
-    ],
+    ] = "",
     corpus: Annotated[
         str, Parameter(name="CORPUS", help="A corpus file, or 'demo' for the built-in one.")
     ] = "demo",
@@ -301,6 +305,13 @@ def label(
     Example: headscope label bert-base-uncased dev.tsv -o my-labels && headscope label my-labels
     --retrain -o network.safetensors
     """
+    if options.check:
+        from headscope.cli.printing import show_network_check
+
+        show_network_check(console, options.network, options.output)
+        return
+    if not model:
+        raise UserError("the argument MODEL | LABELS is missing")
     if options.retrain:
         _retrain(console, Path(model), options)
         return
