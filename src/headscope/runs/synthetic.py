@@ -23,7 +23,7 @@ from headscope.models.like import ModelLike, using_model
 from headscope.results import Atlas
 from headscope.runs.forward import Pass
 from headscope.runs.run import describe, versions
-from headscope.runs.survey.gathered import Tally
+from headscope.runs.survey.work import Tally
 
 NAME = "synthetic"
 """The group of the results."""

@@ -12,8 +12,8 @@ from headscope.encode import Bos
 from headscope.heads import HeadsLike
 from headscope.models import ModelLike
 from headscope.models.selection import split_heads
-from headscope.options import DeviceMap
-from headscope.progress import ProgressLike, as_reporter
+from headscope.options import EVERY, DeviceMap, Workers
+from headscope.progress import ProgressLike
 from headscope.results import Atlas
 from headscope.runs.ablate.inputs import ablation_inputs
 from headscope.runs.ablate.judgement import Judgement
@@ -22,8 +22,6 @@ from headscope.runs.ablate.plan import plan
 from headscope.runs.ablate.prune import CANDIDATES, POINTS, PruneSettings
 from headscope.runs.ablate.run import AblationRun
 from headscope.runs.ablate.settings import ScoreSettings, Way, ablation_settings
-from headscope.runs.engines import EngineName, check_engine, make_engine
-from headscope.runs.run import EVERY
 from headscope.tasks import Task
 
 
@@ -70,7 +68,7 @@ def ablate(
     checkpoint: str | Path | None = None,
     every: float = EVERY,
     overwrite: bool = False,
-    engine: EngineName = "local",
+    engine: Literal["local", "processes", "ray"] = "local",
     workers: int | None = None,
     address: str = "",
     progress: ProgressLike = False,
@@ -206,7 +204,16 @@ def ablate(
         token_types=token_types,
     )
     scores = ScoreSettings(correction, resamples, confidence)
-    check_engine(engine, workers, address)
+    keeping = Workers(
+        output=output,
+        checkpoint=checkpoint,
+        every=every,
+        overwrite=overwrite,
+        engine=engine,
+        workers=workers,
+        address=address,
+        progress=progress,
+    )
     curve = PruneSettings(prune_candidates, prune_budget, prune_points) if prune else None
     for chosen in sets:  # what is not a head is an error before a model is loaded
         split_heads(chosen)
@@ -236,13 +243,8 @@ def ablate(
             importance=importance,
             prune=curve,
             scores=scores,
-            output=output,
-            checkpoint=checkpoint,
-            every=every,
-            overwrite=overwrite,
-            engine=make_engine(engine, workers, address, size=found.model.size),
+            options=keeping,
         )
-        reporter = as_reporter(progress)
         for note in found.model.notes:
-            reporter.say(f"warning: {note}")
-        return run.execute(reporter)
+            run.say(f"warning: {note}")
+        return run.execute()

@@ -20,6 +20,7 @@ from headscope.measures.options import at_least
 from headscope.models import Model, Replacement
 from headscope.models.like import ModelLike, using_model
 from headscope.models.replacement import FittedReplacement
+from headscope.options import Saving
 from headscope.progress import ProgressLike, Update
 from headscope.results import Atlas
 from headscope.runs.run import Arrays, Block, Run, describe
@@ -96,8 +97,8 @@ def group_losses(
     """
     settings = GroupSettings(passages, length, draws, way, seed)
     with using_model(model, head="lm") as loaded:
-        run = GroupRun(loaded, read(corpus), groups, settings, output=output, overwrite=overwrite)
-        return run.execute(progress)
+        saving = Saving(output=output, overwrite=overwrite, progress=progress)
+        return GroupRun(loaded, read(corpus), groups, settings, saving).execute()
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class GroupSettings:
             raise unknown("way to disable heads", self.way, ("zero", "uniform"))
 
 
-class GroupRun(Run):
+class GroupRun(Run[Atlas]):
     """The run behind :func:`group_losses`. A block is one set of heads that is disabled."""
 
     def __init__(
@@ -127,11 +128,9 @@ class GroupRun(Run):
         corpus: Corpus,
         groups: Mapping[str, HeadsLike],
         settings: GroupSettings,
-        *,
-        output: str | Path | None = None,
-        overwrite: bool = False,
+        options: Saving,
     ) -> None:
-        super().__init__("disabling groups", output=output, overwrite=overwrite)
+        super().__init__(options, "disabling groups")
         check_predicts(model)
         self.model, self.corpus, self.settings = model, corpus, settings
         self.stack = model.main_stack()

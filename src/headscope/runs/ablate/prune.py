@@ -26,7 +26,7 @@ from headscope.runs.ablate.objectives import Objective
 from headscope.runs.ablate.outputs import BatchOutputs, join_outputs, outputs_dataset
 from headscope.runs.ablate.parts import OutputParts
 from headscope.runs.ablate.plan import NOTHING, Disabled, disabled_set
-from headscope.runs.engines import Task, Workers
+from headscope.runs.workers import Engine, Task
 
 CANDIDATES = 3
 POINTS = 20
@@ -124,7 +124,7 @@ class Pruning:
             self.heads, self._mean_losses, candidates=settings.candidates, budget=self.trials
         )
         self.parts = OutputParts()
-        self.workers: Workers | None = None
+        self.workers: Engine | None = None
         """Those who run batches with heads disabled: set before the first step."""
 
     @property

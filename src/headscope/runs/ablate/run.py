@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,8 +18,8 @@ import torch
 from headscope.encode import Batch, Encoder
 from headscope.encode.batch import WINDOW
 from headscope.errors import UserError
-from headscope.options import Pass
-from headscope.progress import Reporter, Update
+from headscope.options import Pass, Workers
+from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.runs.ablate.estimate import describe_time, time_passes, tokens_of_example
 from headscope.runs.ablate.inputs import AblationInputs
@@ -36,9 +35,8 @@ from headscope.runs.ablate.scores import with_scores
 from headscope.runs.ablate.settings import ScoreSettings
 from headscope.runs.ablate.sweep import head_means
 from headscope.runs.ablate.work import AblationWork
-from headscope.runs.engines import Engine, LocalWorkers, Task, Work
-from headscope.runs.run import EVERY, Arrays, Block, describe
-from headscope.runs.split_run import SplitRun
+from headscope.runs.run import Arrays, Block, Run, describe
+from headscope.runs.workers import Here, Task, Work
 
 PRUNING = "pruning/"
 """Begins the names of the pruning curve's arrays in a checkpoint."""
@@ -46,7 +44,7 @@ SHOWN = 20
 """How many of the skipped examples are named in the provenance."""
 
 
-class AblationRun(SplitRun):
+class AblationRun(Run[Atlas]):
     """A resumable ablation. Blocks of work are batches, then the steps of a pruning curve.
 
     Parameters
@@ -65,8 +63,8 @@ class AblationRun(SplitRun):
         How a pruning curve is computed; None computes none.
     scores
         How scores are computed.
-    output, checkpoint, every, engine, overwrite
-        See :class:`headscope.runs.split_run.SplitRun`.
+    options
+        Output, checkpoint, engine and progress.
     """
 
     def __init__(
@@ -79,20 +77,9 @@ class AblationRun(SplitRun):
         importance: bool = False,
         prune: PruneSettings | None = None,
         scores: ScoreSettings | None = None,
-        output: str | Path | None = None,
-        checkpoint: str | Path | None = None,
-        every: float = EVERY,
-        engine: Engine | None = None,
-        overwrite: bool = False,
+        options: Workers | None = None,
     ) -> None:
-        super().__init__(
-            "disabling heads",
-            output=output,
-            checkpoint=checkpoint,
-            every=every,
-            engine=engine,
-            overwrite=overwrite,
-        )
+        super().__init__(options or Workers(), "disabling heads", size=inputs.model.size)
         self.model, self.objective = inputs.model, inputs.objective
         self.shape = inputs.model.shape(settings.stack)
         self.corpus = inputs.corpus.first(settings.limit)
@@ -103,7 +90,6 @@ class AblationRun(SplitRun):
         self.parts = OutputParts()
         self.skips = True
         self.pruning_done = self.batch_count = 0
-        self.reporter = Reporter(visible=False)
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -161,11 +147,6 @@ class AblationRun(SplitRun):
         """The number of examples in the corpus."""
         return self.corpus.size()
 
-    def work(self, reporter: Reporter) -> Atlas:
-        """Do what is left to do; say first how long that will take."""
-        self.reporter = reporter
-        return super().work(reporter)
-
     def begin(self) -> None:
         """Measure some passes, if anybody wants to know how long the run will take."""
         if self.reporter.visible:
@@ -208,7 +189,7 @@ class AblationRun(SplitRun):
         """Do one block. Nothing is remembered before it is done, and doing it again is harmless."""
         self.whole = True
         if self.pruning and isinstance(block.work, int):
-            self.pruning.workers = self.pruning.workers or LocalWorkers(self.works)
+            self.pruning.workers = self.pruning.workers or Here(self.works)
             self.pruning.do(block.work)
             return
         batch: Batch = block.work

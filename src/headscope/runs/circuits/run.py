@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headscope.models import Model, ModelLike, using_model
 from headscope.models.weights import Weights, base_digests, is_tied
-from headscope.options import Loading
+from headscope.options import Loading, Saving
 from headscope.progress import ProgressLike, Reporter
 from headscope.results import Atlas
 from headscope.results.circuits import CIRCUITS
@@ -29,7 +29,7 @@ from headscope.runs.circuits.scores import (
     readers,
     value_roots,
 )
-from headscope.runs.run import AtlasJob, describe
+from headscope.runs.run import Run, describe
 
 DRAWS = 64
 """Pairs of random heads behind a baseline."""
@@ -108,8 +108,8 @@ def circuits(
     4
     """
     with loading(model, device=device) as found:
-        job = Circuits(found, seed=seed, stack=stack, output=output, overwrite=overwrite)
-        return job.execute(progress)
+        saving = Saving(output=output, overwrite=overwrite, progress=progress)
+        return Circuits(found, saving, seed=seed, stack=stack).execute()
 
 
 @contextmanager
@@ -132,19 +132,18 @@ def loading(model: ModelLike, **options: Any) -> Iterator[Model]:
         yield found
 
 
-class Circuits(AtlasJob):
-    """The job of :func:`circuits`."""
+class Circuits(Run[Atlas]):
+    """The run of :func:`circuits`."""
 
     def __init__(
         self,
         model: Model,
+        options: Saving,
         *,
         seed: int,
         stack: str = "",
-        output: str | Path | None = None,
-        overwrite: bool = False,
     ) -> None:
-        super().__init__("circuits", output=output, overwrite=overwrite)
+        super().__init__(options, "circuits")
         self.model, self.seed = model, seed
         self.weights = Weights(model, stack)
 

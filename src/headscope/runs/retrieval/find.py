@@ -10,14 +10,13 @@ from typing import Any, Literal
 from headscope.corpus import CorpusLike, read
 from headscope.errors import ModelError
 from headscope.models import Model, ModelLike, as_model, using_model
-from headscope.options import Loading
+from headscope.options import EVERY, Loading, Workers
 from headscope.progress import ProgressLike
 from headscope.results import Atlas
 from headscope.runs.retrieval.decoding import not_a_decoder
 from headscope.runs.retrieval.needles import NeedlesLike, choose_needles
 from headscope.runs.retrieval.run import RetrievalRun
 from headscope.runs.retrieval.settings import DEPTHS, LENGTHS, RetrievalSettings
-from headscope.runs.run import EVERY
 
 
 def retrieval(
@@ -143,16 +142,14 @@ def retrieval(
         seed=seed,
     )
     with loading(model, device=device) as found:
-        run = RetrievalRun(
-            found,
-            read(text),
-            settings,
+        keeping = Workers(
             output=output,
             checkpoint=checkpoint,
             every=every,
             overwrite=overwrite,
+            progress=progress,
         )
-        return run.execute(progress)
+        return RetrievalRun(found, read(text), settings, keeping).execute()
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from headscope.corpus import Corpus
 from headscope.models import Model, Replacement
 from headscope.models.weights import base_digests
+from headscope.options import Workers
 from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.results.circuits import RETRIEVAL
@@ -28,11 +28,11 @@ from headscope.runs.retrieval.masking import (
 from headscope.runs.retrieval.prompts import ANSWER, Prompts
 from headscope.runs.retrieval.scores import retrieval_scores, unigram_recall
 from headscope.runs.retrieval.settings import RetrievalSettings
-from headscope.runs.run import EVERY, Arrays, Block, Run, describe
+from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.stats.retrieval import MASKING, RECOVERED
 
 
-class RetrievalRun(Run):
+class RetrievalRun(Run[Atlas]):
     """A resumable run of retrieval. Its blocks are prompts: once to score heads, once to check.
 
     Parameters
@@ -43,8 +43,8 @@ class RetrievalRun(Run):
         The text around the needles.
     settings
         Needles, lengths, depths, and what the check disables.
-    output, checkpoint, every, overwrite
-        See :class:`headscope.runs.run.Run`.
+    options
+        Output, checkpoint and progress.
     """
 
     def __init__(
@@ -52,15 +52,9 @@ class RetrievalRun(Run):
         model: Model,
         corpus: Corpus,
         settings: RetrievalSettings,
-        *,
-        output: str | Path | None = None,
-        checkpoint: str | Path | None = None,
-        every: float = EVERY,
-        overwrite: bool = False,
+        options: Workers,
     ) -> None:
-        super().__init__(
-            "retrieval", output=output, checkpoint=checkpoint, every=every, overwrite=overwrite
-        )
+        super().__init__(options, "retrieval")
         self.model, self.corpus, self.settings = model, corpus, settings
         self.decoder = Decoder(model)
         self.shape = self.decoder.shape

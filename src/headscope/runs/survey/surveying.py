@@ -19,16 +19,15 @@ from headscope.options import Pass
 from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.results.schema import EXAMPLES, NULL, TRACK
-from headscope.runs.engines import Engine, Task, Work, make_engine
-from headscope.runs.run import Arrays, Block, describe
-from headscope.runs.split_run import SplitRun
+from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.runs.survey import SurveyOptions
 from headscope.runs.survey.work import SurveyWork, strongest
 from headscope.runs.synthetic import NAME as SYNTHETIC
 from headscope.runs.synthetic import chosen_sequences
+from headscope.runs.workers import Task, Work
 
 
-class Survey(SplitRun):
+class Survey(Run[Atlas]):
     """One pass of a corpus through a model. Blocks of work are units of examples."""
 
     no_examples = "switched off"
@@ -41,15 +40,9 @@ class Survey(SplitRun):
         options: SurveyOptions,
         *,
         title: str = "surveying",
+        size: int = 0,
     ) -> None:
-        super().__init__(
-            title,
-            output=options.output,
-            checkpoint=options.checkpoint,
-            every=options.every,
-            engine=self.engine_for(model, options),
-            overwrite=options.overwrite,
-        )
+        super().__init__(options, title, size=size or model.size)
         self.model = model
         self.corpus = corpus.first(options.limit) if options.limit else corpus
         self.stack = options.stack or model.main_stack()
@@ -79,10 +72,6 @@ class Survey(SplitRun):
         self.works.encoder(model)  # what is wrong with the settings is said now
         self.batches_done = self.total = 0
         self.examples_done = 0.0
-
-    def engine_for(self, model: Model, options: SurveyOptions) -> Engine | None:
-        """Where blocks are done."""
-        return make_engine(options.engine, options.workers, options.address, size=model.size)
 
     def make_work(self) -> SurveyWork:
         """What is done to every unit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from headscope.corpus import Corpus
-from headscope.errors import Interrupted, UserError
+from headscope.errors import Interrupted, ResultsError, UserError
 from headscope.identity import another_run, differences
+from headscope.options import Saving
 from headscope.progress import Reporter
-from headscope.runs.run import AGAIN, Job
+from headscope.runs.run import AGAIN, Run
 from headscope.runs.tune.classifier import task_for
 from headscope.runs.tune.loading import LoadedClassifier
 from headscope.runs.tune.pooled.files import remove_pooled, save_pooled
@@ -43,7 +44,13 @@ LIBRARIES = ("headscope", "torch", "transformers", "accelerate")
 """The libraries whose versions a record keeps."""
 
 
-class Tuning(Job[Tuned]):
+class IntoFolder(Saving):
+    """Where a model goes."""
+
+    into_folder = True
+
+
+class Tuning(Run[Tuned]):
     """One fine-tuning run and its folder.
 
     Parameters
@@ -54,16 +61,15 @@ class Tuning(Job[Tuned]):
         The task and its examples.
     settings
         How to train.
-    folder
-        The output.
+    options
+        The output, whether to train again what is finished and replace what another run left, and
+        progress.
     device
         Where to train.
     every
         Seconds between two checkpoints, which transformers' Trainer writes.
     resume
         False removes what an earlier run left in the folder.
-    overwrite
-        Train again what is finished, and replace what another run left.
     """
 
     def __init__(
@@ -71,19 +77,20 @@ class Tuning(Job[Tuned]):
         loaded: LoadedClassifier,
         data: TaskData,
         settings: TuneSettings,
-        folder: Path,
+        options: IntoFolder,
         *,
         device: str,
         every: float,
         resume: bool = True,
-        overwrite: bool = False,
     ) -> None:
-        super().__init__(folder.name, output=folder, overwrite=overwrite)
-        self.loaded, self.data, self.settings, self.folder = loaded, data, settings, folder
+        super().__init__(options, Path(options.output or "").name)
+        self.state_path = None  # transformers' Trainer keeps its own
+        assert self.output is not None
+        self.loaded, self.data, self.settings, self.folder = loaded, data, settings, self.output
         self.device, self.every, self.resume = device, every, resume
         self.model = loaded.model
-        self.task = data.task if loaded.pooled else task_for(loaded.model, data.task)
-        self.state = folder / CHECKPOINTS
+        self.tuned_task = data.task if loaded.pooled else task_for(loaded.model, data.task)
+        self.state_folder = self.folder / CHECKPOINTS
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -102,36 +109,35 @@ class Tuning(Job[Tuned]):
         """Training and dev examples."""
         return [self.data.train, self.data.dev]
 
-    def finished(self) -> Tuned | None:
-        """The record of this run, if the folder has it.
+    def there(self) -> bool:
+        """Whether the folder holds a finished run.
 
         Raises
         ------
         UserError
-            If the folder holds another run, and is not to be overwritten; or other files, which
-            never are.
+            If it holds other files, which are never replaced.
         """
         if not self.resume:
-            shutil.rmtree(self.state, ignore_errors=True)
-            self._unfinish()
-            return None
-        if not (self.folder / RECORD).exists():
+            shutil.rmtree(self.state_folder, ignore_errors=True)
+            self.clear()
+        elif not (self.folder / RECORD).exists():
             self._check_folder()
-            return None
-        if self.overwrite:
-            self._unfinish()
-            return None
-        found = read_record(self.folder)
-        older = {"identity": found.identity, "settings": asdict(found.settings)}
-        differing = differences(found.about or older, self.about)
-        if differing:
-            raise another_run(f"{self.folder} holds another finished run", differing)
+        return (self.folder / RECORD).exists()
+
+    def open(self) -> tuple[Tuned, Mapping[str, Any]]:
+        """The record in the folder."""
+        record = read_record(self.folder)
+        older = {"identity": record.identity, "settings": asdict(record.settings)}
         damage = folder_damage(self.folder)
         if damage:
-            self.say(f"the model in {self.folder} is damaged: {damage}; it is made again")
-            self._unfinish()
-            return None
-        return replace(found, again=True)
+            raise ResultsError(f"the model in {self.folder} is damaged: {damage}")
+        return replace(record, again=True), record.about or older
+
+    def clear(self) -> None:
+        """Remove what says that the folder is finished, and what a later run might not replace."""
+        for name in (RECORD, FILES):
+            (self.folder / name).unlink(missing_ok=True)
+        remove_pooled(self.folder)
 
     def work(self, reporter: Reporter) -> Tuned:
         """Train what remains to be trained, and score."""
@@ -148,10 +154,10 @@ class Tuning(Job[Tuned]):
         return Tuned(
             folder=self.folder,
             model=self.model.label,
-            task=self.task,
+            task=self.tuned_task,
             settings=self.settings,
             scores=self._score(dev),
-            majority=majority(self.task, rows.labels, dev.labels),
+            majority=majority(self.tuned_task, rows.labels, dev.labels),
             examples={"train": len(rows), "dev": len(dev)},
             seconds=seconds + time.monotonic() - began,
             losses=losses,
@@ -165,7 +171,7 @@ class Tuning(Job[Tuned]):
     def save(self, result: Tuned) -> None:
         """Write the checkpoint, then the record, then remove the training state."""
         with writing(self.folder):
-            self.state.mkdir(parents=True, exist_ok=True)  # marks the folder as ours
+            self.state_folder.mkdir(parents=True, exist_ok=True)  # marks the folder as ours
             with without_bars():
                 self.model.network.save_pretrained(self.folder)
             self.model.tokenizer.save_pretrained(self.folder)
@@ -174,20 +180,14 @@ class Tuning(Job[Tuned]):
         with writing(self.folder):
             seal_folder(self.folder)
         result.write()
-        shutil.rmtree(self.state, ignore_errors=True)
-
-    def _unfinish(self) -> None:
-        """Remove what says that the folder is finished, and what a later run might not replace."""
-        for name in (RECORD, FILES):
-            (self.folder / name).unlink(missing_ok=True)
-        remove_pooled(self.folder)
+        shutil.rmtree(self.state_folder, ignore_errors=True)
 
     def _encode(self, corpus: Corpus) -> tuple[TokenRows, list[str]]:
-        return encode_rows(self.model, self.task, corpus, max_length=self.settings.max_length)
+        return encode_rows(self.model, self.tuned_task, corpus, max_length=self.settings.max_length)
 
     def _check_classes(self, rows: TokenRows) -> None:
-        if self.task.labels and len(np.unique(rows.labels)) < 2:
-            only = self.task.labels[int(rows.labels[0])]
+        if self.tuned_task.labels and len(np.unique(rows.labels)) < 2:
+            only = self.tuned_task.labels[int(rows.labels[0])]
             raise UserError(
                 f"a task needs two classes or more; the {len(rows)} training examples of "
                 f"{self.data.train.name} are all {only!r}",
@@ -199,10 +199,10 @@ class Tuning(Job[Tuned]):
         outputs = predict(
             self.model, dev, batch_size=self.settings.batch_size, pooled=self.loaded.pooled
         )
-        return score(self.task, outputs, dev.labels)
+        return score(self.tuned_task, outputs, dev.labels)
 
     def _check_folder(self) -> None:
-        if self.folder.exists() and any(self.folder.iterdir()) and not self.state.is_dir():
+        if self.folder.exists() and any(self.folder.iterdir()) and not self.state_folder.is_dir():
             raise UserError(
                 f"{self.folder} is not empty, and not the folder of a fine-tuning run",
                 hint="choose another folder, or empty this one",
@@ -210,15 +210,15 @@ class Tuning(Job[Tuned]):
 
     def _open_state(self) -> None:
         """Make the folder of the checkpoints. Those of another run are an error."""
-        found = read_state(self.state)
+        found = read_state(self.state_folder)
         differing = differences(found.get("about", found), self.about) if found else []
         if differing and not self.overwrite:
-            raise another_run(f"{self.state} holds the state of another run", differing)
+            raise another_run(f"{self.state_folder} holds the state of another run", differing)
         if differing:
-            shutil.rmtree(self.state, ignore_errors=True)
-        self.state.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(self.state_folder, ignore_errors=True)
+        self.state_folder.mkdir(parents=True, exist_ok=True)
         if differing or not found:
-            write_state(self.state, {"about": self.about})
+            write_state(self.state_folder, {"about": self.about})
 
     def _train(self, rows: TokenRows, reporter: Reporter) -> tuple[float, list[float]]:
         try:
@@ -229,17 +229,17 @@ class Tuning(Job[Tuned]):
                     self.settings,
                     pooled=self.loaded.pooled,
                     device=self.device,
-                    folder=self.state,
+                    folder=self.state_folder,
                     update=update,
                     every=self.every,
                 )
         except KeyboardInterrupt:
-            kept = last_checkpoint(self.state)
+            kept = last_checkpoint(self.state_folder)
             if kept is None:
                 raise Interrupted("stopped before a checkpoint was written", **AGAIN) from None
             step = kept.name.rpartition("-")[2]
             raise Interrupted(
-                f"stopped; the state after step {step} is kept in {self.state}", **AGAIN
+                f"stopped; the state after step {step} is kept in {self.state_folder}", **AGAIN
             ) from None
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from headscope.errors import Interrupted
+from headscope.options import Workers
 from headscope.progress import ProgressLike, as_reporter
-from headscope.runs.engines import EngineName, Task, make_engine
 from headscope.runs.run import AGAIN
 from headscope.runs.tune.record import Tuned
+from headscope.runs.workers import Task, make_engine
 
 TuneRun = Callable[..., Tuned]
 """``functools.partial(tune, model, …)`` with everything but ``progress``."""
@@ -17,7 +19,7 @@ TuneRun = Callable[..., Tuned]
 def tune_several(
     runs: Sequence[TuneRun],
     *,
-    engine: EngineName = "local",
+    engine: Literal["local", "processes", "ray"] = "local",
     workers: int | None = None,
     address: str = "",
     progress: ProgressLike = False,
@@ -77,7 +79,7 @@ def tune_several(
     [1, 2]
     """
     reporter = as_reporter(progress)
-    chosen = make_engine(engine, workers, address)
+    chosen = make_engine(Workers(engine=engine, workers=workers, address=address))
     tell = finished or (lambda _tuned: None)
     found: dict[int, Tuned] = {}
     if chosen is None:

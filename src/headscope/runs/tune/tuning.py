@@ -11,7 +11,7 @@ from headscope.runs.tune.loading import load_to_train
 from headscope.runs.tune.pooled.classifier import RATE
 from headscope.runs.tune.pooled.names import find_pooling
 from headscope.runs.tune.record import Tuned
-from headscope.runs.tune.run import Tuning
+from headscope.runs.tune.run import IntoFolder, Tuning
 from headscope.runs.tune.settings import Precision, Start, TuneSettings, check_training
 from headscope.runs.tune.trainer import EVERY
 from headscope.tasks.data import TaskData, training_data
@@ -176,10 +176,9 @@ def tune(
         loaded,
         found,
         settings,
-        Path(output).absolute(),
+        IntoFolder(output=output, overwrite=overwrite, progress=progress),
         device=device,
         every=every,
         resume=resume,
-        overwrite=overwrite,
     )
-    return run.execute(progress)
+    return run.execute()
