@@ -102,7 +102,7 @@ versions: $(VENV)/dev.stamp
 	$(BIN)/python tools/versions.py $(VERSIONS)
 
 # Compare every number with those of the commit BASE (needs the research data beside the project).
-BASE ?= 4ad51ef
+BASE ?= 2e095ee
 freeze: $(VENV)/dev.stamp
 	$(BIN)/python tools/freeze.py all --base $(BASE)
 

@@ -4,8 +4,14 @@ commands themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headscope.cli.app import Command
+    from headscope.options import Described
 
 PAGE = "reference/cli.md"
 SHIM = "https://unpkg.com/iframe-worker/shim"
@@ -30,54 +36,42 @@ def on_post_template(output: str, *, template_name: str, **_: Any) -> str:
 
 def cli_reference() -> str:
     """Every command with its arguments and options, as Markdown."""
-    import typer
+    from headscope.cli.app import load_commands
 
-    from headscope.cli.app import app
-
-    group: Any = typer.main.get_command(app)
-    return "\n".join(
-        [
-            *_table(group.params),
-            *(
-                line
-                for name, command in all_commands(group).items()
-                for line in _command(name, command)
-            ),
-        ]
-    )
+    return "\n".join(line for command in load_commands().values() for line in _command(command))
 
 
-def all_commands(group: Any, before: str = "") -> dict[str, Any]:
-    """Every command by what is typed for it; those of a group (``paper``) under the group's name,
-    in place of it.
-    """
-    found: dict[str, Any] = {}
-    for name, command in group.commands.items():
-        found |= (
-            all_commands(command, f"{before}{name} ")
-            if hasattr(command, "commands")
-            else {f"{before}{name}": command}
-        )
-    return found
-
-
-def _command(name: str, command: Any) -> Iterator[str]:
-    arguments = [
-        parameter for parameter in command.params if parameter.param_type_name == "argument"
-    ]
-    yield f"\n## headscope {name}\n"
-    for paragraph in command.help.split("\n\n"):
+def _command(command: Command) -> Iterator[str]:
+    yield f"\n## headscope {command.full_name}\n"
+    for paragraph in cleandoc(command.function.__doc__ or "").split("\n\n"):
         example = paragraph.partition("Example: ")[2]
         yield f"```sh\n{example}\n```\n" if example else f"{paragraph}\n"
-    yield from (f"- `{argument.metavar}`: {argument.help}" for argument in arguments)
-    yield from _table([parameter for parameter in command.params if parameter not in arguments])
+    for argument in command.arguments():
+        name, words = described_argument(argument)
+        yield f"- `{name}`: {words}"
+    yield from _table(command.options.values())
+    if not isinstance(command.takes, str):  # one word chooses among several kinds of options
+        shared = set(command.options)
+        for word in filter(None, command.takes):
+            chosen = replace(command, words=(word,))
+            own = [option for key, option in chosen.options.items() if key not in shared]
+            if own:
+                yield f"\n### {word}\n"
+                yield from _table(own)
 
 
-def _table(options: list[Any]) -> Iterator[str]:
-    yield "\n| option | default | what it does |\n|---|---|---|"
+def described_argument(argument: Any) -> tuple[str, str]:
+    """What help calls an argument, and what it says of it."""
+    note = argument.annotation.__metadata__[0]
+    return (note.name or (argument.name.upper(),))[0], note.help
+
+
+def _table(options: Iterable[Described]) -> Iterator[str]:
+    from headscope.cli.app import help_text, metavar, off_flag
+
+    yield "\n| option | what it does |\n|---|---|"
     for option in options:
-        names = ", ".join(f"`{name}`" for name in option.opts)
-        value = f" `{option.metavar}`" if option.metavar else ""
-        default = f"`{option.default}`" if option.show_default and not option.is_flag else ""
-        required = "Required. " if option.required else ""
-        yield f"| {names}{value} | {default} | {required}{option.help} |"
+        names = filter(None, (option.flag, option.note.short, off_flag(option)))
+        shown = ", ".join(f"`{name}`" for name in names)
+        value = "" if option.is_switch else f" `{metavar(option)}`".replace("|", "\\|")
+        yield f"| {shown}{value} | {help_text(option)} |"

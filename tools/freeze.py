@@ -6,14 +6,14 @@ folders number by number, without importing Headscope. ``all`` does both: it run
 a git worktree of its own, then the present tree, then compares. The base commit is run once and
 kept; the present tree is run anew each time, with whatever is not committed.
 
-The jobs are written in the words of commit 4ad51ef. When a command or an option is renamed, add it
+The jobs are written in the words of commit 2e095ee. When a command or an option is renamed, add it
 to ``COMMANDS`` here; when a file, a measure, a dimension or a label is, add it to the tables in
 ``number_names.py``.
 
     python tools/freeze.py all                                       # everything: two quarter hours
     python tools/freeze.py all --base HEAD --only 'demo-treebank*'   # one survey: half a minute
     python tools/freeze.py list                                      # the names of the jobs
-    python tools/freeze.py compare /tmp/freeze/4ad51ef /tmp/freeze/present --only jo2020 --texts
+    python tools/freeze.py compare /tmp/freeze/2e095ee /tmp/freeze/present --only jo2020 --texts
 """
 
 from __future__ import annotations
@@ -38,11 +38,14 @@ from number_diff import compare
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
-WORDS = "4ad51ef"
+WORDS = "2e095ee"
 """The commit in whose words the jobs are written."""
 COMMANDS: dict[str, str] = {
-    # Sequences are drawn at random since; the first ones can be compared.
-    "paper pande2021": "paper pande2021 --sample first",
+    "roles": "table {} roles",
+    "dependencies": "table {} relations",
+    "coreference": "table {} coreference",
+    "frames": "table {} frames",
+    "patterns": "table {} patterns",
 }
 """Commands (``"paper clark2019"``) and options (``"survey --keep"``) that were renamed since: old
 words to new words."""
@@ -126,7 +129,7 @@ def recipes(treebank: str, coref: str, frames: str, mlm: str, glue: Path) -> Ite
     few = ("--limit", "24", "-q")
     clark = ("--model", mlm, "--treebank", treebank, "--coref", coref, "--epochs", "2")
     yield Job("clark2019", ("paper", "clark2019", *clark, *few, "-o", "clark2019"))
-    pande = ("--corpus", treebank, "--corpus", "demo", "--tuned", mlm)
+    pande = ("--sample", "first", "--corpus", treebank, "--corpus", "demo", "--tuned", mlm)
     yield Job("pande2021", ("paper", "pande2021", *pande, *few, "-o", "pande2021"))
     tuning = ("--data", str(glue), "--epochs", "1")
     kovaleva = ("--task", "rte", "--frames", frames, *tuning)
@@ -148,6 +151,9 @@ def translate(words: tuple[str, ...], commands: Mapping[str, str]) -> list[str]:
     ]
     for length in (2, 1):
         head = " ".join(words[:length])
+        if "{}" in commands.get(head, ""):
+            first, *rest = renamed[length:]
+            return [*commands[head].format(first).split(), *rest]
         if head in commands:
             return [*commands[head].split(), *renamed[length:]]
     return renamed

@@ -6,8 +6,7 @@ The command line prints them without a traceback.
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -21,7 +20,7 @@ class UserError(ValueError):
     hint
         What to do next, as something to write in Python (or advice that fits everywhere).
     command
-        The same advice for the command line, where :func:`for_command` cannot make it of ``hint``.
+        The same advice for the command line, where it does not follow from ``hint``.
 
     Examples
     --------
@@ -70,44 +69,6 @@ class AnotherRunError(ResultsError):
 
 class Interrupted(UserError):
     """The user stopped a run. What was finished is kept in a checkpoint."""
-
-
-KEYWORD = re.compile(r"\b([a-z][a-z0-9_]*)=('[^']*'|\"[^\"]*\"|[\[(][^\])]*[\])]|[\w./:-]*\w)?")
-
-
-def for_command(text: str, flags: Mapping[str, str], off: Mapping[str, str] | None = None) -> str:
-    """A text about Python's keywords in the words of the command line.
-
-    Parameters
-    ----------
-    text
-        A message or advice.
-    flags
-        What the command line calls each keyword.
-    off
-        What it calls those that are switched off.
-
-    Examples
-    --------
-    >>> for_command("give engine='ray', or leave max_length= out", {"engine": "--engine",
-    ...             "max_length": "--max-length"})
-    'give --engine ray, or leave --max-length out'
-    >>> for_command("use pairs=False", {"pairs": "--pairs"}, {"pairs": "--single"})
-    'use --single'
-    """
-
-    def typed(match: re.Match[str]) -> str:
-        name, value = match[1], (match[2] or "").strip("'\"")
-        if name not in flags:
-            return match[0]
-        if value in ("True", "False"):
-            return flags[name] if value == "True" else (off or {}).get(name, flags[name])
-        if value[:1] in ("[", "("):
-            words = [word.strip(" '\"") for word in value[1:-1].split(",")]
-            return " ".join(f"{flags[name]} {word}" for word in words if word)
-        return f"{flags[name]} {value}".strip()
-
-    return KEYWORD.sub(typed, text)
 
 
 NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")

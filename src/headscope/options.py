@@ -149,6 +149,11 @@ class Described:
         return frozenset(each)
 
     @property
+    def is_switch(self) -> bool:
+        """Whether it is only switched on or off."""
+        return self.plain <= {bool, NoneType}
+
+    @property
     def several(self) -> bool:
         """Whether it takes several values."""
         return any(get_origin(kind) is Sequence for kind in self.kinds)
@@ -186,7 +191,7 @@ class Described:
             If it is not allowed.
         """
         if value is None:
-            if NoneType in alternatives(self.hint):
+            if self.default is None or NoneType in alternatives(self.hint):
                 return None
             raise UserError(f"the {self.title} is missing: None is not allowed")
         if not self.several:
@@ -205,7 +210,7 @@ class Described:
             value = index(value)
         elif plain <= {float, int, NoneType} and not _is_number(value):
             raise UserError(f"the {self.title} must be a number, got {value!r} instead")
-        elif plain <= {bool, NoneType} and not isinstance(value, bool):
+        elif self.is_switch and not isinstance(value, bool):
             raise UserError(f"{self.key} must be True or False, got {value!r} instead")
         elif Path in plain and isinstance(value, str | PathLike):
             value = str(value) if isinstance(self.default, str) else Path(value)
@@ -300,7 +305,7 @@ class Options:
     prefix
         What the command line puts before the names of rare options.
     panel
-        Where help lists the others; empty for the first panel.
+        Where help lists the others that are defined in this class; empty for the first panel.
     """
 
     prefix: ClassVar[str] = ""
@@ -487,6 +492,7 @@ class Loading(Options):
     """
 
     prefix: ClassVar[str] = "load"
+    panel: ClassVar[str] = "The model"
 
     device: str = "cpu"
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
@@ -589,6 +595,7 @@ class Reading(Options):
     """
 
     prefix: ClassVar[str] = "read"
+    panel: ClassVar[str] = "The corpus"
 
     format: Annotated[str | None, RARE] = None
     columns: Annotated[Columns | None, Option(metavar="A,B", separator=",")] = None
@@ -648,6 +655,7 @@ class Pass(Options):
     """
 
     prefix: ClassVar[str] = "pass"
+    panel: ClassVar[str] = "The pass"
 
     max_length: Annotated[int, Option(least=4, name="maximum length")] = 128
     long: Annotated[
@@ -748,6 +756,7 @@ class Workers(Saving):
     """
 
     prefix: ClassVar[str] = "workers"
+    panel: ClassVar[str] = "Workers"
 
     engine: Literal["local", "processes", "ray"] = "local"
     workers: Annotated[int | None, Option(least=1, name="number of workers", metavar="N")] = None

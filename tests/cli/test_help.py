@@ -1,4 +1,4 @@
-"""What a newcomer sees first: help for every command, quickly, without the heavy libraries."""
+"""What holds for every command, by the definitions of its options: help, and mistakes."""
 
 from __future__ import annotations
 
@@ -6,84 +6,171 @@ import atexit
 import gc
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import headscope.cli
-from headscope.cli import commands
-from headscope.cli.app import app
+from cli.conftest import Run
+from headscope.cli import app
+from headscope.cli.app import Command, load_commands
+from headscope.options import Described
 
-GROUP = typer.main.get_command(app)
-ALL = {
-    name: command for name, command in GROUP.commands.items() if not hasattr(command, "commands")
+COMMANDS = dict(load_commands())
+TABLES = {
+    f"{command.full_name} {word}": replace(command, words=(word,))
+    for command in COMMANDS.values()
+    if not isinstance(command.takes, str)
+    for word in command.takes
+    if word
 }
-ALL |= {
-    f"{group} {name}": command
-    for group, parent in GROUP.commands.items()
-    if hasattr(parent, "commands")
-    for name, command in parent.commands.items()
-}
-COMMANDS = tuple(ALL)
+"""Commands with several kinds of options, by the word that chooses one."""
+EVERY = COMMANDS | TABLES
 HEAVY = (
-    "torch",
-    "transformers",
-    "numpy",
-    "pandas",
-    "xarray",
-    "altair",
-    "spacy",
-    "sklearn",
-    "scipy",
-    "vl_convert",
+    *("torch", "transformers", "numpy", "pandas", "xarray", "altair", "spacy", "sklearn", "scipy"),
+    *("vl_convert", "joblib", "ray"),
 )
-WIDE = {"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
 
 
-def options_of(command: str) -> set[str]:
-    return {
-        option
-        for parameter in ALL[command].params
-        for option in parameter.opts
-        if option.startswith("--")
-    }
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"COLUMNS": "300", "TERM": "dumb", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
 
 
-def test_the_commands_that_the_design_promises_are_there() -> None:
-    assert {"survey", "demo", "report", "figures", "ls", "export", "merge"} <= set(COMMANDS)
+def plain(command: Command) -> list[Described]:
+    """The options that count: not those of the panel of rare ones."""
+    return [option for option in command.options.values() if "." not in option.flag]
 
 
-def test_each_command_is_defined_in_the_module_of_its_name() -> None:
-    defined = {
-        name: (command.callback or next(iter(command.commands.values())).callback).__module__
-        for name, command in GROUP.commands.items()
-    }
-    assert sorted(defined) == sorted(commands.COMMANDS)
-    for name, module in defined.items():
-        assert f"{module}.".startswith(f"headscope.cli.{name}."), name
+def typed(command: str, *more: str) -> list[str]:
+    """A command with an argument for each that it needs, and one for the results it may read."""
+    name, _, word = command.partition(" ")
+    if command in TABLES:
+        return [name, "nowhere.nc", word, *more]
+    needed = [one for one in EVERY[command].arguments() if one.default is one.empty]
+    words = [f"nowhere-{number}.nc" for number, one in enumerate(needed) if "VAR" not in one.kind.name]
+    return [*command.split(), *words, *more]
 
 
-def test_a_command_is_imported_alone() -> None:
-    script = (
-        "import sys\n"
-        "sys.argv = ['headscope', 'ls', '--help']\n"
-        "from headscope.cli import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "mine = [name for name in sys.modules if name.startswith('headscope.cli.')]\n"
-        f"print(*(name for name in {commands.COMMANDS!r} if f'headscope.cli.{{name}}' in mine))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "ls"
+def cases(**kinds: object) -> Iterator[tuple[str, str, str]]:
+    """Every option that is a number, or one of several words, with something else."""
+    for name, command in EVERY.items():
+        for option in command.options.values():
+            if option.choices and not option.note.separator:
+                yield name, option.flag, "no-such-word"
+            elif option.plain <= {int, float, type(None)} and option.plain & {int, float}:
+                yield name, option.flag, "many"
 
 
-def test_commands_that_only_read_results_take_no_model() -> None:
-    assert set(COMMANDS) > commands.READING
-    for command in commands.READING:
-        assert not {"model", "models"} & {parameter.name for parameter in ALL[command].params}
+def test_there_are_no_more_options_than_a_person_can_hold_in_the_head() -> None:
+    assert len(COMMANDS) - 3 <= 28  # the papers are one
+    assert len(plain(COMMANDS["survey"])) <= 25
+    keyed = {(option.group, option.key) for one in EVERY.values() for option in plain(one)}
+    assert len(keyed) <= 260
+    for command in EVERY.values():
+        flags = [name for option in command.options.values() for name in (option.flag, option.note.short)]
+        assert len(set(filter(None, flags))) == len([*filter(None, flags)]), command.full_name
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_help_explains_every_argument_and_option_and_ends_with_an_example(
+    name: str, run: Run
+) -> None:
+    command = EVERY[name]
+    done = run(*name.split(), "--help")
+    assert done.code == 0, done.err
+    shown = " ".join(done.out.split())
+    for argument in command.arguments():
+        assert argument.annotation.__metadata__[0].help
+    for option in command.options.values():
+        assert f"{option.flag} " in shown
+        assert option.words, f"{option.flag} is not explained"
+    example = done.out.partition("Example:")[2].strip()
+    assert example.startswith(f"headscope {command.full_name}")
+
+
+def test_the_help_lists_every_command_and_begins_with_the_demo(run: Run) -> None:
+    shown = run("--help").out
+    assert all(f"│ {name} " in shown for name in COMMANDS if " " not in name)
+    places = [shown.index(f"│ {name} ") for name in ("demo", "survey", "probe", "report")]
+    assert places == sorted(places)
+    papers = run("paper", "--help").out
+    assert all(f"│ {one.name} " in papers for one in COMMANDS.values() if one.parent)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_an_option_that_does_not_exist_gets_a_suggestion(name: str, run: Run) -> None:
+    done = run(*typed(name, "--quite"))
+    assert (done.code, done.out) == (2, "")
+    full = EVERY[name].full_name
+    assert done.told == [
+        f"error: headscope {full} has no option --quite; did you mean --quiet?",
+        f"next:  see headscope {full} --help",
+    ]
+
+
+@pytest.mark.parametrize(("name", "flag", "value"), cases())
+def test_a_value_that_is_not_allowed_is_told_with_what_is(
+    name: str, flag: str, value: str, run: Run
+) -> None:
+    done = run(*typed(name, flag, value))
+    assert (done.code, done.out) == (2, "")
+    error, after = done.told
+    assert value in error
+    assert "must be" in error
+    assert after.startswith("next:  ")
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if typed(name) != name.split()])
+def test_an_argument_that_is_missing_is_named(name: str, run: Run) -> None:
+    done = run(*name.split()[:1], *(["x.nc"] if name in TABLES else name.split()[1:]))
+    assert (done.code, done.out) == (2, "")
+    assert done.told[0].startswith("error: the argument ")
+    assert done.told[0].endswith(" is missing")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in EVERY if EVERY[name].full_name in app.READING - {"cite"}]
+)
+def test_results_that_are_not_there_are_named(name: str, run: Run, here: Path) -> None:
+    output = {"export": ["-o", "x.csv"], "merge": ["-o", "x.nc"]}.get(name, [])
+    if name == "head":
+        output = ["1-1"]
+    words = typed(name)
+    done = run(words[0], "nowhere.nc", *words[2:3] if name in TABLES else (), *output)
+    if name == "table":
+        done = run("table", "nowhere.nc", "roles")
+    assert done.told == [
+        "error: no such results file: nowhere.nc",
+        "next:  make one with: headscope survey MODEL CORPUS -o results.nc",
+    ]
+    assert (done.code, done.out, list(here.iterdir())) == (2, "", [])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_ends_every_command_with_one_error(
+    name: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @wraps(COMMANDS[name].function)
+    def stopped(*values: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(app.COMMANDS, name, replace(COMMANDS[name], function=stopped))
+    done = run(*typed(name))
+    assert (done.code, done.out) == (130, "")
+    assert [line[:6] for line in done.err.splitlines()] == ["error:", "next: "]
+
+
+def test_a_command_that_does_not_exist_gets_a_suggestion(run: Run) -> None:
+    done = run("surveyy")
+    assert done.code == 2
+    assert done.told[0].endswith("got 'surveyy' instead. Did you mean 'survey'?")
+    assert run("paper", "clark2020").told[0].endswith("Did you mean 'clark2019'?")
 
 
 @pytest.mark.parametrize("command", ["ls", "survey"])
@@ -95,69 +182,24 @@ def test_unused_objects_are_looked_for_rarely_where_no_model_is_loaded(
     monkeypatch.setattr(gc, "set_threshold", changed.append)
     monkeypatch.setattr(atexit, "register", ends.append)
     monkeypatch.setattr(sys, "argv", ["headscope", command, "--help"])
-    with pytest.raises(SystemExit):
-        headscope.cli.main()
+    headscope.cli.main()
     assert bool(changed) == (gc.freeze in ends) == (command == "ls")
     assert all(number > 100 * gc.get_threshold()[0] for number in changed)
 
 
-def test_help_begins_with_the_demo_and_measures_begin_with_the_survey() -> None:
-    shown = CliRunner().invoke(app, ["--help"], env=WIDE).stdout
-    places = [shown.index(f"│ {name} ") for name in ("demo", "head", "survey", "portrait", "probe")]
-    assert places == sorted(places)
+def test_commands_that_only_read_results_take_no_model() -> None:
+    assert set(COMMANDS) > app.READING
+    for name in app.READING:
+        assert not {"model", "models"} & {one.name for one in COMMANDS[name].arguments()}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_every_command_has_an_example_that_names_it(command: str) -> None:
-    result = CliRunner().invoke(app, [*command.split(), "--help"], env=WIDE)
-    assert result.exit_code == 0
-    example = result.stdout.partition("Example:")[2].strip().splitlines()[0]
-    assert example.startswith(f"headscope {command}")
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_of_a_command_is_explained(command: str) -> None:
-    for parameter in ALL[command].params:
-        assert parameter.help, f"{parameter.name} of {command} has no help"
-
-
-@pytest.mark.parametrize("command", ["survey", "demo"])
-@pytest.mark.parametrize(
-    "option", ["--limit", "--seed", "--batch-size", "--device", "--max-length", "--quiet", "--json"]
-)
-def test_what_runs_a_model_takes_the_shared_options(command: str, option: str) -> None:
-    assert option in options_of(command)
-    assert option in CliRunner().invoke(app, [*command.split(), "--help"], env=WIDE).stdout
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_can_be_quiet(command: str) -> None:
-    assert "--quiet" in options_of(command)
-
-
-@pytest.mark.parametrize("command", ["survey", "demo", "figures", "ls", "merge"])
-def test_every_command_with_a_table_gives_it_as_json(command: str) -> None:
-    assert "--json" in options_of(command)
-
-
-def test_the_help_lists_every_command() -> None:
-    result = CliRunner().invoke(app, ["--help"], env=WIDE)
-    assert result.exit_code == 0
-    assert "Example:" in result.stdout
-    for command in GROUP.commands:
-        assert f" {command} " in result.stdout
-    papers = CliRunner().invoke(app, ["paper", "--help"], env=WIDE)
-    for command in GROUP.commands["paper"].commands:
-        assert f" {command} " in papers.stdout
-
-
-def test_the_version_is_the_package_s() -> None:
-    assert CliRunner().invoke(app, ["--version"]).stdout == f"headscope {headscope.__version__}\n"
+def test_the_version_is_the_package_s(run: Run) -> None:
+    assert run("--version").out == f"headscope {headscope.__version__}\n"
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["survey", "--help"], ["figures", "--help"], ["--version"]],
+    [["--help"], ["survey", "--help"], ["figures", "--help"], ["--version"], []],
     ids=" ".join,
 )
 def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
@@ -166,7 +208,7 @@ def test_help_imports_no_heavy_library(arguments: list[str]) -> None:
         f"sys.argv = ['headscope', *{arguments!r}]\n"
         "from headscope.cli import main\n"
         "try:\n    main()\n"
-        "except SystemExit as stop:\n    assert stop.code == 0, stop.code\n"
+        "except SystemExit as stop:\n    assert not stop.code, stop.code\n"
         f"print('heavy:', *(name for name in {HEAVY!r} if name in sys.modules), file=sys.stderr)\n"
     )
     done = subprocess.run(

@@ -9,7 +9,7 @@ import pytest
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.measures.patterns.network import RELIABLE
+from headscope.measures.patterns import RELIABLE
 from headscope.models import load
 from headscope.papers import recipe as base
 from headscope.papers.kovaleva2019 import facts

@@ -58,19 +58,10 @@ def _run() -> None:
         _fail("there is not enough memory", "give fewer or shorter texts, or a smaller batch size")
     except OSError as error:  # standard output, most likely: files have errors of their own
         _fail(_said(error), "check the disk, then type the same command again")
-    except SystemExit as end:
+    except SystemExit:
         _flush()
-        if end.code == INTERRUPTED:  # what the command line's library makes of Ctrl-C
-            raise _cause(end) from None
         raise
-
-
-def _cause(error: BaseException) -> BaseException:
-    """The interrupt that led to an exit, or the exit itself."""
-    before: BaseException | None = error
-    while before is not None and not isinstance(before, KeyboardInterrupt):
-        before = before.__cause__ or before.__context__
-    return before or error
+    _flush()
 
 
 def _loading(error: BaseException) -> bool:

@@ -29,7 +29,8 @@ from cyclopts.exceptions import (
 
 from headscope.cli.completion import completer
 from headscope.cli.console import Console
-from headscope.errors import UserError, for_command, unknown
+from headscope.cli.wording import in_shell_words, off_flag
+from headscope.errors import UserError, unknown
 from headscope.files import slug
 from headscope.options import Described, Option, Options, described
 
@@ -37,11 +38,14 @@ LOOK = Group("Look at heads", sort_key=1)
 MEASURE = Group("Measure", sort_key=2)
 TRAIN = Group("Train and disable", sort_key=3)
 FILES = Group("Results and files", sort_key=4)
+OPTIONS = Group("Options", sort_key=40)
 PRINTED = Group("What is printed", sort_key=80)
 RARELY = Group("Rarely needed", sort_key=90)
 MODULES = ("look", "measure", "train", "tables", "files")
 """The modules whose commands help lists, in its order."""
-READING = frozenset({"cite", "export", "figures", "head", "heads", "ls", "merge", "report", "table"})
+READING = frozenset(
+    {"cite", "export", "figures", "head", "heads", "ls", "merge", "report", "table"}
+)
 """Commands that only read results: they load no model."""
 
 Model = Annotated[
@@ -90,8 +94,8 @@ class Command:
         Where help lists it.
     takes
         Whose options it takes: the name of a function of :mod:`headscope`, or the place of a class
-        in it, such as ``papers:Clark2019Options``. Of several kinds of options, a function of the
-        words that were typed says which.
+        in it, such as ``papers:Clark2019Options``. Or several kinds of options by the word that
+        chooses one of them, such as ``roles``, and by ``""`` those that all share.
     json
         Whether it can print JSON.
     parent
@@ -100,7 +104,7 @@ class Command:
 
     function: Callable[..., None]
     group: Group
-    takes: str | Callable[[Sequence[str]], type[Options] | None]
+    takes: str | Mapping[str, type[Options]]
     json: bool
     parent: str
     words: tuple[str, ...] = ()
@@ -120,13 +124,16 @@ class Command:
     def kinds(self) -> dict[str, type[Options]]:
         """The options that its function takes, by the parameter."""
         options: type[Options] | None
-        if callable(self.takes):
-            options = self.takes(self.words)
+        if not isinstance(self.takes, str):
+            words = (word for word in self.words if word in self.takes)
+            options = self.takes[next(words, "")]
         elif ":" in self.takes:
             module, _, name = self.takes.partition(":")
             options = getattr(import_module(f"headscope.{module}"), name)
         else:
-            options = getattr(import_module("headscope"), self.takes).options if self.takes else None
+            options = (
+                getattr(import_module("headscope"), self.takes).options if self.takes else None
+            )
         names = signature(self.function).parameters
         kinds = {"options": options, "console": Printing}
         return {name: kind for name, kind in kinds.items() if name in names and kind}
@@ -146,12 +153,6 @@ class Command:
         """What it calls the keywords of Python."""
         return {key: option.flag for key, option in self.options.items()}
 
-    @property
-    def off(self) -> dict[str, str]:
-        """What it calls those that are switched off."""
-        named = {key: _negative(option) for key, option in self.options.items()}
-        return {key: flag for key, flag in named.items() if flag}
-
     def arguments(self) -> Iterator[Argument]:
         """What is given without a name."""
         # The types of options are not known here, nor needed.
@@ -170,7 +171,7 @@ class Command:
         def call(*values: Any, **typed: Any) -> None:
             self.function(*values, **self._objects(typed))
 
-        options = [_argument(option, self.flags) for option in self.options.values()]
+        options = [_argument(option, self) for option in self.options.values()]
         call.__signature__ = Signature(  # type: ignore[attr-defined]
             [*self.arguments(), *options]
         )
@@ -202,7 +203,7 @@ Function = TypeVar("Function", bound=Callable[..., None])
 
 def command(
     group: Group,
-    takes: str | Callable[[Sequence[str]], type[Options] | None] = "",
+    takes: str | Mapping[str, type[Options]] = "",
     *,
     json: bool = True,
     parent: str = "",
@@ -252,6 +253,7 @@ def make_app(only: Command | None = None, *, everything: bool = False) -> App:
         help_format="plaintext",
         default_parameter=Parameter(negative_iterable=(), consume_multiple=False),
         result_action="return_value",
+        suppress_keyboard_interrupt=False,
     )
     papers = App(
         name="paper",
@@ -284,7 +286,7 @@ def run(words: list[str]) -> None:
     name = called(words)
     only = replace(COMMANDS[name], words=tuple(words)) if name else None
     app = make_app(only, everything=words[:1] in APP_WIDE)
-    app.version = __version__
+    app.version = f"headscope {__version__}"
     try:
         app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -292,8 +294,8 @@ def run(words: list[str]) -> None:
     except UserError as error:
         if only is None:
             raise
-        message = for_command(error.message, only.flags, only.off)
-        advice = error.command or for_command(error.hint, only.flags, only.off)
+        message = in_shell_words(error.message, only.options, COMMANDS)
+        advice = error.command or in_shell_words(error.hint, only.options, COMMANDS)
         raise type(error)(message, hint=advice) from error
 
 
@@ -347,17 +349,17 @@ def _named(function: Callable[..., None], one: Command) -> Callable[..., None]:
     return function
 
 
-def _argument(option: Described, flags: Mapping[str, str]) -> Argument:
+def _argument(option: Described, command: Command) -> Argument:
     """The parameter that an option is made of: text, several texts, or yes and no."""
-    is_switch = option.plain <= {bool, type(None)}
+    is_switch = option.is_switch
     kind: Any = bool if is_switch else list[str] if _is_repeated(option) else str
     default = option.default if is_switch else None
     parameter = Parameter(
         name=(option.flag, option.note.short) if option.note.short else option.flag,
-        help=_help(option, flags),
+        help=in_shell_words(help_text(option), command.options, COMMANDS),
         group=_panel(option),
-        negative=_negative(option),
-        metavar=None if is_switch else _metavar(option),
+        negative=off_flag(option),
+        metavar=None if is_switch else metavar(option),
         completer=completer(option.note.completes, option.choices),
         allow_leading_hyphen=not is_switch,
         show_default=False,
@@ -370,32 +372,26 @@ def _is_repeated(option: Described) -> bool:
     return option.several and not option.note.separator
 
 
-def _help(option: Described, flags: Mapping[str, str]) -> str:
-    text = for_command(option.words, flags)
-    if _is_repeated(option):
-        text = f"{text} Repeat it for more."
+def help_text(option: Described) -> str:
+    """What help says of an option."""
+    text = f"{option.words} Repeat it for more." if _is_repeated(option) else option.words
     default = option.default
     shown = isinstance(default, str | int | float | Path) and not isinstance(default, bool)
     return f"{text} [default: {default}]" if shown and default != "" else text
 
 
-def _metavar(option: Described) -> str:
+def metavar(option: Described) -> str:
+    """What help shows for the value of an option."""
     if option.note.metavar or option.choices:
         return option.note.metavar or "|".join(option.choices)
     known = ((int, "N"), (float, "X"), (Path, "PATH"))
     return next((word for kind, word in known if kind in option.plain), "TEXT")
 
 
-def _panel(option: Described) -> Group | None:
+def _panel(option: Described) -> Group:
     if option.group is Printing:
         return PRINTED
     if option.note.rare:
         return RARELY
-    return Group(option.group.panel, sort_key=50) if option.group.panel else None
-
-
-def _negative(option: Described) -> str:
-    """How False is said, where a user may have to."""
-    if bool not in option.plain or option.default is False:
-        return ""
-    return option.note.off or option.flag.replace("--", "--no-", 1)
+    panel = vars(option.group).get("panel", "")  # not that of a group it is made of
+    return Group(panel, sort_key=50) if panel else OPTIONS

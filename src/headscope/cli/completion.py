@@ -48,6 +48,24 @@ def _of_results(what: Callable[[Any], Iterable[str]]) -> Completer:
     return complete
 
 
+def _statistics(atlas: Any) -> Iterable[str]:
+    from headscope.results.schema import label_dims
+
+    for name in atlas.measures:
+        dims = label_dims(atlas[name])
+        if len(dims) == 1:
+            yield from (f"{name}:{label}" for label in atlas[name][dims[0]].values)
+        else:
+            yield name
+
+
+def _tasks(context: Any) -> Iterable[str]:
+    from headscope.tasks.probing import TITLES
+    from headscope.tasks.task import GLUE
+
+    return (*TITLES.values(), *GLUE)
+
+
 _KINDS: dict[str, Completer] = {
     "models": lambda context: ("demo", "demo-llm"),
     "corpora": lambda context: ("demo",),
@@ -57,5 +75,7 @@ _KINDS: dict[str, Completer] = {
     "relations": _of_results(
         lambda atlas: [str(name) for name in atlas["dependency"]["relation"].values]
     ),
+    "statistics": _of_results(_statistics),
+    "tasks": _tasks,
     "roles": _of_results(lambda atlas: [str(name) for name in atlas["role"]["role"].values]),
 }

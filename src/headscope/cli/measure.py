@@ -24,9 +24,7 @@ SIDE = "A hub id, a model folder, a .gguf file, 'demo' or 'demo-llm'; or a resul
 
 
 @command(MEASURE, "survey")
-def survey(
-    model: Model, corpus: CorpusFile, options: SurveyOptions, console: Console
-) -> None:
+def survey(model: Model, corpus: CorpusFile, options: SurveyOptions, console: Console) -> None:
     """Measure every head on a corpus, in one pass.
 
     A stopped run (Ctrl-C, kill) resumes when the same command is typed again.
@@ -94,8 +92,9 @@ def compare(
 @command(MEASURE, "portrait")
 def portrait(
     model: Model,
-    corpus: Annotated[str, Parameter(name="CORPUS", help="Texts in any format that survey reads.")]
-    = "demo",
+    corpus: Annotated[
+        str, Parameter(name="CORPUS", help="Texts in any format that survey reads.")
+    ] = "demo",
     *,
     options: Any,
     console: Console,
@@ -136,9 +135,7 @@ def _add_papers() -> None:
 
 
 @command(MEASURE, "circuits")
-def circuits(
-    model: Model, options: CircuitOptions, console: Console
-) -> None:
+def circuits(model: Model, options: CircuitOptions, console: Console) -> None:
     """Read circuits off a model's weights: copying heads, and which heads feed which.
 
     No corpus is needed (Elhage et al. 2021). Composition is the norm of a product of two heads'

@@ -92,7 +92,6 @@ def choose_columns(
         raise CorpusError(
             f"columns must name one or two columns of text, got {len(texts)} instead{shown}",
             hint='give e.g. columns=["sentence1", "sentence2"]',
-            command="give e.g. --columns sentence1,sentence2",
         )
     others = [column for column in (label, group) if column is not None]
     for column in (*(texts or ()), *others):
@@ -259,7 +258,6 @@ def _known_texts(names: Sequence[str], where: str) -> tuple[int, ...]:
     raise CorpusError(
         f"{where}: {problem}",
         hint=f"name one or two of them, e.g. columns=[{shorten(example)}]",
-        command=f"name one or two of them, e.g. --columns {_quoted(example)}",
     )
 
 
@@ -285,7 +283,6 @@ def _place(column: Column, names: Sequence[str], where: str) -> int:
             raise CorpusError(
                 f"{where}: {names.count(column)} columns are called {shorten(column)}",
                 hint=f"give the column's number, e.g. columns=[{names.index(column) + 1}]",
-                command=f"give the column's number, e.g. --columns {names.index(column) + 1}",
             )
         return names.index(column)
     if isinstance(column, int) or column.isdecimal():
@@ -300,7 +297,6 @@ def _place(column: Column, names: Sequence[str], where: str) -> int:
     raise CorpusError(
         f"{where}: no column {shorten(column)}; the columns are {listed(names)}",
         hint=f"name one or two of them, e.g. columns=[{shorten(names[0])}]" if names else "",
-        command=f"name one or two of them, e.g. --columns {_quoted(names[0])}" if names else "",
     )
 
 

@@ -187,7 +187,6 @@ def _by_ending(path: Path) -> str:
         f"the ending {ending!r} of {path} does not say what its format is; "
         f"known are {', '.join(FORMATS)}, and .gz of each",
         hint=f"{looks}give format={repr(likely) if likely else f', one of {names}'}",
-        command=f"{looks}give --format {likely or names}",
     )
 
 
@@ -195,8 +194,7 @@ def _folder_error(path: Path, likely: list[str]) -> CorpusError:
     """A folder whose files could be read, if the format were given."""
     return CorpusError(
         f"{path} is a folder, and nothing says which files of it to read",
-        hint=f"give one file, or format={' or '.join(map(repr, likely))} to read them all",
-        command=f"give one file, or --format {' or '.join(likely)} to read them all",
+        hint=f"give one file, or {' or '.join(f'format={one!r}' for one in likely)} to read them all",
     )
 
 
@@ -226,7 +224,8 @@ def suggest_format(error: CorpusError, path: Path, kind: str) -> CorpusError:
         return error
     looks = f"its first lines look like {likely}, and it was read as {kind}: give "
     return CorpusError(
-        error.message, hint=f"{looks}format={likely!r}", command=f"{looks}--format {likely}"
+        error.message,
+        hint=f"{looks}format={likely!r}",
     )
 
 

@@ -273,14 +273,12 @@ def _check_options(options: FileOptions, what: str, kind: str = "") -> None:
         if used and kind not in kinds:
             raise CorpusError(
                 f"{ALONE if name == 'pairs' else name} applies to {where}, not to {what}",
-                hint=f"leave {name} out",
-                command=f"leave --{'single' if name == 'pairs' else name} out",
+                hint=f"leave {'pairs=False' if name == 'pairs' else name + '='} out",
             )
     if options.lines and not options.pairs:
         raise CorpusError(
             f"{ALONE} has no effect with lines: every line is already a text of its own",
-            hint="leave pairs out",
-            command="leave --single out",
+            hint="leave pairs=False out",
         )
 
 

@@ -49,7 +49,6 @@ def check_chat(tokenizer: Any) -> None:
         raise ModelError(
             "the tokenizer has no chat template, so that texts cannot be made turns of a chat",
             hint="leave chat=True out, or choose a model that was tuned for chats",
-            command="leave --chat out, or choose a model that was tuned for chats",
         )
 
 
@@ -128,7 +127,6 @@ def _render(tokenizer: Any, texts: Sequence[str], *, answer: bool = False) -> st
         raise ModelError(
             f"the tokenizer's chat template failed: {type(error).__name__}: {error}",
             hint="leave chat=True out",
-            command="leave --chat out",
         ) from error
 
 
@@ -137,5 +135,4 @@ def _changed() -> ModelError:
         "the tokenizer's chat template changes the text itself, so that words cannot be aligned "
         "with tokens",
         hint="leave chat=True out",
-        command="leave --chat out",
     )

@@ -65,7 +65,6 @@ class CrossEncoder:
                 "long texts cannot be split for cross attention: the parts of one text do not "
                 "belong to those of the other",
                 hint='give long="truncate" or long="drop"',
-                command="give --long truncate or --long drop",
             )
         self.keys, self.rows = keys, rows
         self.counts = Counts()

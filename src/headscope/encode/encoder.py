@@ -113,7 +113,6 @@ class Encoder:
                 f"the maximum length must leave room for text besides {max_length - room} special "
                 f"tokens; got {max_length} instead",
                 hint="give e.g. max_length=128",
-                command="give e.g. --max-length 128",
             )
 
     def encode(self, examples: Iterable[Example]) -> Iterator[Encoded]:

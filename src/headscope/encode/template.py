@@ -77,13 +77,11 @@ def check_bos(bos: str, token: int | None, *, chat: bool) -> None:
         raise ModelError(
             "the model has no beginning-of-sequence token that could be added",
             hint="leave bos='add' out",
-            command="leave --bos add out",
         )
     if bos == "none" and chat:
         raise ModelError(
             "a chat template writes its own special tokens, which cannot be removed",
             hint="leave bos='none' or chat=True out",
-            command="leave --bos none or --chat out",
         )
 
 

@@ -23,60 +23,37 @@ if TYPE_CHECKING:
 Drawing = Callable[["Atlas"], Any]
 """A function that draws an Altair chart of results."""
 
-_COMPARE = ("hs.compare(first, second, corpus)", "headscope compare FIRST SECOND CORPUS")
-_ABLATE = ("hs.ablate(model, …)", "headscope ablate MODEL")
-_PROBE = ("hs.probe(model, tasks)", "headscope probe MODEL TASKS")
+_ABLATE, _PROBE = "hs.ablate(model, …)", "hs.probe(model, tasks)"
 MADE_BY = {
-    "change": _COMPARE,
-    "feature-change": (
-        'hs.compare(first, second, corpus, measures=["feature"])',
-        "headscope compare FIRST SECOND CORPUS --features",
-    ),
-    "link-change": (
-        'hs.compare(first, second, corpus, measures=["link"])',
-        "headscope compare FIRST SECOND CORPUS --features",
-    ),
+    "change": "hs.compare(first, second, corpus)",
+    "feature-change": 'hs.compare(first, second, corpus, measures=["feature"])',
+    "link-change": 'hs.compare(first, second, corpus, measures=["link"])',
     "ablation": _ABLATE,
     "head_off": _ABLATE,
     "layer_off": _ABLATE,
-    "importance": ("hs.ablate(model, …, importance=True)", "headscope ablate MODEL --importance"),
-    "pruning": ("hs.ablate(model, …, prune=True)", "headscope ablate MODEL --prune"),
-    "null": (
-        'hs.survey(model, corpus, null=["random-weights"])',
-        "headscope survey MODEL CORPUS --null random-weights",
-    ),
-    "track": ("hs.track(models, corpus)", "headscope track FOLDER... CORPUS"),
+    "importance": "hs.ablate(model, …, importance=True)",
+    "pruning": "hs.ablate(model, …, prune=True)",
+    "null": 'hs.survey(model, corpus, null=["random-weights"])',
+    "track": "hs.track(models, corpus)",
     "probe": _PROBE,
     "probe_layer": _PROBE,
     "probe_top": _PROBE,
-    **dict.fromkeys(
-        ("probe_splits", "probe_splits_top"),
-        (
-            "hs.probe(model, tasks, repeats=5)",
-            "headscope probe MODEL TASKS --repeats 5",
-        ),
-    ),
-    "probe_embeddings": (
-        "hs.probe(model, tasks, embeddings=True)",
-        "headscope probe MODEL TASKS --embeddings",
-    ),
+    "probe_splits": "hs.probe(model, tasks, repeats=5)",
+    "probe_splits_top": "hs.probe(model, tasks, repeats=5)",
+    "probe_embeddings": "hs.probe(model, tasks, embeddings=True)",
 }
-"""How to get what a survey does not measure, in Python and on the command line."""
+"""How to get what a survey does not measure."""
 
 
-def how_to_get(measure: str) -> tuple[str, str]:
-    """Say how to make results that have a measure, in Python and on the command line.
+def how_to_get(measure: str) -> str:
+    """Say how to make results that have a measure.
 
     Examples
     --------
-    >>> how_to_get("entropy")[1]
-    'headscope survey MODEL CORPUS --measure entropy'
+    >>> how_to_get("entropy")
+    "hs.survey(model, corpus, measures=['entropy'])"
     """
-    survey = (
-        f'hs.survey(model, corpus, measures=["{measure}"])',
-        f"headscope survey MODEL CORPUS --measure {measure}",
-    )
-    return MADE_BY.get(measure, survey)
+    return MADE_BY.get(measure, f"hs.survey(model, corpus, measures=[{measure!r}])")
 
 
 @dataclass(frozen=True)
@@ -258,12 +235,10 @@ def find_figure(name: str, results: Atlas | None = None) -> Figure:
     known = set() if results is None else {*results, *beside(results)}
     missing = [] if results is None else [need for need in item.needs if need not in known]
     if missing:
-        python, command = how_to_get(missing[0])
         raise UserError(
             f"the figure {name!r} needs the measure {missing[0]!r}, "
             "which these results do not have",
-            hint=f"make results that have it with {python}",
-            command=f"make results that have it with: {command}",
+            hint=f"make results that have it with {how_to_get(missing[0])}",
         )
     return item
 

@@ -96,7 +96,6 @@ class Difference(Measure):
             raise UserError(
                 f"the measure {measure.name!r} {what}, and has no difference for each example",
                 hint="survey both models and compare the two results: hs.compare(first, second)",
-                command="survey both models, then: headscope compare first.nc second.nc",
             )
         self.measure = measure
         self.in_blocks = measure.in_blocks  # type: ignore[misc]

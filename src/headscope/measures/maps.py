@@ -63,6 +63,5 @@ def on_maps(measures: Sequence[Measure], maps: Maps) -> tuple[list[Measure], lis
             f"the measure {without[0]!r} cannot be computed on norm-weighted maps: it reads "
             "something other than maps, or was trained on attention",
             hint="leave it out, or give maps='both'",
-            command="leave it out, or give --maps both",
         )
     return weighted, []

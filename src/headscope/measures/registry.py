@@ -218,8 +218,7 @@ def not_for_cross(name: str, *, own: bool = False) -> UserError:
     return UserError(
         f"the measure {name!r} is about the tokens of one text; in cross attention rows "
         "are tokens of the decoder and columns tokens of the encoder",
-        hint=f"choose from {known}, or survey the encoder or the decoder{also}",
-        command=f"choose from {known}, or give --stack encoder or --stack decoder",
+        hint=f"choose from {known}, or give stack='encoder' or stack='decoder'{also}",
     )
 
 

@@ -106,8 +106,7 @@ class Role(Linear):
             reasons = "; ".join(f"{name}: {why}" for name, why in bound.absent.items())
             raise UserError(
                 f"none of the roles can be measured here: {reasons}",
-                hint="choose other roles: hs.Role(roles=[...])",
-                command="choose other roles with --role",
+                hint="choose other roles with roles=",
             )
         bound.dims = {"role": tuple(sieve.name for sieve in bound.sieves)}
         return bound

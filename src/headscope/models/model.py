@@ -318,7 +318,6 @@ class Model:
                 f"the maximum length must be at most {self.longest} for {self.name}, "
                 f"got {max_length} instead",
                 hint=f"give max_length={self.longest}",
-                command=f"give --max-length {self.longest}",
             )
         start = start_token(self) if self.encoder_decoder and stack == "decoder" else None
         return Encoder(

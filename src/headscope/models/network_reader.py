@@ -135,6 +135,5 @@ def _moved(name: str, network: Any, device: str) -> Any:
             raise too_large(name) from error
         raise ModelError(
             f"the device {device!r} cannot be used: {first_line(error)}",
-            hint="use device='cpu'",
-            command="give --device cpu",
+            hint="give device='cpu'",
         ) from None

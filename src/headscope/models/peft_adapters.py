@@ -43,8 +43,7 @@ def add_adapter(network: Any, adapter: str | Path, *, name: str) -> None:
     if any(parameter.is_meta for parameter in network.parameters()):
         raise ModelError(
             f"the adapter {adapter} cannot be put on {name}: some of its weights are on disk",
-            hint="leave device_map out, or merge the adapter into the model with PEFT first",
-            command="leave --device-map out, or merge the adapter into the model with PEFT first",
+            hint="leave device_map= out, or merge the adapter into the model with PEFT first",
         )
     place = str(model_folder(adapter) or adapter)
     try:

@@ -289,7 +289,6 @@ def known_position(model: Model, stack: str, position: str) -> str:
             f"the position must be last or mean for {model.name}, which is a causal model: its "
             "first token sees nothing of the text; got 'cls' instead",
             hint="leave out position=",
-            command="leave out --position",
         )
     return position or default_position(model, stack)
 

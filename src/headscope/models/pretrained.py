@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from headscope.models.model import Model
 
 MOST_LAYERS = 10_000
-PICKLE = (
-    "if you trust it, pass allow_pickle=True",
-    "if you trust it, pass --allow-pickle",
-)
+PICKLE = "if you trust it, pass allow_pickle=True"
 
 
 def read_config(place: str, options: dict[str, Any]) -> Any:
@@ -102,7 +99,6 @@ def too_large(name: str) -> ModelError:
     return ModelError(
         f"there is not enough memory to load {name}",
         hint="give dtype='bfloat16', quantization='4bit' or device_map='auto'",
-        command="give --dtype bfloat16, --quantization 4bit or --device-map auto",
     )
 
 
@@ -194,14 +190,12 @@ def _unreadable(place: str, error: Exception) -> ModelError:
     elif "cannot be loaded with `safetensors`" in text:
         return ModelError(
             f"{place} has no safetensors weights, and pickled weights can run code when opened",
-            hint=f"choose another model or revision; {PICKLE[0]}",
-            command=f"choose another model or revision; {PICKLE[1]}",
+            hint=f"choose another model or revision; {PICKLE}",
         )
     if "trust_remote_code" in text:
         return ModelError(
             f"{place} comes with its own code, which is not run unless you allow it",
             hint="if you trust it, pass trust_remote_code=True",
-            command="if you trust it, pass --trust-remote-code",
         )
     if folder.exists():
         return ModelError(
@@ -219,8 +213,7 @@ def _no_safetensors(folder: Path) -> ModelError:
     if pickled:
         return ModelError(
             f"{folder} has only pickled weights ({pickled[0]}), which can run code when opened",
-            hint=f"convert them to safetensors; {PICKLE[0]}",
-            command=f"convert them to safetensors; {PICKLE[1]}",
+            hint=f"convert them to safetensors; {PICKLE}",
         )
     return ModelError(
         f"{folder} has no weights: there is no model.safetensors",

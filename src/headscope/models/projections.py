@@ -131,8 +131,7 @@ def matrix(module: nn.Module) -> Tensor:
     if any(weight.is_meta for weight in module.parameters()):
         raise ModelError(
             "the weights of this model are not all in memory, so they cannot be read",
-            hint="leave device_map out",
-            command="leave --device-map out",
+            hint="leave device_map= out",
         )
     kind, given = type(module), _untyped(module)
     if kind in (nn.Linear, Conv1D):

@@ -71,7 +71,6 @@ def _check_plain(model: Model) -> None:
             f"the weights of {model.name} are quantised or not in memory, so random ones cannot be "
             "drawn beside them",
             hint="load the model without quantization= and device_map=",
-            command="leave out --quantization and --device-map",
         )
 
 

@@ -82,7 +82,6 @@ class ValueNorms:
             raise ModelError(
                 f"the value vectors of {self.model.name} cannot be observed",
                 hint="survey attention maps: maps='attention'",
-                command="survey attention maps: --maps attention",
             )
         factor, values = self._factor(view.module), view.values.to(torch.float32)
         shared = values.shape[1]  # neighbouring heads share a value, but not their projection

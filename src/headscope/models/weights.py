@@ -90,7 +90,6 @@ class Weights:
                 "circuits are not defined for cross attention: its queries and keys come from "
                 "different stacks",
                 hint="use stack='encoder' or stack='decoder'",
-                command="use --stack encoder or --stack decoder",
             )
         self.shape = model.shape(self.stack)
         around = find_surroundings(model, self.stack)

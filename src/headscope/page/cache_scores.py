@@ -70,7 +70,6 @@ def write_duoattention(atlas: Atlas, folder: Path, *, by: str = "") -> Path:
         raise UserError(
             f"DuoAttention needs as many KV heads in every layer; these have {counts}",
             hint='use format="headkv"',
-            command="use --format headkv",
         )
     values = kv_head_table(atlas, by)["max"].to_numpy(np.float64).reshape(len(counts), -1)
     values, note = _between_0_and_1(values, by)
@@ -189,8 +188,6 @@ def _default(atlas: Atlas, tool: str) -> str:
         "attention to distant tokens is written by default",
         hint=f'survey it with hs.survey({name!r}, {corpus!r}, measures=["streaming"]), or name '
         'another value: by="entropy"',
-        command=f"survey it with headscope survey {name} {corpus} --measure streaming -o FILE.nc, "
-        "or name another value: --by entropy",
     )
 
 

@@ -71,7 +71,7 @@ def track(
     >>> texts = ["The dog barks.", "A cat sleeps."]
     >>> random = random_init(hs.load("demo"), seed=0)
     >>> atlas = hs.track([random, hs.load("demo")], texts, measures="position")
-    >>> hs.stats.emergence(atlas, by="position:previous", least=0.5)["head"].tolist()
+    >>> hs.stats.emergence(atlas, by="position:previous", threshold=0.5)["head"].tolist()
     ['1-3']
     """
     checkpoints = find_checkpoints(models, options.revisions)

@@ -232,7 +232,6 @@ def ablation_of(results: Atlas) -> xr.Dataset:
         raise ResultsError(
             "these results are not of an ablation",
             hint="disable heads with hs.ablate(model, …)",
-            command="run: headscope ablate MODEL -o ablation.nc",
         )
     return results["ablation"]
 
@@ -282,12 +281,10 @@ def change_table(results: Atlas, kind: str = "head") -> pd.DataFrame:
     if kind not in KINDS:
         raise unknown("kind", kind, KINDS)
     if KINDS[kind] not in results.measures:
-        option = "--set 3-9,4-1" if kind == "set" else f"--{kind}s"
         argument = 'sets=["3-9,4-1"]' if kind == "set" else f"{kind}s=True"
         raise ResultsError(
             f"these results have no scores with a {kind} off",
             hint=f"disable {kind}s: hs.ablate(model, {argument})",
-            command=f"run: headscope ablate MODEL {option}",
         )
     data = results[KINDS[kind]]
     sign = 1.0 if data.attrs["better"] == "higher" else -1.0

@@ -168,7 +168,6 @@ def beyond_position(results: Atlas, of: Kind = "roles", *, correction: str = "ho
             "these results cannot tell relations from positions: they lack "
             f"{', '.join(name for name in NEEDED if name not in results)}",
             hint='survey a treebank with roles: hs.survey(model, corpus, measures="role")',
-            command="run: headscope survey MODEL TREEBANK --measure role",
         )
     cells = _cells(results, of)
     attention, arcs = _along(results, cells)

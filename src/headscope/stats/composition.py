@@ -29,7 +29,6 @@ def composition_of(results: Atlas) -> xr.Dataset:
         raise UserError(
             "these results have no composition of heads",
             hint=f"make it from the weights: hs.circuits({name!r})",
-            command=f"make it from the weights: headscope circuits {name}",
         )
     return results["composition"]
 

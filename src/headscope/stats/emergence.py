@@ -21,7 +21,7 @@ Flags = NDArray[np.bool_]
 COLUMNS = ("head", "role", "checkpoint", "step", "value", "before", "last", "main")
 
 
-def emergence(results: Atlas, *, by: str = "", least: float | None = None) -> pd.DataFrame:
+def emergence(results: Atlas, *, by: str = "", threshold: float | None = None) -> pd.DataFrame:
     """When each head got what it has at the last checkpoint.
 
     Parameters
@@ -32,7 +32,7 @@ def emergence(results: Atlas, *, by: str = "", least: float | None = None) -> pd
         A value of a query, such as ``"synthetic:induction"``. Default: the excess over even
         attention at every role, which must also pass its test as in
         :func:`headscope.stats.main_roles`.
-    least
+    threshold
         The threshold. Default: 0.1 for the lower end of the excess; with ``by`` it must be given.
 
     Returns
@@ -56,26 +56,25 @@ def emergence(results: Atlas, *, by: str = "", least: float | None = None) -> pd
     >>> texts = ["The dog barks.", "A cat sleeps."]
     >>> models = [random_init(hs.load("demo"), seed=0), hs.load("demo")]
     >>> atlas = hs.track(models, texts, measures="position")
-    >>> table = emergence(atlas, by="position:previous", least=0.5)
+    >>> table = emergence(atlas, by="position:previous", threshold=0.5)
     >>> table[["head", "checkpoint"]].values.tolist()
     [['1-3', 'demo']]
     """
     track = results.track
     if by.strip():
-        if least is None:
+        if threshold is None:
             raise UserError(
                 f"the threshold of {by} is missing: values differ too much for one default",
-                hint=f"e.g. emergence(atlas, by={by!r}, least=0.5)",
-                command=f"e.g. --by {by} --least 0.5",
+                hint=f"give one too, e.g. by={by!r} with threshold=0.5",
             )
         values = track_values(results, by).expand_dims(role=[by.strip()], axis=-1)
-        past = np.asarray(values.values >= least)
+        past = np.asarray(values.values >= threshold)
     else:
         data = _excess(track)
         values = data["value"].transpose(DIM, *GRID, "role")
         passes = data["passes"].transpose(DIM, *GRID, "role").values > 0
         low = values.values - data["half"].transpose(DIM, *GRID, "role").values
-        past = np.asarray(low >= (DEFAULT.least if least is None else least)) & passes
+        past = np.asarray(low >= (DEFAULT.least if threshold is None else threshold)) & passes
     return _table(track, values, past)
 
 
@@ -101,8 +100,7 @@ def _excess(track: Track) -> xr.Dataset:
         raise ResultsError(
             "these checkpoints were surveyed without the measures of main roles (activity, work, "
             "spread)",
-            hint='name a value and its threshold: by="position:previous", least=0.5',
-            command="name a value and its threshold: --by position:previous --least 0.5",
+            hint='name a value and its threshold: by="position:previous", threshold=0.5',
         )
     return track[EXCESS]
 

@@ -50,14 +50,12 @@ def agreement(
         raise ResultsError(
             "these results have no gradient importance",
             hint="ask for it: hs.ablate(model, importance=True)",
-            command="run: headscope ablate MODEL --importance",
         )
     heads = np.flatnonzero(raw["kind"].values == "head")
     if not len(heads):
         raise ResultsError(
             "no single head was disabled, so there is nothing to compare importance with",
             hint="disable heads: hs.ablate(model, heads=True)",
-            command="run: headscope ablate MODEL --heads --importance",
         )
     metric, seed = str(raw.attrs["metric"]), int(results.provenance["settings"]["seed"])
     outputs, gold = raw["outputs"].values.astype(np.float64), raw["gold"].values

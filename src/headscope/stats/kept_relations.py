@@ -146,10 +146,8 @@ def no_trees(relation: str) -> UserError:
     return UserError(
         f"the texts have no dependency trees, so {relation!r} cannot be looked for; without trees "
         f"there are {', '.join(ROLES)}",
-        hint="parse the corpus: hs.examples(model, hs.read(path, parse=True), head, "
+        hint="parse the corpus: hs.examples(model, corpus, head, parse=True, "
         f"relation={relation!r})",
-        command=f"parse the corpus: headscope examples MODEL CORPUS HEAD --relation {relation} "
-        "--parse",
     )
 
 

@@ -146,8 +146,6 @@ class MainRoles:
                 raise ResultsError(
                     f"these results have no measure {name!r}, which main roles need",
                     hint=f"hs.survey(model, corpus, measures={[*NEEDED, 'dependency']})",
-                    command="survey again with "
-                    + " ".join(f"--measure {one}" for one in (*NEEDED, "dependency")),
                 )
         work = Work.of(results)
         if "dependency" in results and set(work.names) & set(DIRECTION):

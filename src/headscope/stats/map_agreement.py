@@ -77,7 +77,6 @@ def map_agreement(atlas: Atlas) -> pd.DataFrame:
         raise UserError(
             "these results have no measure on both attention and norm-weighted maps",
             hint="survey with hs.survey(model, corpus, maps='both')",
-            command="survey with headscope survey MODEL CORPUS --maps both",
         )
     rows = [row for name in names for row in _rows(atlas, name)]
     columns = ["measure", "label", "statistic", "heads", "spearman"]

@@ -133,7 +133,6 @@ def check_has_nulls(results: Atlas) -> None:
         raise ResultsError(
             "these results have no null models to compare with",
             hint='survey again with null="random-weights" or null="shuffled-words"',
-            command="survey again with --null random-weights or --null shuffled-words",
         )
 
 

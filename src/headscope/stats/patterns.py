@@ -35,7 +35,6 @@ def pattern_data(results: Atlas) -> xr.Dataset:
             "these results have no pattern classes; they have "
             f"{', '.join(results.measures) or 'no measure at all'}",
             hint='survey with patterns: hs.survey(model, corpus, measures="pattern")',
-            command="run: headscope survey MODEL CORPUS --measure pattern -o patterns.nc",
         )
     data = results[MEASURE]
     if not int(data["n"].max()):

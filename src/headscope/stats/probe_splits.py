@@ -84,7 +84,6 @@ def split_table(results: Atlas) -> pd.DataFrame:
         raise ResultsError(
             "these results have no repeated splits",
             hint="make some with hs.probe(model, tasks, repeats=5)",
-            command="run: headscope probe MODEL TASKS --repeats 5 -o probe.nc",
         )
     data, rows = results[TOP], []
     for name in data["task"].values:

@@ -47,7 +47,6 @@ def probing_of(results: Atlas, group: str = "probe") -> xr.Dataset:
         raise ResultsError(
             f"these results have no probes of {PROBED[group]}",
             hint="make some with hs.probe(model, tasks)",
-            command="run: headscope probe MODEL TASKS -o probe.nc",
         )
     return results[group]
 
@@ -124,7 +123,6 @@ def top_table(
             f"the number of heads must be one of {', '.join(map(str, top['n'].values))}, "
             f"got {n} instead",
             hint=f"probe {n} heads together: hs.probe(model, tasks, n={n})",
-            command=f"run: headscope probe MODEL TASKS --n {n}",
         )
     rows = []
     for name, title in task_titles(results).items():

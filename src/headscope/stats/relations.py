@@ -304,6 +304,5 @@ def _chosen(tests: xr.Dataset, relations: Iterable[str] | None, least: int | Non
         raise UserError(
             "no relation has enough words",
             hint="use a larger treebank, or accept fewer words per relation: least=5",
-            command="use a larger treebank, or accept fewer words per relation: --least 5",
         )
     return chosen

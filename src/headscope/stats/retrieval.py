@@ -118,5 +118,4 @@ def _check(results: Atlas) -> None:
         raise ResultsError(
             "these results have no retrieval scores",
             hint=f"make them with hs.retrieval({name!r})",
-            command=f"make them with: headscope retrieval {name}",
         )

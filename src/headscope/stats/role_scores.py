@@ -33,7 +33,6 @@ def role_data(results: Atlas) -> xr.Dataset:
         raise ResultsError(
             "these results have no roles in them",
             hint='survey with roles: hs.survey(model, corpus, measures="role")',
-            command="run: headscope survey MODEL CORPUS --measure role -o roles.nc",
         )
     return results["role"]
 
@@ -54,8 +53,7 @@ def kept_scores(data: xr.Dataset) -> xr.DataArray:
     if KEPT not in data or not data.sizes["example"]:
         raise ResultsError(
             "these results keep only the moments, not the score of every sequence",
-            hint="keep scores in the survey: hs.Role(keep=5000); or use the z or t test",
-            command="run the survey again without --keep 0, or use --test z or --test t",
+            hint="keep scores: hs.survey(model, corpus, keep=5000); or give test='z' or test='t'",
         )
     return data[KEPT]
 

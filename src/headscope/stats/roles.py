@@ -154,7 +154,6 @@ class _Plan:
             raise UserError(
                 f"the correction maxt needs a test by resampling, got the {self.test} test instead",
                 hint="give test='bootstrap', or correction='holm'",
-                command="give --test bootstrap, or --correction holm",
             )
         if not 0 < self.alpha < 1:
             raise UserError(

@@ -57,7 +57,6 @@ def sink_table(results: Atlas) -> pd.DataFrame:
             raise ResultsError(
                 f"these results have no measure {name!r}, which tables of sinks need",
                 hint=f"hs.survey(model, corpus, measures={list(NEEDED)})",
-                command="survey again with " + " ".join(f"--measure {one}" for one in NEEDED),
             )
     sink, places = results["sink"], results["sink_places"]
     if not sink["n"].any():

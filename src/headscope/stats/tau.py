@@ -16,7 +16,7 @@ TAU = 3.0
 AUTO = "auto"
 """Stands for a threshold that is found from the data: exploratory, since the same data are tested
 against it."""
-PAPER, PAPER_COMMAND = f"give tau={TAU:g}, as in the paper", f"give --tau {TAU:g}, as in the paper"
+PAPER = f"give tau={TAU:g}, as in the paper"
 
 Tau = float | str | Mapping[str, float | str]
 """A number, ``auto``, or a mapping of roles to these, with ``""`` for all other roles."""
@@ -48,8 +48,7 @@ def parse_tau(given: Sequence[str]) -> Tau:
         except ValueError:
             raise UserError(
                 f"tau must be a number over 0, 'auto', or ROLE=NUMBER; got {text!r} instead",
-                hint="give 3, as in the paper, or block=1.5 for one role",
-                command="give --tau 3, as in the paper, or --tau block=1.5 for one role",
+                hint="give tau=3, as in the paper, or tau='block=1.5' for one role",
             ) from None
     return taus
 
@@ -135,21 +134,18 @@ def find_tau(results: Atlas | Sequence[Atlas], tau: float | str = TAU) -> float:
             raise UserError(
                 f"tau must be a number over 0, or 'auto'; got {tau!r} instead",
                 hint=PAPER,
-                command=PAPER_COMMAND,
             )
         centre = pooled_mean(results)
         if math.isnan(centre):
             raise ResultsError(
                 "tau cannot be found from the data: no sequence has any of the roles",
                 hint=PAPER,
-                command=PAPER_COMMAND,
             )
         return float(math.floor(centre) + 1)
     if not tau > 0 or not math.isfinite(tau):
         raise UserError(
             f"tau must be over 0 (1 is what uniform attention gives), got {tau:g} instead",
             hint=f"{PAPER}, or tau='auto'",
-            command=f"{PAPER_COMMAND}, or --tau auto",
         )
     return float(tau)
 

@@ -64,5 +64,4 @@ def training_data(
     raise UserError(
         f"tuning needs a task and its data, or train and dev; got {' and '.join(names) or 'none'}",
         hint="give e.g. task='rte', data='glue', or train='train.tsv', dev='dev.tsv'",
-        command="give e.g. --task rte --data glue, or --train train.tsv --dev dev.tsv",
     )

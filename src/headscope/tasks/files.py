@@ -91,5 +91,4 @@ def find_file(task: Task, folder: Path, split: str) -> Path:
     raise CorpusError(
         f"{homes[0]} has no {split} split: no {split}.tsv or {split}.tsv.gz",
         hint=f"put it at {homes[0] / split}.tsv, or give files as train= and dev=",
-        command=f"put it at {homes[0] / split}.tsv, or give files with --train and --dev",
     )

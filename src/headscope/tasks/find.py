@@ -81,7 +81,6 @@ def _tasks_of(
             raise UserError(
                 f"{source} is a GLUE task, whose files must be given too",
                 hint="give data=FOLDER (FOLDER/MRPC/train.tsv …), or data='hub'",
-                command="give --data FOLDER (FOLDER/MRPC/train.tsv …), or --data hub",
             )
         return [glue_task(glue, data)], []
     if path.is_dir() or (path.is_file() and is_senteval(path)):

@@ -94,7 +94,6 @@ def _value(task: Task, example: Example, where: str) -> float:
             raise CorpusError(
                 f"{_place(example, where)}: {wrong.message}",
                 hint="correct the file, or give train= and dev= for a task of your own",
-                command="correct the file, or give --train and --dev for a task of your own",
             )
         return task.labels.index(label)
     number = _number(label)

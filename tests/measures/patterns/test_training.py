@@ -23,7 +23,8 @@ from headscope.measures.patterns.labels import (
     unpack,
     write_labelled,
 )
-from headscope.measures.patterns.network import CLASSES, TESTED, load_network
+from headscope.measures.patterns import TESTED
+from headscope.measures.patterns.network import CLASSES, load_network
 from headscope.measures.patterns.training import (
     add_column,
     draw_plain,

@@ -82,7 +82,6 @@ def _add_row(tree: Tree, cells: list[str], path: Path, number: int) -> None:
         raise CorpusError(
             f"{path}, line {number}: {len(cells)} columns, expected {COLUMNS} separated by tabs",
             hint="if this is not CoNLL-U or CoNLL-X, give format=",
-            command="if this is not CoNLL-U or CoNLL-X, give --format",
         )
     if _RANGE.fullmatch(cells[0]) or _EMPTY.fullmatch(cells[0]):
         return

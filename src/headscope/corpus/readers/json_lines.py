@@ -61,6 +61,5 @@ def _text(record: Mapping[str, Any], name: str, where: str) -> str:
         raise CorpusError(
             f"{where}: {shorten(name)} must be a string, got {type(value).__name__}",
             hint='write the text in quotes, or name other keys, e.g. columns=["text"]',
-            command="write the text in quotes, or name other keys, e.g. --columns text",
         )
     return value.strip()

@@ -153,8 +153,6 @@ def find_header(
             f"hold text; the columns are {listed(cells)}",
             hint=f"name the columns of text, e.g. columns=[{shorten(cells[0])}]; "
             "if the first line is data, give header=False",
-            command=f"name the columns of text, e.g. --columns {cut(cells[0])}; "
-            "if the first line is data, give --no-header",
         )
     return None
 
@@ -169,7 +167,6 @@ def _check_separator(path: Path, format: str, cells: Sequence[str]) -> None:
         raise CorpusError(
             f"{path} is separated by {SEPARATORS[right]}, not by {SEPARATORS[format]}",
             hint=f"give format={right!r}",
-            command=f"give --format {right}",
         )
     if format == "csv" and has_known_names(parts := cells[0].split(";")) and len(parts) > 1:
         raise CorpusError(

@@ -19,10 +19,6 @@ from headscope.seals import Damaged, read_tensors, write_tensors
 CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 SHIPPED = Path(__file__).parent / "data" / "network.safetensors"
 SIZE = 32
-RELIABLE, TESTED = 64, 128
-"""The most tokens of a map up to which the shipped network does well on test maps, and on which it
-was tested at all.
-"""
 CLIPPED, ROW = 0.01, 0.64
 """The share of cells that are darkest; in maps of more than 64 tokens so few that a single column
 would still be among them: a part of a row's length.

@@ -223,7 +223,6 @@ def check_results(live: LiveAnswers, atlas: Atlas | None) -> list[str]:
             f"the results are those of {name}, with {atlas.shape[0]} layers × {atlas.shape[1]} "
             f"heads; {about['name']} has {about['layers']} × {about['heads']}",
             hint="give results of the same model, or none",
-            command="give --results of the same model, or leave it out",
         )
     if name and name != about["name"]:
         return [f"the results are those of {name}, and the model is {about['name']}"]

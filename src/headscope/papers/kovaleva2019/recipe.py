@@ -11,7 +11,7 @@ from headscope.corpus import Corpus, CorpusLike, read
 from headscope.errors import UserError, unknown
 from headscope.figures import task_patterns
 from headscope.figures.grids import SCALES, Scale
-from headscope.measures.patterns.network import RELIABLE
+from headscope.measures.patterns import RELIABLE
 from headscope.models import Model, ModelLike
 from headscope.models.replacement import WAYS
 from headscope.page import Plot, Section, Table

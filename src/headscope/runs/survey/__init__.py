@@ -85,8 +85,8 @@ class Measuring(CorpusRun, Roles):
     Parameters
     ----------
     measures
-        Names ("entropy"), configured objects (hs.Role(direction="both")) or classes of your own.
-        Default: all that corpus and model allow, except those that cost more than the pass.
+        Names such as entropy; in Python also configured measures and classes of your own. Default:
+        all that corpus and model allow, except those that cost more than the pass.
     measure_files
         Python files with measures of your own; their code is run.
     maps

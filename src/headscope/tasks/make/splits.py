@@ -62,7 +62,6 @@ def make_sizes(size: int | Sequence[int] | None) -> Sizes:
             "the size must be one number, or three for train, dev and test, each over 0; "
             f"got {', '.join(map(str, parts))} instead",
             hint="give e.g. size=1000 or size=(800, 100, 100)",
-            command="give e.g. --size 1000 or --size 800,100,100",
         )
     total = sum(parts)
     if total < SMALLEST:

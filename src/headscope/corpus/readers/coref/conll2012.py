@@ -121,7 +121,6 @@ class DocumentPart:
             raise CorpusError(
                 f"{where}: {len(cells)} columns, expected {expected}",
                 hint="if this is not CoNLL-2012, give format=",
-                command="if this is not CoNLL-2012, give --format",
             )
         if not cells[3]:
             raise CorpusError(f"{where}: column 4, the word, is blank", hint="write the word there")
