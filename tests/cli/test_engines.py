@@ -13,7 +13,7 @@ import headscope as hs
 from cli.conftest import MEASURES, TEXT, Run
 from cli.test_mistakes import mistake
 from headscope.measures import SIEVES
-from headscope.runs.engines.base import cores
+from headscope.options import cores
 from runs.engines.conftest import forked  # noqa: F401 (fixture)
 
 CORES = cores()
@@ -60,7 +60,7 @@ COMMANDS = {
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers have one thread, as the tests have: the last bits depend on threads."""
-    monkeypatch.setattr("headscope.runs.engines.processes.threads_for", lambda workers: 1)
+    monkeypatch.setattr("headscope.runs.workers.threads_for", lambda workers: 1)
 
 
 @pytest.fixture

@@ -228,7 +228,6 @@ def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
                 f"the measure {measure.name!r} needs whole attention maps, which is possible up to "
                 f"{measure.longest} tokens, got a maximum length of {max_length} instead",
                 hint=f"give max_length={measure.longest}, or measure it in a run of its own",
-                command=f"give --max-length {measure.longest}, or measure it in a run of its own",
             )
 
 
@@ -246,5 +245,4 @@ def check_names(measures: Sequence[Measure], examples: int) -> None:
             f"a measure cannot be called {EXAMPLES!r}: results keep the examples of all heads "
             "under that name",
             hint="give the class another name, or keep none with examples=0",
-            command="give the class another name, or keep none with --examples 0",
         )
