@@ -65,7 +65,7 @@ READING: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 READING_EXEMPT = {
     "source": "its bytes are compared, see below",
     "name": "what a corpus is called changes no number",
-    "parser": "what parses is compared in tests/corpus/spacy",
+    "parser": "what parses is compared in tests/corpus",
 }
 
 
