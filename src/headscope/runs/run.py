@@ -40,7 +40,6 @@ AGAIN = {
     "hint": "call it again with the same arguments to resume",
     "command": "type the same command again to resume",
 }
-RESUME = "run the same thing again to resume"
 NOTHING = "nothing was kept"
 Arrays = Mapping[str, NDArray[Any]]
 Result = TypeVar("Result")
@@ -48,7 +47,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Block:
-    """One numbered block of work. ``work`` is whatever the run needs to do it."""
+    """One numbered block of work; ``work`` is whatever the run needs to do it."""
 
     index: int
     work: Any
@@ -65,17 +64,16 @@ class Run(ABC, Generic[Result]):
     Parameters
     ----------
     options
-        Output, overwrite and progress; of :class:`~headscope.options.Workers` also where blocks are
-        done and checkpoints are kept.
+        Output, overwrite, progress; as :class:`~headscope.options.Workers` also engine, checkpoint.
     title
         What it does, for the progress bar ("surveying").
     size
         How many bytes the model of each worker takes.
     """
 
+    # Whether the result is a part of a larger run: then it is kept like a checkpoint, which
+    # ``overwrite`` does not do again, and which other versions of libraries must not go on with.
     part = False
-    """Whether the result is a part of a larger run: then it is kept like a checkpoint, which
-    ``overwrite`` does not do again, and which other versions of libraries must not go on with."""
 
     def __init__(self, options: Saving, title: str, *, size: int = 0) -> None:
         self.title, self.overwrite = title, options.overwrite
@@ -93,8 +91,6 @@ class Run(ABC, Generic[Result]):
         # False while a block is half added to what is remembered: then nothing is saved.
         self.whole = True
         self._due = 0.0
-
-    # --- what a run says of itself ---
 
     @cached_property
     @abstractmethod
@@ -159,11 +155,15 @@ class Run(ABC, Generic[Result]):
         """
         if not self.there():
             return None
-        found = None if self.overwrite and not self.part else self._opened()
-        if found is None:
+        if self.overwrite and not self.part:
             self.clear()
             return None
-        result, about = found
+        try:
+            result, about = self.open()
+        except ResultsError as error:
+            self.say(f"{error.message}; it is made again")
+            self.clear()
+            return None
         made, here = about.get("versions", {}), versions()
         both = sorted(made.keys() & here.keys())
         older = differences(*({"versions": {key: of[key] for key in both}} for of in (made, here)))
@@ -177,13 +177,6 @@ class Run(ABC, Generic[Result]):
             how = f", made with other versions ({listed(older)}); --overwrite computes it again"
             self.say(f"opened {self.output}: it already holds this run{how if older else ''}")
         return result
-
-    def _opened(self) -> tuple[Result, Mapping[str, Any]] | None:
-        try:
-            return self.open()
-        except ResultsError as error:
-            self.say(f"{error.message}; it is made again")
-            return None
 
     def there(self) -> bool:
         """Whether the output holds the result of some run."""
@@ -340,9 +333,7 @@ class Run(ABC, Generic[Result]):
 
     @cached_property
     def _origin(self) -> dict[str, Any]:
-        """What a checkpoint must agree with: half of a run with other versions of libraries would
-        be a result of neither.
-        """
+        # Half of a run with one version of a library and half with another is a result of neither.
         return {**self.about, "versions": versions()}
 
     def _save_state(self) -> None:
@@ -386,8 +377,7 @@ class Run(ABC, Generic[Result]):
             return ""
         if self.whole:
             try:
-                # Pressed again, or pressed now for the first time: it is saved first.
-                with suppress(KeyboardInterrupt), uninterrupted():
+                with suppress(KeyboardInterrupt), uninterrupted():  # pressed (again): saved first
                     self._save_state()
             except (UserError, MemoryError):  # the disk may be full, the corpus another one
                 return ""
@@ -401,22 +391,21 @@ class Run(ABC, Generic[Result]):
         if self.output is None and self.state_path is None:
             hint = "with output=PATH a stopped run can be resumed"
             return Interrupted(f"stopped; {self.kept()}", hint=hint)
-        after = ""
-        if where:
-            after = f" after {self.so_far()}" if self.whole else ""
-        elif self.state_path is not None:
+        after = f" after {self.so_far()}" if where and self.whole else ""
+        if not where and self.state_path is not None:
             after = " before anything was finished"
         return Interrupted(f"stopped{after}; {where or self.kept()}", **AGAIN)
 
 
 def _known_failure(error: Exception) -> tuple[str, str]:
     """What failed, and what to do, if it was the machine: its memory or its disk."""
+    resume = "run the same thing again to resume"
     if isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
-        return f"the run failed: {error.strerror or error}{where}", f"correct that, then {RESUME}"
+        return f"the run failed: {error.strerror or error}{where}", f"correct that, then {resume}"
     if out_of_memory(error):
         smaller = "or start again with a smaller batch size or maximum length"
-        return "the memory is not enough", f"close other programs, then {RESUME}; {smaller}"
+        return "the memory is not enough", f"close other programs, then {resume}; {smaller}"
     return "", ""
 
 
@@ -455,10 +444,7 @@ def describe(model: Model, stack: str) -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """The versions of the libraries that numbers depend on."""
     libraries = ("headscope", "torch", "transformers", "numpy", "xarray")
-    return {
-        "python": platform.python_version(),
-        **{name: _installed(name) for name in libraries},
-    }
+    return {"python": platform.python_version(), **{name: _installed(name) for name in libraries}}
 
 
 _installed = cache(version)  # which reads a file every time

@@ -378,9 +378,11 @@ class RayCluster(Engine):
             ready, _ = self.ray.wait(list(self._running), num_returns=1, timeout=1.0)
             if ready:
                 return ready[0]
-            if time.monotonic() > warn_at and not self.ray.wait([self._first], timeout=0)[0]:
-                log.warning(NO_ROOM)
+            if time.monotonic() > warn_at:
                 warn_at = time.monotonic() + PATIENCE
+                some = self.ray.cluster_resources().get("CPU", 0)
+                if not some or not self.ray.wait([self._first], timeout=0)[0]:
+                    log.warning(NO_ROOM)
 
     def _connect(self) -> None:
         if not self.address:

@@ -38,10 +38,6 @@ def workers_of(engine: str) -> list[psutil.Process]:
                 continue
         except psutil.Error:
             continue
-        if (
-            ("ray::_do" in line)
-            if engine == "ray"
-            else ("loky" in line and "resource" not in line)
-        ):
+        if ("ray::_do" in line) if engine == "ray" else ("loky" in line and "resource" not in line):
             found.append(child)
     return found

@@ -166,8 +166,7 @@ def test_rmsprop_is_near_the_optimum() -> None:
     rows = rows_of(2400, 3)
     x = seen(rows, 3, 6)
     exact, paper = (
-        classify(x, rows, Probing(solver=solver, control=False))
-        for solver in ("exact", "rmsprop")
+        classify(x, rows, Probing(solver=solver, control=False)) for solver in ("exact", "rmsprop")
     )
     assert paper.test == pytest.approx(exact.test, abs=0.05)
 
