@@ -362,8 +362,11 @@ class Run(ABC, Generic[Result]):
             raise self._interrupted() from None
         except UserError as error:
             where = self._where_kept()
-            error.message += f"; {where}" if where else ""
-            raise
+            if not where:
+                raise
+            advice = {"hint": error.hint, "command": error.command}
+            kept = type(error)(f"{error.message}; {where}", **advice)
+            raise kept.with_traceback(error.__traceback__) from error.__cause__
         except (MemoryError, OSError, RuntimeError) as error:
             reason, advice = _known_failure(error)
             if not reason:

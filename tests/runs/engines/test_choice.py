@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from headscope.errors import UserError
 from headscope import options
+from headscope.errors import UserError
 from headscope.options import Workers
 from headscope.runs import workers
 from headscope.runs.workers import Processes, RayCluster, make_engine

@@ -13,8 +13,8 @@ import pytest
 import headscope as hs
 from headscope.errors import Interrupted
 from headscope.models import Model
-from headscope.runs.workers import Processes
 from headscope.runs.probe.vectors import make_head_outputs
+from headscope.runs.workers import Processes
 from runs.engines.workers import same, workers_of
 from runs.in_process import OddFirst
 from runs.probe.vector_texts import MANY

@@ -11,13 +11,13 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope import options
 from headscope.corpus import Corpus, from_texts
 from headscope.errors import Interrupted, ResultsError, UserError
 from headscope.models import Model
 from headscope.results import Atlas, merge
 from headscope.results.schema import EXAMPLES
 from headscope.results.stored import ExampleStore
-from headscope import options
 from headscope.runs import workers
 from headscope.runs.keeping import keeper
 from headscope.runs.keeping.keeper import Keeper
