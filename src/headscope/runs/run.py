@@ -86,8 +86,7 @@ class Run(ABC, Generic[Result]):
         self.reporter = options.reporter
         self.say = self.reporter.say
         self.next_block = 0
-        # Blocks beyond the next one that are done already, by workers that were faster.
-        self.ahead: set[int] = set()
+        self.ahead: set[int] = set()  # blocks beyond the next one that faster workers have done
         # False while a block is half added to what is remembered: then nothing is saved.
         self.whole = True
         self._due = 0.0
@@ -244,7 +243,7 @@ class Run(ABC, Generic[Result]):
         raise NotImplementedError
 
     def passed(self, block: Block) -> None:
-        """Called for every block, done now or earlier, before its progress is reported."""
+        """Called for every block, done now or earlier, before its progress is shown."""
 
     def progress(self) -> tuple[int, int]:
         """How much is done, and how much there is."""
@@ -364,9 +363,8 @@ class Run(ABC, Generic[Result]):
             where = self._where_kept()
             if not where:
                 raise
-            advice = {"hint": error.hint, "command": error.command}
-            kept = type(error)(f"{error.message}; {where}", **advice)
-            raise kept.with_traceback(error.__traceback__) from error.__cause__
+            said = f"{error.message}; {where}"
+            raise type(error)(said, hint=error.hint, command=error.command) from error.__cause__
         except (MemoryError, OSError, RuntimeError) as error:
             reason, advice = _known_failure(error)
             if not reason:
