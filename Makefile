@@ -15,7 +15,7 @@ PINS := pyproject.toml requirements/constraints.txt requirements/run.txt require
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test long lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
-  patterns freeze fuzz load versions web web-check audit faults clean
+  patterns freeze fuzz load versions web web-check audit faults cluster clean
 
 demo: $(VENV)/run.stamp
 	@$(COMPILE)
@@ -140,6 +140,11 @@ audit: $(VENV)/bin/python
 SHARE ?= 1
 faults: $(VENV)/dev.stamp
 	cd tools && OMP_NUM_THREADS=1 ../$(BIN)/python -m faults --share $(SHARE) $(FAULTS)
+
+# A Ray cluster of two machines: two network namespaces (as root, with iproute2). One of them loses
+# its power in the middle of a survey.
+cluster: $(VENV)/dev.stamp
+	$(BIN)/python tools/cluster.py
 
 clean:
 	rm -rf $(VENV) dist htmlcov out site .coverage web/node_modules

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from importlib.util import find_spec
 
 import torch
 
 import headscope as hs
-from headscope.runs.engines.base import cores
+from headscope.options import cores
 
 COPIES = 12
+TIMES = 3
+"""Each way is timed so often, in turn, and the best counts: other work only makes it slower."""
 
 
 def run() -> list[dict[str, object]]:
-    """Return the row of the benchmark table."""
+    """Return the rows of the benchmark table."""
     if cores() < 2:
         return []
     texts = [example.texts[0] for example in hs.read("demo")] * COPIES
@@ -32,18 +35,24 @@ def run() -> list[dict[str, object]]:
         (first, began), (last, ended) = marks[0], marks[-1]
         return (last - first) / (ended - began)
 
+    engines = ["processes", *(["ray"] if find_spec("ray") else [])]
+    best = dict.fromkeys(["local", *engines], 0.0)
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
-    one = max(timed() for _ in range(2))
-    two = max(timed(engine="processes", workers=2) for _ in range(2))
+    for _ in range(TIMES):
+        for engine in best:
+            workers = 1 if engine == "local" else 2
+            best[engine] = max(best[engine], timed(engine=engine, workers=workers))
     torch.set_num_threads(threads)
     return [
         {
-            "benchmark": "two workers of one thread ÷ one process with two threads, throughput",
-            "base": f"{one:.0f} examples/s",
-            "ours": f"{two:.0f} examples/s",
-            "ratio": round(two / one, 3),
+            "benchmark": f"two workers ({engine}) of one thread ÷ one process with two threads, "
+            "throughput",
+            "base": f"{best['local']:.0f} examples/s",
+            "ours": f"{best[engine]:.0f} examples/s",
+            "ratio": round(best[engine] / best["local"], 3),
             "bar": "≥ 1.0",
-            "ok": two / one >= 1.0,
+            "ok": best[engine] >= best["local"],
         }
+        for engine in engines
     ]

@@ -59,10 +59,6 @@ class ResultsError(UserError):
     """A results file cannot be opened, merged or compared."""
 
 
-class WorkersLost(UserError):
-    """The workers of a run are gone, and no others can take their place."""
-
-
 class AnotherRunError(ResultsError):
     """An output or a checkpoint holds another run, which must not be lost or mixed with this."""
 

@@ -12,6 +12,7 @@ Nothing here imports torch, and the command line's library only meets these clas
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -45,6 +46,11 @@ from headscope.progress import ProgressLike, Reporter, as_reporter
 
 EVERY = 5.0
 """Seconds between two checkpoints."""
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -752,18 +758,27 @@ class Saving(Shown):
         again if its results are there.
     """
 
+    into_folder: ClassVar[bool] = False
+    """Whether the output is a folder."""
+
     output: Annotated[AnyPath | None, Option(short="-o")] = None
     overwrite: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.path is not None:
+        if self.path is not None and not self.into_folder:
             check_writable(self.path)
 
     @property
     def path(self) -> Path | None:
         """The output."""
         return None if self.output is None else Path(self.output)
+
+    @property
+    def state_path(self) -> Path | None:
+        """Where the state of an unfinished run is kept: beside the output, as OUTPUT.partial."""
+        path = self.path
+        return None if path is None else path.absolute().with_name(f"{path.name}.partial")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -811,6 +826,16 @@ class Resuming(Saving):
     checkpoint: Annotated[AnyPath | None, RARE] = None
     every: Annotated[float, PYTHON] = EVERY
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.state_path is not None:
+            check_writable(self.state_path)
+
+    @property
+    def state_path(self) -> Path | None:
+        """Where the state of an unfinished run is kept."""
+        return super().state_path if self.checkpoint is None else Path(self.checkpoint).absolute()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Engines(Options):
@@ -849,6 +874,17 @@ class Engines(Options):
             raise UserError(
                 f"the engine 'local' works in this process alone, got {self.workers} workers",
                 hint="give engine='processes'",
+            )
+        if self.engine == "ray" and importlib.util.find_spec("ray") is None:
+            raise UserError(
+                "the engine 'ray' needs Ray, which is not installed",
+                hint="install it: pip install 'headscope[ray]'",
+            )
+        if self.engine != "local" and not self.address and (self.workers or 1) > cores():
+            raise UserError(
+                f"there must be at most as many workers as cores, {cores()}, got {self.workers} "
+                "instead",
+                hint=f"give workers={cores()}",
             )
 
 

@@ -74,9 +74,8 @@ def write_tensors(
     path: Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
 ) -> Path:
     """Write arrays as a safetensors file with a digest, whole or not at all."""
-    from safetensors.numpy import save
-
     import numpy as np
+    from safetensors.numpy import save
 
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     meta = {**(metadata or {}), DIGEST: tensor_digest(arrays)}

@@ -5,29 +5,27 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import cloudpickle
 
-from headscope.runs.engines import Task, Work
+from headscope.runs.workers import Engine, Task, Work
 
 
-class OddFirst:
+class OddFirst(Engine):
     """Does tasks in this process, those with odd numbers first, with work that was sent."""
 
     workers = 3
     threads = 1
 
     @contextmanager
-    def start(self, work: Work) -> Iterator[Any]:
-        sent: Work = cloudpickle.loads(cloudpickle.dumps(work))
+    def start(self, work: Work) -> Iterator[Self]:
+        self.work: Work = cloudpickle.loads(cloudpickle.dumps(work))
+        yield self
 
-        class Pool:
-            def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
-                for task in sorted(tasks, key=lambda task: (task.index % 2 == 0, task.index)):
-                    yield task.index, sent(*task.arguments, **task.options)
-
-        yield Pool()
+    def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
+        for task in sorted(tasks, key=lambda task: (task.index % 2 == 0, task.index)):
+            yield task.index, self.work(*task.arguments, **task.options)
 
 
 def stop_after(steps: int) -> Callable[[int, int], None]:

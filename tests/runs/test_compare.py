@@ -24,8 +24,8 @@ from headscope.errors import Interrupted, ModelError, UserError
 from headscope.models import LayerView, Model, wrap
 from headscope.runs.compare import compare
 from headscope.runs.forward import Pass
-from headscope.runs.lockstep import Lockstep
 from headscope.runs.survey import survey
+from headscope.runs.survey.comparison import Lockstep
 from planted import HEADS, VOCABULARY, planted_bert, planted_tokenizer
 from tiny import maps_of, tiny_model, tiny_network, tiny_tokenizer
 
@@ -357,7 +357,7 @@ import signal, sys, time
 sys.path.insert(0, sys.argv[1])
 import headscope as hs
 from headscope.errors import Interrupted
-from headscope.runs.lockstep import Lockstep, Meeting
+from headscope.runs.survey.comparison import Lockstep, Meeting
 from tiny import SENTENCES, tiny_model
 
 presses, take, told = int(sys.argv[2]), Meeting.rows, []

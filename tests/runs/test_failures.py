@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from headscope.corpus import from_texts
-from headscope.errors import Interrupted, UserError
+from headscope.errors import CorpusError, Interrupted, UserError
 from headscope.models import Model
 from headscope.results import Atlas
 from headscope.runs.forward import Pass
@@ -63,6 +63,26 @@ def test_a_failing_machine_is_an_error_of_ours_and_loses_nothing(
     assert caught.value.message.endswith(f"the state is kept in {output}.partial")
     assert "run the same thing again to resume" in caught.value.hint
     passes["fail"] = None
+    resumed = survey(model, from_texts(TEXTS), output=output, **HOW)
+    assert passes["count"] == len(TEXTS)  # no batch twice
+    plain = survey(model, from_texts(TEXTS), **HOW)
+    assert all(resumed[name].identical(plain[name]) for name in plain)
+
+
+def test_an_error_of_the_input_keeps_the_state_and_says_where(
+    model: Model, tmp_path: Path, passes: dict[str, Any]
+) -> None:
+    passes["fail"] = CorpusError("example 4 is no text", hint="remove it")
+    output = tmp_path / "run.nc"
+    with pytest.raises(CorpusError) as caught:
+        survey(model, from_texts(TEXTS), output=output, **HOW)
+    kept = f"; the state is kept in {output}.partial"
+    assert (caught.value.message, caught.value.hint) == (f"example 4 is no text{kept}", "remove it")
+    with pytest.raises(CorpusError) as caught:
+        survey(model, from_texts(TEXTS), **HOW)
+    assert caught.value.message == "example 4 is no text"  # nothing was kept, and nothing is said
+    passes["fail"] = None
+    passes["count"] = 3
     resumed = survey(model, from_texts(TEXTS), output=output, **HOW)
     assert passes["count"] == len(TEXTS)  # no batch twice
     plain = survey(model, from_texts(TEXTS), **HOW)

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from headscope.runs.settings import RunSettings
 from transformers import AutoModelForSequenceClassification
 
 import headscope as hs
@@ -33,9 +32,10 @@ from headscope.measures import MEASURES
 from headscope.measures.base import Context
 from headscope.measures.registry import load_measure_file
 from headscope.models import Model, Shape, wrap
+from headscope.options import Pass, Reading, described
 from headscope.runs.ablate import Scoring
 from headscope.runs.probe import Probing, probe
-from headscope.runs.run import Job
+from headscope.runs.run import Run
 from headscope.runs.tune import TuneSettings
 from headscope.tasks.probing import ProbingTask
 from models.test_load_adapter import make_adapter, saved
@@ -65,6 +65,7 @@ READING: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 READING_EXEMPT = {
     "source": "its bytes are compared, see below",
     "name": "what a corpus is called changes no number",
+    "parser": "what parses is compared in tests/corpus",
 }
 
 
@@ -385,6 +386,8 @@ EXEMPT = {
     "address": "results are the same bit for bit",
     **{name: f"of loading: {reason}" for name, reason in LOADING_EXEMPT.items()},
     **dict.fromkeys(("dtype", "adapter", "bos", "chat", "load"), "of loading: tried above"),
+    **dict.fromkeys(described(Reading), "of reading: tried above"),
+    **dict.fromkeys(("sieves", "measure_files"), "code of a user: its digest is tried below"),
 }
 TEXTS = ["the cat sat on the mat.", "a small bird sang in the old tree."]
 TREES = [Example("1", ("dogs bark",), label="x")]
@@ -423,6 +426,7 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
     gpt2_too = wrap(gpt2.network, gpt2.tokenizer, name="another-gpt2")
     two.name = "another-bert"
     both = {**_RUN, "measures": ["entropy"], "maps": "norm", "examples": 3, "synthetic": True}
+    both |= {"roles": ["cls"], "direction": "both", "subtypes": "fold", "keep": 7}
     return {
         hs.survey: (
             {"model": t5, "corpus": TEXTS, **bare},
@@ -475,7 +479,7 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions that make a run give the job, and do nothing."""
-    monkeypatch.setattr(Job, "execute", lambda self, progress=False: self)
+    monkeypatch.setattr(Run, "execute", lambda self: self)
 
 
 NOT_HERE = {
@@ -533,6 +537,7 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path:
         "device": "cuda",
     }
     assert set(changes) == {field.name for field in fields(Probing)}
+    del changes["device"]  # of loading
     _all_move(probe, probes, changes | {"tasks": _probing("b"), "model": tiny_model("electra")})
     made = {"only", "data", "sample"}  # they choose or draw the examples, which are compared
     assert set(inspect.signature(probe).parameters) == {
@@ -605,7 +610,7 @@ def _all_move(function: Callable[..., Any], base: dict[str, Any], changes: dict[
 
 
 def test_every_setting_of_a_pass_is_tried() -> None:
-    assert set(_RUN) == set(RunSettings.model_fields)
+    assert set(_RUN) == {*described(Pass)}
 
 
 @pytest.mark.usefixtures("jobs")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from headscope.corpus import from_texts, read
-from headscope.errors import CorpusError, Interrupted, ResultsError
+from headscope.errors import CorpusError, Interrupted, ResultsError, UserError
 from headscope.models import Model
 from headscope.results import Atlas, merge
 from headscope.runs.forward import Pass
@@ -104,7 +104,7 @@ def test_a_stopped_run_keeps_its_state_beside_the_output_and_goes_on_from_it(
 def test_an_output_that_cannot_be_written_is_told_before_any_work(
     model: Model, tmp_path: Path, passes: list[int]
 ) -> None:
-    with pytest.raises(ResultsError, match="is a folder; a file is to be written there"):
+    with pytest.raises(UserError, match="is a folder; a file is to be written there"):
         survey(model, CORPUS, output=tmp_path, **HOW)
     assert passes == []
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headscope.runs.settings import make_settings
 
 from headscope.corpus import from_texts, read
 from headscope.errors import Interrupted
 from headscope.results import Atlas
-from headscope.runs.survey import Survey
+from headscope.runs.survey import SurveyOptions
+from headscope.runs.survey.surveying import Survey
 from runs.in_process import OddFirst, stop_after
 from tiny import tiny_model
 
@@ -19,12 +19,12 @@ TEXTS = from_texts([f"the cat sat on {number} mats" for number in range(40)])
 
 
 def run(output: Path | None, progress: Any = False, *, split: bool = False) -> Atlas:
-    settings = make_settings(batch_size=1, max_length=30)
-    engine = OddFirst() if split else None
-    survey = Survey(
-        tiny_model("bert"), read(TEXTS), ["entropy"], settings, output=output, engine=engine
+    options = SurveyOptions(
+        batch_size=1, max_length=30, measures=["entropy"], output=output, progress=progress
     )
-    return survey.execute(progress)
+    survey = Survey(tiny_model("bert"), read(TEXTS), options)
+    survey.engine = OddFirst() if split else None
+    return survey.execute()
 
 
 @pytest.mark.parametrize(

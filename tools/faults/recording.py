@@ -92,7 +92,7 @@ def wait_for_worker(driver: int) -> psutil.Process:
     while psutil.pid_exists(driver):
         for one in psutil.Process(driver).children(recursive=True):
             try:
-                if "_Worker.do" in " ".join(one.cmdline()):
+                if "ray::_do" in " ".join(one.cmdline()):
                     return one
             except psutil.Error:
                 continue

@@ -92,9 +92,9 @@ def compare(
         if corpus is not None:
             raise UserError("results are compared without a corpus", hint="leave the corpus out")
         options.check_for_results()
-        from headscope.runs.survey.comparison import compare_results
+        from headscope.runs.survey.comparison import ResultsComparison
 
-        return compare_results(first, second, options)
+        return ResultsComparison(first, second, options).execute()
     if isinstance(first, Atlas) or isinstance(second, Atlas):
         raise UserError(
             "a model and results cannot be compared: give two models or two results",
@@ -113,4 +113,4 @@ def compare(
         from headscope.runs.survey.comparison import Comparison, check_alike
 
         check_alike(one, two, options.stack or one.main_stack())
-        return Comparison(one, two, texts, options).execute(options.progress)
+        return Comparison(one, two, texts, options).execute()

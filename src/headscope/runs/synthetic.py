@@ -25,7 +25,7 @@ from headscope.results import Atlas
 from headscope.runs.forward import Pass
 from headscope.runs.preparing import loaded
 from headscope.runs.run import describe, versions
-from headscope.runs.survey.gathered import Tally
+from headscope.runs.survey.work import Tally
 
 NAME = "synthetic"
 """The group of the results."""

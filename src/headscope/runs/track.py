@@ -77,6 +77,6 @@ def track(
     checkpoints = find_checkpoints(models, options.revisions)
     texts = read_for(corpus, options)
     check_configs(checkpoints, trust_remote_code=options.trust_remote_code)
-    from headscope.runs.survey.checkpoints import Checkpoints
+    from headscope.runs.survey.several import track_run
 
-    return Checkpoints(checkpoints, texts, options).run().execute(options.progress)
+    return track_run(checkpoints, texts, options).execute()

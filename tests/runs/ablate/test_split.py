@@ -9,7 +9,8 @@ import pytest
 
 from headscope.errors import Interrupted
 from headscope.results import Atlas
-from headscope.runs.ablate import ablate, run
+from headscope.runs import run
+from headscope.runs.ablate import ablate
 from headscope.runs.tune.classifier import load_classifier
 from runs.ablate.made import RUN, TASK, classifier, labelled, language_model
 from runs.engines.workers import same
@@ -23,8 +24,8 @@ EVERYTHING: dict[str, Any] = {"task": TASK, "dev": labelled(), "importance": Tru
 def out_of_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine "processes" is one in this process."""
 
-    def make(engine: str, *_: Any, **__: Any) -> OddFirst | None:
-        return OddFirst() if engine == "processes" else None
+    def make(options: Any, **_: Any) -> OddFirst | None:
+        return OddFirst() if options.engine == "processes" else None
 
     monkeypatch.setattr(run, "make_engine", make)
 

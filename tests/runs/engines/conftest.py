@@ -9,9 +9,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from headscope.runs.engines import base, processes
-from headscope.runs.engines import cluster as cluster_engine
-from headscope.runs.engines.cluster import RayEngine, start_cluster
+from headscope import options
+from headscope.runs import workers
+from headscope.runs.workers import RayCluster, start_cluster
 from runs.engines.workers import FORKED
 
 ENGINES = ["processes", "ray"]
@@ -20,9 +20,9 @@ ENGINES = ["processes", "ray"]
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two cores and one thread per worker on every machine: the last bits depend on threads."""
-    monkeypatch.setattr(base, "cores", lambda: 2)
-    for module in (cluster_engine, processes):
-        monkeypatch.setattr(module, "threads_for", lambda workers: 1)
+    for module in (options, workers):
+        monkeypatch.setattr(module, "cores", lambda: 2)
+    monkeypatch.setattr(workers, "threads_for", lambda workers: 1)
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
         return
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([FORKED, "torch", "transformers.modeling_utils"])
-    pool = partial(processes.ProcessPoolExecutor, context=context)
-    monkeypatch.setattr(processes, "ProcessPoolExecutor", pool)
+    pool = partial(workers.ProcessPoolExecutor, context=context)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", pool)
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +44,7 @@ def cluster() -> Iterator[None]:
     """One Ray cluster on this machine for all tests."""
     if find_spec("ray") is None:
         pytest.skip("Ray is not installed")
-    ray = RayEngine(2).ray  # imported as the engine does it
+    ray = RayCluster(2).ray  # imported as the engine does it
     with pytest.MonkeyPatch.context() as patch:
         # Workers have the priority of other processes, or they would wait for other tests; and
         # none is killed because something else fills the memory.

@@ -10,62 +10,81 @@ from typing import Any
 import pytest
 import torch
 
+from headscope import options
 from headscope.errors import UserError
-from headscope.runs.engines import base, make_engine
-from headscope.runs.engines.cluster import RayEngine
-from headscope.runs.engines.processes import ProcessEngine
+from headscope.options import Workers
+from headscope.runs import workers
+from headscope.runs.workers import Processes, RayCluster, make_engine
+
+
+@pytest.fixture
+def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (options, workers):
+        monkeypatch.setattr(module, "cores", lambda: 4)
 
 
 def test_local_work_needs_no_engine() -> None:
-    assert make_engine() is None
-    assert make_engine("local", 1) is None
+    assert make_engine(Workers()) is None
+    assert make_engine(Workers(engine="local", workers=1)) is None
 
 
-def test_there_is_one_worker_for_each_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "cores", lambda: 6)
-    made = make_engine("processes")
-    assert isinstance(made, ProcessEngine)
-    assert made.workers == 6
-    assert [base.threads_for(count) for count in (1, 2, 4, 6)] == [6, 3, 1, 1]
+@pytest.mark.usefixtures("four_cores")
+def test_there_is_one_worker_for_each_core() -> None:
+    made = make_engine(Workers(engine="processes"))
+    assert isinstance(made, Processes)
+    assert made.workers == 4
 
 
+@pytest.mark.parametrize(("count", "threads"), [(1, 4), (2, 2), (3, 1), (4, 1)])
+def test_workers_share_the_cores(count: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # of the threads that tests have
+    monkeypatch.setattr(workers, "cores", lambda: 4)
+    assert workers.threads_for(count) == threads
+
+
+@pytest.mark.usefixtures("four_cores")
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("given", "message"),
     [
-        (("dask",), "the engine must be one of local, processes, ray; got 'dask' instead"),
-        (("processes", 0), "the number of workers must be 1 or more, got 0 instead"),
-        (("local", 3), "the engine 'local' works in this process alone, got 3 workers"),
-        (("processes", 99), "at most as many workers as cores, 4, got 99 instead"),
-        (("processes", 2, "127.0.0.1:6379"), "only the engine 'ray' has an address"),
+        ({"engine": "dask"}, "the engine must be one of local, processes, ray; got 'dask' instead"),
+        (
+            {"engine": "processes", "workers": 0},
+            "the number of workers must be 1 or more, got 0 instead",
+        ),
+        ({"workers": 3}, "the engine 'local' works in this process alone, got 3 workers"),
+        (
+            {"engine": "processes", "workers": 99},
+            "at most as many workers as cores, 4, got 99 instead",
+        ),
+        (
+            {"engine": "processes", "address": "127.0.0.1:6379"},
+            "only the engine 'ray' has an address",
+        ),
     ],
 )
-def test_what_cannot_be_is_refused(
-    arguments: tuple[Any, ...], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(base, "cores", lambda: 4)
+def test_what_cannot_be_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        make_engine(*arguments)
+        Workers(**given)
 
 
-def test_models_that_do_not_fit_into_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "cores", lambda: 4)
+@pytest.mark.usefixtures("four_cores")
+def test_models_that_do_not_fit_into_memory_are_refused() -> None:
     with pytest.raises(UserError, match=r"each worker loads the model, .* 4 of them need"):
-        make_engine("processes", 4, size=2**50)
+        make_engine(Workers(engine="processes", workers=4), size=2**50)
 
 
 def test_ray_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError, match="needs Ray, which is not installed") as caught:
-        make_engine("ray", 1)
+        Workers(engine="ray", workers=1)
     assert caught.value.hint == "install it: pip install 'headscope[ray]'"
 
 
 def test_an_address_without_a_cluster_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     if find_spec("ray") is None:
         pytest.skip("Ray is not installed")
-    make_engine("ray", 1)  # imports Ray as a cluster of our own needs it
-    engine = make_engine("ray", 1, "127.0.0.1:1")
-    assert isinstance(engine, RayEngine)
+    RayCluster(1)  # imports Ray as a cluster of our own needs it
+    engine = RayCluster(1, "127.0.0.1:1")
     monkeypatch.setattr(engine.ray, "is_initialized", lambda: False)  # other tests have a cluster
     with (
         pytest.raises(UserError, match=r"no Ray cluster answers at '127\.0\.0\.1:1'"),
@@ -80,10 +99,10 @@ def test_a_worker_has_its_threads_whether_its_work_has_imported_torch_or_will(
     before = torch.get_num_threads()
     monkeypatch.setenv("OMP_NUM_THREADS", "7")  # put back afterwards
     try:
-        base.use_threads(2)
+        workers.use_threads(2)
         assert (torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]) == (2, "2")
         monkeypatch.delitem(sys.modules, "torch")
-        base.use_threads(3)
+        workers.use_threads(3)
         assert (torch.get_num_threads(), os.environ["OMP_NUM_THREADS"]) == (2, "3")
     finally:
         torch.set_num_threads(before)

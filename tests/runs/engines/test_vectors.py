@@ -13,9 +13,8 @@ import pytest
 import headscope as hs
 from headscope.errors import Interrupted
 from headscope.models import Model
-from headscope.runs.engines import make_engine
-from headscope.runs.probe import probing
 from headscope.runs.probe.vectors import make_head_outputs
+from headscope.runs.workers import Processes
 from runs.engines.workers import same, workers_of
 from runs.in_process import OddFirst
 from runs.probe.vector_texts import MANY
@@ -76,7 +75,7 @@ def test_blocks_survive_a_killed_worker_and_a_stopped_run(
         return make_head_outputs(model, MANY, tmp_path / folder, **HOW, **more)
 
     with pytest.raises(Interrupted, match=r"the vectors of (32|0) of 70 texts"):
-        compute("here", engine=make_engine(engine, 1), progress=kill_then_stop)
+        compute("here", engine=Processes(1), progress=kill_then_stop)
     assert killed
     assert contents(compute("here").blocks) == contents(compute("fresh").blocks)
 
@@ -84,10 +83,10 @@ def test_blocks_survive_a_killed_worker_and_a_stopped_run(
 def test_a_probe_has_the_scores_of_a_local_one(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def make(engine: str, *_: Any, **__: Any) -> OddFirst | None:
-        return OddFirst() if engine == "processes" else None
+    def make(options: Any, **_: Any) -> OddFirst | None:
+        return OddFirst() if options.engine == "processes" else None
 
-    monkeypatch.setattr(probing, "make_engine", make)
+    monkeypatch.setattr("headscope.runs.run.make_engine", make)
 
     def run(name: str, **more: Any) -> Any:
         return hs.probe(

@@ -8,7 +8,7 @@ import psutil
 
 from headscope.results import Atlas
 
-FORKED = "loky.process_executor"
+FORKED = "joblib.externals.loky.process_executor"
 """A module that workers import. The command line of those that are forked has its name, and so has
 that of the process that they are forked from.
 """
@@ -38,10 +38,6 @@ def workers_of(engine: str) -> list[psutil.Process]:
                 continue
         except psutil.Error:
             continue
-        if (
-            ("ray::_Worker" in line)
-            if engine == "ray"
-            else ("loky" in line and "resource" not in line)
-        ):
+        if ("ray::_do" in line) if engine == "ray" else ("loky" in line and "resource" not in line):
             found.append(child)
     return found

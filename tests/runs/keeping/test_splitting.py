@@ -11,13 +11,14 @@ import pytest
 import xarray as xr
 
 import headscope as hs
+from headscope import options
 from headscope.corpus import Corpus, from_texts
 from headscope.errors import Interrupted, ResultsError, UserError
 from headscope.models import Model
 from headscope.results import Atlas, merge
 from headscope.results.schema import EXAMPLES
 from headscope.results.stored import ExampleStore
-from headscope.runs.engines import base, processes
+from headscope.runs import workers
 from headscope.runs.keeping import keeper
 from headscope.runs.keeping.keeper import Keeper
 from headscope.runs.survey import survey
@@ -134,8 +135,9 @@ def test_a_checkpoint_with_another_number_of_examples_is_refused(
 def test_workers_in_processes_keep_the_same(
     model: Model, corpus: Corpus, whole: Atlas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "cores", lambda: 2)
-    monkeypatch.setattr(processes, "threads_for", lambda workers: 1)
+    for module in (options, workers):
+        monkeypatch.setattr(module, "cores", lambda: 2)
+    monkeypatch.setattr(workers, "threads_for", lambda workers: 1)
     same(survey(model, corpus, engine="processes", workers=2, **HOW), whole)
 
 
@@ -143,13 +145,12 @@ def test_units_done_in_any_order_and_twice_keep_the_same(
     model: Model, corpus: Corpus, whole: Atlas
 ) -> None:
     """As workers do them, who hold on to what they have seen; one repeats what was lost."""
-    from headscope.runs.settings import make_settings
-
     from headscope.encode import work_units
-    from headscope.runs.survey import Survey
+    from headscope.runs.survey import SurveyOptions
+    from headscope.runs.survey.surveying import Survey
 
-    settings = make_settings(max_length=40, batch_size=2, seed=3)
-    run = Survey(model, corpus, "position", settings, examples=8)
+    given = SurveyOptions(max_length=40, batch_size=2, seed=3, measures="position", examples=8)
+    run = Survey(model, corpus, given)
     units = list(work_units(run.corpus, size=2))
     assert len(units) == 4
     work = run.works

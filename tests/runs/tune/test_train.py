@@ -138,7 +138,7 @@ def test_a_folder_of_another_finished_run_is_not_overwritten(bert, tuned, change
     given = {"train": sentences(160, 0), "dev": sentences(60, 1), "epochs": 8, **QUICK} | change
     with pytest.raises(UserError) as caught:
         tune(bert, task=ANIMALS, output=tuned.folder, **given)
-    assert caught.value.message.startswith(f"{tuned.folder} holds another finished run: ")
+    assert caught.value.message.startswith(f"{tuned.folder} holds the results of another run: ")
     assert message in caught.value.message
 
 

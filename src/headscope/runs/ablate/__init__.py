@@ -323,7 +323,7 @@ def ablate(model: ModelLike, options: AblateOptions) -> Atlas:
     with judged(model, task, options) as (used, objective):
         for note in used.notes:
             options.reporter.say(f"warning: {note}")
-        return AblationRun(used, corpus, objective, options).execute(options.progress)
+        return AblationRun(used, corpus, objective, options).execute()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -399,4 +399,4 @@ def group_losses(
     with loaded(model, options, head="lm") as used:
         from headscope.runs.ablate.groups import GroupRun
 
-        return GroupRun(used, texts, groups, options).execute(options.progress)
+        return GroupRun(used, texts, groups, options).execute()

@@ -27,13 +27,13 @@ SIZE = 8
 """Passages per forward pass."""
 
 
-class GroupRun(Run):
+class GroupRun(Run[Atlas]):
     """The run behind :func:`headscope.group_losses`. A block is one set of disabled heads."""
 
     def __init__(
         self, model: Model, corpus: Corpus, groups: Mapping[str, HeadsLike], options: GroupOptions
     ) -> None:
-        super().__init__("disabling groups", output=options.output, overwrite=options.overwrite)
+        super().__init__(options, "disabling groups")
         check_predicts(model)
         self.model, self.corpus, self.options = model, corpus, options
         self.stack = model.main_stack()

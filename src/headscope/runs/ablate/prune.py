@@ -25,7 +25,7 @@ from headscope.runs.ablate.objectives import Objective
 from headscope.runs.ablate.outputs import BatchOutputs, OutputParts, join_outputs, outputs_dataset
 from headscope.runs.ablate.plan import NOTHING, Disabled, disabled_set
 from headscope.runs.ablate.work import head_importance
-from headscope.runs.engines import Task, Workers
+from headscope.runs.workers import Engine, Task
 
 SOURCE = "Michel et al. 2019, §4.2"
 TITLE = "Loss with fewer and fewer heads"
@@ -78,7 +78,7 @@ class Pruning:
             self.heads, self._mean_losses, candidates=candidates, budget=self.trials
         )
         self.parts = OutputParts()
-        self.workers: Workers | None = None
+        self.workers: Engine | None = None
         """Those who run batches with heads disabled: set before the first step."""
 
     @property

@@ -23,7 +23,7 @@ from headscope.encode.batch import WINDOW
 from headscope.errors import ModelError, UserError
 from headscope.models import Model, ModelLike, using_model
 from headscope.options import Loading, Pass
-from headscope.progress import Reporter, Update
+from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.runs.ablate import AblateOptions, Scoring
 from headscope.runs.ablate.estimate import describe_time, time_passes, tokens_of_example
@@ -43,11 +43,10 @@ from headscope.runs.ablate.outputs import (
 from headscope.runs.ablate.plan import plan
 from headscope.runs.ablate.prune import Pruning
 from headscope.runs.ablate.work import AblationWork, head_means
-from headscope.runs.engines import LocalWorkers, Work, make_engine
-from headscope.runs.engines import Task as WorkerTask
-from headscope.runs.run import Arrays, Block, describe
-from headscope.runs.split_run import SplitRun
+from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.runs.tune.classifier import load_classifier
+from headscope.runs.workers import Here, Work
+from headscope.runs.workers import Task as WorkerTask
 from headscope.tasks import Task
 
 NO_TASK = "give task= and data= for a tuned classifier, or choose a masked or causal language model"
@@ -57,7 +56,7 @@ SHOWN = 20
 """How many of the skipped examples are named in the provenance."""
 
 
-class AblationRun(SplitRun):
+class AblationRun(Run[Atlas]):
     """A resumable ablation. Blocks of work are batches, then the steps of a pruning curve.
 
     Parameters
@@ -71,14 +70,7 @@ class AblationRun(SplitRun):
     def __init__(
         self, model: Model, corpus: Corpus, objective: Objective, options: AblateOptions
     ) -> None:
-        super().__init__(
-            "disabling heads",
-            output=options.output,
-            checkpoint=options.checkpoint,
-            every=options.every,
-            engine=make_engine(options.engine, options.workers, options.address, size=model.size),
-            overwrite=options.overwrite,
-        )
+        super().__init__(options, "disabling heads", size=model.size)
         self.model, self.objective = model, objective
         self.options = replace(options, stack=options.stack or model.main_stack())
         self.shape = model.shape(self.options.stack)
@@ -90,7 +82,6 @@ class AblationRun(SplitRun):
         self.parts = OutputParts()
         self.skips = True
         self.pruning_done = self.batch_count = 0
-        self.reporter = Reporter(visible=False)
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -146,11 +137,6 @@ class AblationRun(SplitRun):
         """The number of examples in the corpus."""
         return self.corpus.size()
 
-    def work(self, reporter: Reporter) -> Atlas:
-        """Do what is left to do; say first how long that will take."""
-        self.reporter = reporter
-        return super().work(reporter)
-
     def begin(self) -> None:
         """Measure some passes, if anybody wants to know how long the run will take."""
         if self.reporter.visible:
@@ -195,7 +181,7 @@ class AblationRun(SplitRun):
         """Do one block. Nothing is remembered before it is done, and doing it again is harmless."""
         self.whole = True
         if self.pruning and isinstance(block.work, int):
-            self.pruning.workers = self.pruning.workers or LocalWorkers(self.works)
+            self.pruning.workers = self.pruning.workers or Here(self.works)
             self.pruning.do(block.work)
             return
         batch: Batch = block.work

@@ -85,4 +85,4 @@ def circuits(model: ModelLike, options: CircuitOptions) -> Atlas:
     with options.reporter.status("loading libraries"):
         from headscope.runs.circuits.matrices import Circuits, with_unembedding
     with with_unembedding(model, options) as used:
-        return Circuits(used, options).execute(options.progress)
+        return Circuits(used, options).execute()

@@ -28,7 +28,7 @@ from headscope.progress import Reporter
 from headscope.results import Atlas
 from headscope.results.merge import CIRCUITS
 from headscope.results.schema import COMPOSITION
-from headscope.runs.run import AtlasJob, describe
+from headscope.runs.run import Run, describe
 
 if TYPE_CHECKING:
     from headscope.runs.circuits import CircuitOptions
@@ -56,11 +56,11 @@ def with_unembedding(model: ModelLike, options: CircuitOptions) -> Iterator[Mode
         yield whole
 
 
-class Circuits(AtlasJob):
-    """The job of :func:`headscope.circuits`."""
+class Circuits(Run[Atlas]):
+    """The run of :func:`headscope.circuits`."""
 
     def __init__(self, model: Model, options: CircuitOptions) -> None:
-        super().__init__("circuits", output=options.output, overwrite=options.overwrite)
+        super().__init__(options, "circuits")
         self.model, self.seed = model, options.seed
         self.weights = Weights(model, options.stack)
 

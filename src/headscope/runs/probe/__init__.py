@@ -268,7 +268,7 @@ def probe(model: ModelLike, tasks: TaskLike | Sequence[TaskLike], options: Probe
     with loaded(model, options) as used:
         from headscope.runs.probe.run import ProbingRun
 
-        return ProbingRun(used, probing_tasks, options).execute(options.progress)
+        return ProbingRun(used, probing_tasks, options).execute()
 
 
 def _find(tasks: TaskLike | Sequence[TaskLike], options: ProbeOptions) -> list[ProbingTask]:

@@ -14,9 +14,8 @@ from torch import Tensor
 
 from headscope.files import digest_of
 from headscope.models import Model
-from headscope.progress import ProgressLike, Reporter, Update, as_reporter
+from headscope.progress import Update
 from headscope.results import Atlas
-from headscope.runs.engines import make_engine
 from headscope.runs.probe import ProbeOptions
 from headscope.runs.probe.embeddings import embedding_features
 from headscope.runs.probe.features import TaskFeatures, model_inputs
@@ -35,13 +34,12 @@ NEVER = ("too_long", "split", "nonfinite")
 """Counts of a survey that are always 0 here."""
 
 
-class ProbingRun(Run):
+class ProbingRun(Run[Atlas]):
     """A probing run: one block of work per task."""
 
     def __init__(self, model: Model, tasks: Sequence[ProbingTask], options: ProbeOptions) -> None:
-        # A checkpoint after every task.
-        super().__init__("probing", output=options.output, every=0.0, overwrite=options.overwrite)
-        self.engine = make_engine(options.engine, options.workers, options.address, size=model.size)
+        super().__init__(options, "probing", size=model.size)
+        self.every = 0.0  # a checkpoint after every task
         self.model, self.tasks, self.cache = model, tasks, Path(options.cache).absolute()
         self.stack = model.main_stack()
         shape = model.shape(self.stack)
@@ -51,7 +49,6 @@ class ProbingRun(Run):
         self.steps = 2 * (shape.layers + len(self.options.counts or ()))
         self.repeats = [count_repeats(task, options.repeats) for task in tasks]
         self.scores: dict[int, TaskScores] = {}
-        self.reporter = Reporter(visible=False)
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -62,11 +59,6 @@ class ProbingRun(Run):
             "tasks": {task.name: _task_digest(task) for task in self.tasks},
             "settings": self.options.settings | {"skip_costly": self.skip_costly} | repeats,
         }
-
-    def execute(self, progress: ProgressLike = False) -> Atlas:
-        """Compute the vectors, then train the classifiers of every task."""
-        self.reporter = as_reporter(progress)
-        return super().execute(self.reporter)
 
     def begin(self) -> None:
         """Compute the vectors that the cache lacks."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ from headscope.identity import identity_of
 from headscope.models import Model
 from headscope.models.pooling import known_position
 from headscope.progress import Update
-from headscope.runs.engines import Engine, LocalWorkers, Task, Workers
 from headscope.runs.probe.blocks import (
     CUT,
     EMPTY,
@@ -43,6 +41,7 @@ from headscope.runs.probe.blocks import (
 )
 from headscope.runs.probe.outputs import HeadOutputs
 from headscope.runs.probe.vector_work import Vectors, VectorWork
+from headscope.runs.workers import Engine, Here, Task
 
 ABOUT = "about.json"
 
@@ -123,7 +122,7 @@ class _Computation:
         batch_size: int,
         engine: Engine | None,
     ) -> None:
-        self.engine, self.works = engine, VectorWork(model, position)
+        self.engine, self.works = engine or Here(), VectorWork(model, position)
         self.model, self.texts, self.cache, self.position = model, texts, cache, position
         self.max_length, self.batch_size = max_length, batch_size
         self.stack = model.main_stack()
@@ -164,7 +163,7 @@ class _Computation:
         done = written = total - sum(map(len, missing))
         open_blocks: dict[int, tuple[_OpenBlock, NDArray[np.int64]]] = {}
         try:
-            with self._workers() as workers:
+            with self.engine.start(self.works) as workers:
                 for index, vectors in workers.map(self._tasks(missing, open_blocks)):
                     block, places = open_blocks.pop(index)
                     for name, values in vectors.items():
@@ -183,14 +182,6 @@ class _Computation:
                 hint="call it again with the same arguments to resume",
                 command="type the same command again to resume",
             ) from None
-
-    @contextmanager
-    def _workers(self) -> Iterator[Workers]:
-        if self.engine is None:
-            yield LocalWorkers(self.works)
-        else:
-            with self.engine.start(self.works) as workers:
-                yield workers
 
     def _tasks(
         self,

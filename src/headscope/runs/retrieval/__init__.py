@@ -155,4 +155,4 @@ def retrieval(model: ModelLike, text: CorpusLike = "demo", *, options: Retrieval
     with options.reporter.status("loading libraries and model"):
         from headscope.runs.retrieval.asking import RetrievalRun, language_model
     with language_model(model, options) as used:
-        return RetrievalRun(used, corpus, options).execute(options.progress)
+        return RetrievalRun(used, corpus, options).execute()

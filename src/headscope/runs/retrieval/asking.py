@@ -69,7 +69,7 @@ def _explained(error: ModelError, model: ModelLike, loading: Loading) -> ModelEr
         return error
 
 
-class RetrievalRun(Run):
+class RetrievalRun(Run[Atlas]):
     """A resumable run of retrieval. Its blocks are prompts: once to score heads, once to check.
 
     Parameters
@@ -83,13 +83,7 @@ class RetrievalRun(Run):
     """
 
     def __init__(self, model: Model, corpus: Corpus, options: RetrievalOptions) -> None:
-        super().__init__(
-            "retrieval",
-            output=options.output,
-            checkpoint=options.checkpoint,
-            every=options.every,
-            overwrite=options.overwrite,
-        )
+        super().__init__(options, "retrieval")
         self.model, self.corpus, self.options = model, corpus, options
         self.decoder = Decoder(model)
         self.shape = self.decoder.shape

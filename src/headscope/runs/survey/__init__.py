@@ -252,6 +252,6 @@ def survey(model: ModelLike, corpus: CorpusLike, options: SurveyOptions) -> Atla
     1.0
     """
     with prepared(model, corpus, options, head=options.head) as (loaded, texts):
-        from headscope.runs.survey.nulls import survey_run
+        from headscope.runs.survey.several import survey_run
 
-        return survey_run(loaded, texts, options).execute(options.progress)
+        return survey_run(loaded, texts, options).execute()

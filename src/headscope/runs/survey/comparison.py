@@ -7,27 +7,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
+from queue import Empty, Full, Queue
 from typing import Any
 
+import numpy as np
+import torch
 import xarray as xr
+from torch import Tensor
 
 from headscope.corpus import Corpus, Example
 from headscope.encode import Batch, Encoded, Encoder
 from headscope.encode.cross import CrossEncoder
 from headscope.errors import ModelError, UserError
-from headscope.identity import KEYS, check_same_run
+from headscope.identity import KEYS
 from headscope.measures.base import Context, Measure
 from headscope.measures.change import Change, Difference
 from headscope.measures.registry import choose
-from headscope.models import Model
-from headscope.options import Pass
+from headscope.models import LayerView, Model
+from headscope.options import Pass as Settings
+from headscope.options import Saving
+from headscope.progress import Reporter
 from headscope.results import Atlas
 from headscope.runs.compare import CompareOptions
-from headscope.runs.engines import Engine, make_engine
-from headscope.runs.forward import BatchValues
-from headscope.runs.lockstep import Lockstep
-from headscope.runs.run import describe, versions
+from headscope.runs.forward import BatchValues, Pass
+from headscope.runs.run import Run, describe, versions
 from headscope.runs.survey import SurveyOptions
 from headscope.runs.survey.surveying import Survey
 from headscope.runs.survey.work import SurveyWork
@@ -37,29 +43,36 @@ from headscope.stats.shared import share_labels
 ALIKE = "compare models of one shape and one tokenizer, e.g. before and after fine-tuning"
 
 
-def compare_results(first: Atlas, second: Atlas, options: CompareOptions) -> Atlas:
+class ResultsComparison(Run[Atlas]):
     """Two results side by side: see :func:`headscope.compare`."""
-    shared = share_labels(first, second)
-    one, two = first.provenance, second.provenance
-    differences = difference_atlas(first, second)
-    about = {
-        "model": _joined(one["model"], two["model"]) | _shared_shape(differences),
-        "corpus": _joined(one["corpus"], two["corpus"]),
-        "settings": {},
-        "shards": ["1/1"],
-        "counts": {},
-        "compared": {"first": one, "second": two},
-        KEYS: ["compared"],
-        "not_compared": shared.sentences(),
-        "versions": versions(),
-        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-    differing = Atlas.build(differences, about)
-    path = options.path
-    if path is not None and path.exists() and not options.overwrite:
-        there = Atlas.open(path).provenance
-        check_same_run(there, about, f"{path} holds the results of another run")
-    return differing if path is None else differing.saved(path)
+
+    def __init__(self, first: Atlas, second: Atlas, options: CompareOptions) -> None:
+        super().__init__(Saving.of(options), "comparing results")
+        self.first, self.second = first, second
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """What both results are of."""
+        return {"compared": {"first": self.first.provenance, "second": self.second.provenance}}
+
+    def work(self, reporter: Reporter) -> Atlas:
+        """Their differences."""
+        shared = share_labels(self.first, self.second)
+        one, two = self.first.provenance, self.second.provenance
+        differences = difference_atlas(self.first, self.second)
+        about = {
+            "model": _joined(one["model"], two["model"]) | _shared_shape(differences),
+            "corpus": _joined(one["corpus"], two["corpus"]),
+            "settings": {},
+            "shards": ["1/1"],
+            "counts": {},
+            **self.about,
+            KEYS: ["compared"],
+            "not_compared": shared.sentences(),
+            "versions": versions(),
+            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        return Atlas.build(differences, about)
 
 
 def _shared_shape(differences: dict[str, xr.Dataset]) -> dict[str, Any]:
@@ -132,12 +145,8 @@ class Comparison(Survey):
             )
         self.second = second
         surveying = SurveyOptions(**options.subset(CompareOptions), examples=0, synthetic=False)
-        super().__init__(first, corpus, surveying, title="comparing")
-
-    def engine_for(self, model: Model, options: SurveyOptions) -> Engine | None:
-        """Workers load both models."""
-        size = model.size + self.second.size
-        return make_engine(options.engine, options.workers, options.address, size=size)
+        size = first.size + second.size  # workers load both
+        super().__init__(first, corpus, surveying, title="comparing", size=size)
 
     def make_work(self) -> SurveyWork:
         """Both models on every unit."""
@@ -170,7 +179,7 @@ class CompareWork(SurveyWork):
         measures: Sequence[Measure],
         stack: str,
         context: Context,
-        settings: Pass,
+        settings: Settings,
     ) -> None:
         super().__init__(first, measures, stack, context, settings)
         self.second = second
@@ -204,3 +213,146 @@ def _tokens(model: Model, items: Sequence[Encoded]) -> str:
 def _short(name: str) -> str:
     """A folder by its last part, a hub id whole."""
     return name if name.count("/") < 2 else Path(name).name
+
+
+# --- two models on the same batch ---
+
+TURN = 0.02  # seconds after which a model that waits for the other looks whether it is still there
+
+
+class Lockstep:
+    """Two models on the same batch, each in a thread of its own.
+
+    The first hands every block of rows over as soon as it has it, and waits until the one before is
+    taken, so that at most two blocks of the first model are held at a time.
+    """
+
+    def __init__(
+        self,
+        first: Model,
+        second: Model,
+        measures: Sequence[Measure],
+        stack: str,
+        context: Context,
+    ) -> None:
+        self.change, *others = measures
+        self.differences = [one for one in others if isinstance(one, Difference)]
+        compared = [difference.measure for difference in self.differences]
+        self.first, self.second = (
+            Pass(model, compared, stack, context) for model in (first, second)
+        )
+        self.stack = stack
+        # Networks of different kinds may cut their maps differently.
+        self.whole_maps = type(first.network) is not type(second.network)
+
+    def run(self, batch: Batch) -> BatchValues:
+        """Likeness and differences of a batch."""
+        found = self.attempt(batch, careful=False) or self.attempt(batch, careful=True)
+        assert found is not None
+        return found
+
+    def attempt(self, batch: Batch, *, careful: bool) -> BatchValues | None:
+        """Run both models; None if some attention is not finite, unless the pass is careful."""
+        leading = HandOver(self.stack, self.whole_maps)
+
+        def lead() -> BatchValues | None:
+            try:
+                return self.first.attempt(batch, [leading], careful=careful)
+            finally:
+                leading.give(None)  # releases whoever waits for another block
+
+        # Twice: a second Ctrl-C may come before the first exit has noted that it is over.
+        with ThreadPoolExecutor(1) as pool, leading, leading:
+            ahead = pool.submit(lead)
+            meeting = Meeting(self.change, batch, leading, ahead)
+            after = self.second.attempt(batch, [meeting], careful=careful)
+            leading.drain(ahead)
+            before = ahead.result()
+        if before is None or after is None:
+            return None
+        values = {self.change.name: torch.stack([*map(Tensor.cpu, meeting.layers)], 1).numpy()}
+        for difference in self.differences:
+            name = difference.measure.name
+            values[difference.name] = after.values[name] - before.values[name]
+        return BatchValues(values, {}, np.where(before.broken >= 0, before.broken, after.broken))
+
+
+class HandOver:
+    """Hands the blocks of the first model to the second, as long as they are taken.
+
+    On leaving the context nobody takes them any more, and the first model stops at its next block.
+    Ctrl-C may come at any moment, and again while its consequences are under way: a thread that
+    waited for the second model would then wait for ever, and the process for the thread.
+    """
+
+    def __init__(self, stack: str, whole_maps: bool) -> None:
+        self.stack, self.whole_maps = stack, whole_maps
+        self.handed: Queue[Tensor | None] = Queue(maxsize=1)
+        self.over = False
+
+    def __enter__(self) -> HandOver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over = True
+
+    def give(self, block: Tensor | None) -> bool:
+        """Hand a block over, or None after the last; False if nobody takes it any more."""
+        while not self.over:
+            try:
+                self.handed.put(block, timeout=TURN)
+            except Full:
+                continue
+            return True
+        return False
+
+    def drain(self, ahead: Future[BatchValues | None]) -> None:
+        """Take what is still handed over, until the first model is done."""
+        while not ahead.done():
+            try:
+                self.handed.get(timeout=TURN)
+            except Empty:
+                continue
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Hand a block over."""
+        if view.stack == self.stack and not self.give(block.to(torch.float32)):
+            raise CancelledError
+
+    def end(self, view: LayerView) -> None:
+        """All blocks of the layer have been handed over."""
+
+
+class Meeting:
+    """Compares each block of the second model with the one that the first hands over."""
+
+    def __init__(
+        self,
+        change: Measure,
+        batch: Batch,
+        leading: HandOver,
+        ahead: Future[BatchValues | None],
+    ) -> None:
+        self.change, self.leading, self.ahead = change, leading, ahead
+        self.whole_maps = leading.whole_maps
+        self.batch = batch
+        self.prepared: dict[torch.device, Any] = {}  # layers may be on several devices
+        self.layers: list[Tensor] = []
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Compare a block."""
+        if view.stack != self.leading.stack:
+            return
+        other = self.leading.handed.get()
+        if other is None:
+            self.ahead.result()  # raises what went wrong there
+            raise AssertionError("the first model has fewer layers than it had")
+        if block.device not in self.prepared:
+            self.prepared[block.device] = self.change.prepare(self.batch, block.device)
+        both = torch.stack([other.to(block.device), block.to(torch.float32)])
+        self.change.rows(view, both, first_row, self.prepared[block.device])
+
+    def end(self, view: LayerView) -> None:
+        """Keep the values of a layer."""
+        if view.stack == self.leading.stack:
+            self.layers.append(self.change.end(view, self.prepared[view.output.device]))

@@ -19,16 +19,15 @@ from headscope.options import Pass
 from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.results.schema import EXAMPLES, NULL, TRACK
-from headscope.runs.engines import Engine, Task, Work, make_engine
-from headscope.runs.run import Arrays, Block, describe
-from headscope.runs.split_run import SplitRun
+from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.runs.survey import SurveyOptions
 from headscope.runs.survey.work import SurveyWork, strongest
 from headscope.runs.synthetic import NAME as SYNTHETIC
 from headscope.runs.synthetic import chosen_sequences
+from headscope.runs.workers import Task, Work
 
 
-class Survey(SplitRun):
+class Survey(Run[Atlas]):
     """One pass of a corpus through a model. Blocks of work are units of examples."""
 
     no_examples = "switched off"
@@ -41,15 +40,9 @@ class Survey(SplitRun):
         options: SurveyOptions,
         *,
         title: str = "surveying",
+        size: int = 0,
     ) -> None:
-        super().__init__(
-            title,
-            output=options.output,
-            checkpoint=options.checkpoint,
-            every=options.every,
-            engine=self.engine_for(model, options),
-            overwrite=options.overwrite,
-        )
+        super().__init__(options, title, size=size or model.size)
         self.model = model
         self.corpus = corpus.first(options.limit) if options.limit else corpus
         self.stack = options.stack or model.main_stack()
@@ -81,10 +74,6 @@ class Survey(SplitRun):
         self.works.encoder(model)  # what is wrong with the settings is said now
         self.batches_done = self.total = 0
         self.examples_done = 0.0
-
-    def engine_for(self, model: Model, options: SurveyOptions) -> Engine | None:
-        """Where blocks are done."""
-        return make_engine(options.engine, options.workers, options.address, size=model.size)
 
     def make_work(self) -> SurveyWork:
         """What is done to every unit."""
@@ -241,7 +230,6 @@ def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
                 f"the measure {measure.name!r} needs whole attention maps, which is possible up to "
                 f"{measure.longest} tokens, got a maximum length of {max_length} instead",
                 hint=f"give max_length={measure.longest}, or measure it in a run of its own",
-                command=f"give --max-length {measure.longest}, or measure it in a run of its own",
             )
 
 
@@ -259,5 +247,4 @@ def check_names(measures: Sequence[Measure], examples: int) -> None:
             f"a measure cannot be called {EXAMPLES!r}: results keep the examples of all heads "
             "under that name",
             hint="give the class another name, or keep none with examples=0",
-            command="give the class another name, or keep none with --examples 0",
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -19,7 +19,7 @@ from headscope.errors import UserError
 from headscope.files import check_writable
 from headscope.models.names import check_model_name
 from headscope.models.pooling import Pooling
-from headscope.options import PYTHON, AnyPath, Engines, Option, Options, Shown, Source, takes
+from headscope.options import PYTHON, AnyPath, Engines, Option, Options, Saving, Source, takes
 from headscope.tasks import Task, find_task
 from headscope.tasks.data import TaskData, training_data
 
@@ -134,7 +134,7 @@ class TuneSettings(Training):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classifying(Training, Source, Shown):
+class Classifying(Training, Source, Saving):
     """What a classifier is trained on, and where it sits.
 
     Parameters
@@ -159,6 +159,7 @@ class Classifying(Training, Source, Shown):
     """
 
     prefix: ClassVar[str] = "tune"
+    into_folder: ClassVar[bool] = True
 
     data: Annotated[AnyPath | None, Option(metavar="FOLDER")] = None
     train: Annotated[CorpusLike | None, Option(metavar="FILE")] = None
@@ -222,7 +223,7 @@ class TuneOptions(TuneSettings, Classifying):
     """
 
     task: str | Task | None = None
-    output: AnyPath
+    output: AnyPath = field()
     resume: Annotated[bool, PYTHON] = True
     every: Annotated[float, PYTHON] = 120.0
 
@@ -328,8 +329,8 @@ class SeveralOptions(Classifying, Engines):
     def single(self, task: Task, start: Start, seed: int) -> TuneOptions:
         """The options of one run."""
         how = self.subset(Classifying) | {"task": task, "start": start, "seed": seed}
-        name = folder_name(task.name, start, self.sees, seed)
-        return TuneOptions(**how, output=Path(self.output, name))
+        folder = Path(self.output, folder_name(task.name, start, self.sees, seed))
+        return TuneOptions(**how | {"output": folder})
 
 
 @takes(SeveralOptions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -16,14 +16,12 @@ from typing import Any
 import numpy as np
 
 from headscope.corpus import Corpus
-from headscope.errors import Interrupted, ModelError, UserError
+from headscope.errors import Interrupted, ModelError, ResultsError, UserError
 from headscope.identity import another_run, differences
 from headscope.models import Model, ModelLike, Pooling, using_model
 from headscope.options import Source
 from headscope.progress import Reporter
-from headscope.runs.engines import Task as WorkerTask
-from headscope.runs.engines import make_engine
-from headscope.runs.run import AGAIN, Job
+from headscope.runs.run import AGAIN, Run
 from headscope.runs.tune import SeveralOptions, TuneOptions, TuneSettings
 from headscope.runs.tune.classifier import load_classifier, task_for
 from headscope.runs.tune.pooled import PooledClassifier, load_base, remove_pooled, save_pooled
@@ -37,6 +35,8 @@ from headscope.runs.tune.trainer import (
     write_state,
     writing,
 )
+from headscope.runs.workers import Task as WorkerTask
+from headscope.runs.workers import make_engine
 from headscope.seals import FILES, folder_damage, seal_folder
 from headscope.tasks.data import TaskData
 from headscope.tasks.metrics import majority, score
@@ -50,7 +50,7 @@ LIBRARIES = ("headscope", "torch", "transformers", "accelerate")
 def tune_on(model: ModelLike, data: TaskData, options: TuneOptions) -> Tuned:
     """Fine-tune a model on examples that were read and checked."""
     loaded = load_to_train(model, data.task, options)
-    return Tuning(loaded, data, options).execute(options.progress)
+    return Tuning(loaded, data, options).execute()
 
 
 def tune_all(
@@ -58,7 +58,7 @@ def tune_all(
 ) -> list[Tuned]:
     """Do several fine-tuning runs, here or by workers."""
     reporter = options.reporter
-    engine = make_engine(options.engine, options.workers, options.address)
+    engine = make_engine(options)
     done: dict[int, Tuned] = {}
 
     def keep(place: int, tuned: Tuned) -> None:
@@ -168,7 +168,7 @@ def _check_plain(model: Model) -> None:
             )
 
 
-class Tuning(Job[Tuned]):
+class Tuning(Run[Tuned]):
     """One fine-tuning run and its folder.
 
     Parameters
@@ -182,12 +182,13 @@ class Tuning(Job[Tuned]):
     """
 
     def __init__(self, loaded: LoadedClassifier, data: TaskData, options: TuneOptions) -> None:
+        super().__init__(options, Path(options.output).name)
+        self.state_path = None  # transformers' Trainer keeps its own
         self.folder = Path(options.output).absolute()
-        super().__init__(self.folder.name, output=self.folder, overwrite=options.overwrite)
         self.loaded, self.data, self.options = loaded, data, options
         self.settings = TuneSettings.of(options)
         self.model = loaded.model
-        self.task = data.task if loaded.pooled else task_for(loaded.model, data.task)
+        self.tuned_task = data.task if loaded.pooled else task_for(loaded.model, data.task)
         self.checkpoints = self.folder / CHECKPOINTS
 
     @cached_property
@@ -207,36 +208,35 @@ class Tuning(Job[Tuned]):
         """Training and dev examples."""
         return [self.data.train, self.data.dev]
 
-    def finished(self) -> Tuned | None:
-        """The record of this run, if the folder has it.
+    def there(self) -> bool:
+        """Whether the folder holds a finished run.
 
         Raises
         ------
         UserError
-            If the folder holds another run, and is not to be overwritten; or other files, which
-            never are.
+            If it holds other files, which are never replaced.
         """
         if not self.options.resume:
             shutil.rmtree(self.checkpoints, ignore_errors=True)
-            self._unfinish()
-            return None
-        if not (self.folder / RECORD).exists():
+            self.clear()
+        elif not (self.folder / RECORD).exists():
             self._check_folder()
-            return None
-        if self.overwrite:
-            self._unfinish()
-            return None
-        tuned = read_record(self.folder)
-        older = {"identity": tuned.identity, "settings": asdict(tuned.settings)}
-        differing = differences(tuned.about or older, self.about)
-        if differing:
-            raise another_run(f"{self.folder} holds another finished run", differing)
+        return (self.folder / RECORD).exists()
+
+    def open(self) -> tuple[Tuned, Mapping[str, Any]]:
+        """The record in the folder."""
+        record = read_record(self.folder)
+        older = {"identity": record.identity, "settings": asdict(record.settings)}
         damage = folder_damage(self.folder)
         if damage:
-            self.say(f"the model in {self.folder} is damaged: {damage}; it is made again")
-            self._unfinish()
-            return None
-        return replace(tuned, again=True)
+            raise ResultsError(f"the model in {self.folder} is damaged: {damage}")
+        return replace(record, again=True), record.about or older
+
+    def clear(self) -> None:
+        """Remove what says that the folder is finished, and what a later run might not replace."""
+        for name in (RECORD, FILES):
+            (self.folder / name).unlink(missing_ok=True)
+        remove_pooled(self.folder)
 
     def work(self, reporter: Reporter) -> Tuned:
         """Train what remains to be trained, and score."""
@@ -253,10 +253,10 @@ class Tuning(Job[Tuned]):
         return Tuned(
             folder=self.folder,
             model=self.model.label,
-            task=self.task,
+            task=self.tuned_task,
             settings=self.settings,
             scores=self._score(dev),
-            majority=majority(self.task, rows.labels, dev.labels),
+            majority=majority(self.tuned_task, rows.labels, dev.labels),
             examples={"train": len(rows), "dev": len(dev)},
             seconds=seconds + time.monotonic() - began,
             losses=losses,
@@ -281,18 +281,12 @@ class Tuning(Job[Tuned]):
         result.write()
         shutil.rmtree(self.checkpoints, ignore_errors=True)
 
-    def _unfinish(self) -> None:
-        """Remove what says that the folder is finished, and what a later run might not replace."""
-        for name in (RECORD, FILES):
-            (self.folder / name).unlink(missing_ok=True)
-        remove_pooled(self.folder)
-
     def _encode(self, corpus: Corpus) -> tuple[TokenRows, list[str]]:
-        return encode_rows(self.model, self.task, corpus, max_length=self.settings.max_length)
+        return encode_rows(self.model, self.tuned_task, corpus, max_length=self.settings.max_length)
 
     def _check_classes(self, rows: TokenRows) -> None:
-        if self.task.labels and len(np.unique(rows.labels)) < 2:
-            only = self.task.labels[int(rows.labels[0])]
+        if self.tuned_task.labels and len(np.unique(rows.labels)) < 2:
+            only = self.tuned_task.labels[int(rows.labels[0])]
             raise UserError(
                 f"a task needs two classes or more; the {len(rows)} training examples of "
                 f"{self.data.train.name} are all {only!r}",
@@ -303,7 +297,7 @@ class Tuning(Job[Tuned]):
         outputs = predict(
             self.model, dev, batch_size=self.settings.batch_size, pooled=self.loaded.pooled
         )
-        return score(self.task, outputs, dev.labels)
+        return score(self.tuned_task, outputs, dev.labels)
 
     def _check_folder(self) -> None:
         if self.folder.exists() and any(self.folder.iterdir()) and not self.checkpoints.is_dir():
