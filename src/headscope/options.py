@@ -97,6 +97,7 @@ class Option:
 
 
 RARE = Option(rare=True)
+PORT = Option(least=0, most=65535, hint="leave port= out to use any free one")
 PYTHON = Option(flag="")
 """For options that the command line does not have."""
 

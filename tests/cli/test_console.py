@@ -29,7 +29,7 @@ def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_er
         "next: "
         + f"headscope report {demo_nc}, headscope head {demo_nc} HEAD, "
         + ", ".join(
-            f"headscope {name} {demo_nc}" for name in ("roles", "dependencies", "coreference")
+            f"headscope table {demo_nc} {name}" for name in ("roles", "relations", "coreference")
         ),
         str(demo_nc),
     ]

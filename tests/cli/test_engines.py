@@ -13,7 +13,6 @@ import headscope as hs
 from cli.conftest import MEASURES, TEXT, Run
 from cli.test_mistakes import mistake
 from headscope.cli.app import load_commands
-from headscope.measures import SIEVES
 from headscope.options import cores
 from runs.engines.conftest import forked  # noqa: F401 (fixture)
 
@@ -156,9 +155,8 @@ def test_a_comparison_by_processes_gives_the_numbers_of_one_process(
 
 @pytest.mark.usefixtures("forked")
 def test_measures_and_sieves_of_a_user_s_files_travel_to_the_workers(
-    run: Run, tmp_path: Path, tiny_folder: Path, texts: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, tiny_folder: Path, texts: Path
 ) -> None:
-    monkeypatch.setattr(SIEVES, "_entries", dict(SIEVES._entries))  # forgotten afterwards
     (tmp_path / "mine.py").write_text(
         "from headscope.measures import Groups, Linear, mass_weights\n\n"
         "class Own(Linear):\n"

@@ -92,7 +92,7 @@ def test_a_model_folder_with_pickled_weights_only(
         error
         == f"{folder} has only pickled weights (pytorch_model.bin), which can run code when opened"
     )
-    assert "--allow-pickle" in after
+    assert "--load.allow-pickle" in after
 
 
 def test_a_corpus_that_is_nowhere(survey) -> None:
@@ -109,7 +109,7 @@ def test_a_corpus_of_unknown_ending(survey, tmp_path: Path) -> None:
         f"the ending '.xyz' of {tmp_path / 'corpus.xyz'} does not say what its format is; "
         "known are .txt, "
     )
-    assert after.startswith("give --format text, tsv, csv, jsonl")
+    assert after.startswith("give --read.format, one of text, tsv, csv, jsonl")
 
 
 @pytest.mark.parametrize("name", ["empty.txt", "empty.conllu", "empty.tsv", "empty.jsonl"])
@@ -190,9 +190,9 @@ def test_an_unknown_measure_gets_a_suggestion(survey) -> None:
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2"])
 def test_a_shard_that_is_none(survey, shard: str) -> None:
-    assert survey(f"--shard={shard}") == (
+    assert survey(f"--survey.shard={shard}") == (
         f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead",
-        "e.g. --shard 1/4",
+        "e.g. --survey.shard 1/4",
     )
 
 
@@ -213,7 +213,7 @@ def test_a_maximum_length_without_room_for_text(survey) -> None:
 
 def test_an_unknown_way_with_long_examples(survey) -> None:
     error, after = survey("--long", "shorten")
-    assert error.endswith("must be 'truncate', 'split' or 'drop', got 'shorten' instead")
+    assert error.endswith("must be one of drop, split, truncate; got 'shorten' instead.")
     assert after == "see headscope survey --help"
 
 
@@ -287,7 +287,7 @@ def test_a_figure_whose_measure_is_not_in_the_results(run: Run, tmp_path: Path) 
     error, after = mistake(run("figures", path, "--figure", "special", "-o", tmp_path / "f"))
     assert "special" in error
     assert after == (
-        "make results that have it with: headscope survey MODEL CORPUS --measure special"
+        "make results that have it with headscope survey MODEL CORPUS --measure special"
     )
 
 
@@ -348,25 +348,6 @@ def test_merging_shards_of_two_models(run: Run, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["survey"],
-        ["survey", "demo"],
-        ["nosuch"],
-        ["survey", "demo", "demo", "--nope"],
-        ["survey", "demo", "demo", "--limit", "many"],
-        ["merge", "x.nc"],
-    ],
-    ids=" ".join,
-)
-def test_a_command_line_that_cannot_be_read_points_to_help(run: Run, arguments: list[str]) -> None:
-    done = run(*arguments)
-    assert done.code == 2
-    assert re.search(r"Try '.*headscope.* --help' for help", done.err)
-    assert "Traceback" not in done.err
-
-
 def test_a_mistake_in_a_true_process_has_exactly_two_lines() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "headscope", "ls", "nowhere.nc"],
@@ -386,7 +367,10 @@ HOSTILE = {
     "deep.jsonl": (b"[" * 100_000, "line 1: nested more deeply than 400 levels"),
     "nan.jsonl": (b'{"text": "x", "label": NaN}', "line 1: not JSON (NaN is not a JSON value)"),
     "head.conllu": (ROW.format("9" * 5000).encode(), "line 1: head '9999"),
-    "bomb.txt.gz": (10 * gzip.compress(b"x" * 10_000_000), "more than 200 times its size"),
+    "bomb.txt.gz": (
+        10 * gzip.compress(b"x" * 10_000_000),
+        "line 1: the line is longer than 16.0 MB, which is the limit",
+    ),
     "bytes.tsv": (b"text\tlabel\nx\t\xff\n", "line 2: not valid UTF-8"),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -14,7 +15,7 @@ from headscope.cli.app import TRAIN, Model, call, command, named
 from headscope.cli.console import Console
 from headscope.errors import UserError, unknown
 from headscope.files import check_writable, locked
-from headscope.options import ModelRun, Option, Options
+from headscope.options import PORT, ModelRun, Option, Options
 
 if TYPE_CHECKING:
     from headscope.labelling import LabelSession
@@ -269,7 +270,7 @@ class LabelOptions(ModelRun):
     panel: ClassVar[str] = ""
 
     output: Annotated[Path | None, Option(short="-o", metavar="PATH")] = None
-    port: int = 0
+    port: Annotated[int, PORT] = 0
     open: bool = False
     network: Annotated[Path | None, Option(metavar="FILE")] = None
     limit: Annotated[int, Option(least=1, metavar="N")] = 100
@@ -328,12 +329,17 @@ def _label(console: Console, model: str, corpus: str, folder: Path, options: Lab
 
     check_loading(model, options)
     texts = read(corpus, limit=options.limit)
-    with open_port(options.port) as opened, loaded(model, options) as used:
-        from headscope.labelling import CorpusMaps, LabelSession, LabelStore
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_port(options.port))
+        from headscope.labelling import LabelStore
+
+        store = LabelStore(folder)
+        used = stack.enter_context(loaded(model, options))
+        from headscope.labelling import CorpusMaps, LabelSession
         from headscope.labelling.server import serve
         from headscope.measures.patterns.network import SHIPPED, load_network
 
-        store, network = LabelStore(folder), load_network(options.network or SHIPPED)
+        network = load_network(options.network or SHIPPED)
         maps = CorpusMaps(
             used,
             texts,

@@ -397,7 +397,8 @@ def test_the_pooling_is_part_of_the_identity_of_a_run(bert, tmp_path):
                 pooling=other,
                 **given,
             )
-        assert caught.value.message.startswith(f"{tmp_path / 'x'} holds the results of another run: ")
+        place = tmp_path / "x"
+        assert caught.value.message.startswith(f"{place} holds the results of another run: ")
         assert f"pooling: 'layer 2 (cls)' there, {words} here" in caught.value.message
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from headscope.models.names import check_loading
-from headscope.options import PYTHON, RARE, ModelRun, Option, takes
+from headscope.options import PORT, PYTHON, RARE, ModelRun, takes
 
 if TYPE_CHECKING:
     from headscope.models.like import ModelLike
@@ -39,7 +39,7 @@ class ExploreOptions(ModelRun):
 
     prefix: ClassVar[str] = "explore"
 
-    port: Annotated[int, Option(least=0, most=65535)] = 0
+    port: Annotated[int, PORT] = 0
     browser: bool = True
     wait: Annotated[bool, PYTHON] = True
     stack: Annotated[str, RARE] = ""
