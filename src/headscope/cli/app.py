@@ -39,6 +39,7 @@ MEASURE = Group("Measure", sort_key=2)
 TRAIN = Group("Train and disable", sort_key=3)
 FILES = Group("Results and files", sort_key=4)
 OPTIONS = Group("Options", sort_key=40)
+COMMON = ("The corpus", "The pass", "The model", "Workers")
 PRINTED = Group("What is printed", sort_key=80)
 RARELY = Group("Rarely needed", sort_key=90)
 MODULES = ("look", "measure", "train", "tables", "files")
@@ -347,7 +348,8 @@ def named(options: Any, *parts: str) -> Any:
 
 def _named(function: Callable[..., None], one: Command) -> Callable[..., None]:
     function.__name__ = one.name
-    function.__doc__ = cleandoc(one.function.__doc__ or "")
+    paragraphs = cleandoc(one.function.__doc__ or "").split("\n\n")
+    function.__doc__ = "\n\n".join(" ".join(text.split()) for text in paragraphs)
     return function
 
 
@@ -396,4 +398,5 @@ def _panel(option: Described) -> Group:
     if option.note.rare:
         return RARELY
     panel = vars(option.group).get("panel", "")  # not that of a group it is made of
-    return Group(panel, sort_key=50) if panel else OPTIONS
+    place = COMMON.index(panel) if panel in COMMON else -1  # a command's own come first
+    return Group(panel, sort_key=50 + place) if panel else OPTIONS
