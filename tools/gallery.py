@@ -113,7 +113,7 @@ RUNS = (
         "patterns.nc",
         "Pattern classes",
         "headscope patterns demo --corpus demo -o patterns.nc",
-        'atlas = hs.patterns("demo", "demo")',
+        'atlas = hs.survey("demo", "demo", measures="pattern", examples=0, limit=1000)',
         _group("patterns", prefix="pattern-"),
     ),
     Run(
@@ -136,7 +136,7 @@ RUNS = (
     Run(
         "ablation.nc",
         "Disabled heads",
-        "headscope ablate minilm-l6-mlm --corpus demo --heads --layers --importance --prune "
+        "headscope ablate minilm-l6-mlm --corpus demo --importance --prune "
         "--limit 32 --max-length 64 -o ablation.nc",
         'atlas = hs.ablate("minilm-l6-mlm", corpus="demo", importance=True, prune=True, limit=32, '
         "max_length=64)",
@@ -185,7 +185,9 @@ def make(folder: Path, models: Path) -> None:
     makers: dict[str, Callable[[], Atlas]] = {
         "demo.nc": lambda: hs.survey("demo", "demo"),
         "distance.nc": lambda: hs.survey("demo", "demo", measures=MEASURES, limit=40),
-        "patterns.nc": lambda: hs.patterns("demo", "demo"),
+        "patterns.nc": lambda: hs.survey(
+            "demo", "demo", measures="pattern", examples=0, limit=1000
+        ),
         "compare.nc": lambda: hs.compare("demo", masked, "demo", measures=["feature", "link"]),
         "gradient.nc": lambda: hs.survey(masked, "demo", measures="gradient", limit=60),
         "ablation.nc": lambda: hs.ablate(

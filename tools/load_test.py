@@ -83,7 +83,7 @@ def main() -> int:
 @contextmanager
 def explorer() -> Iterator[str]:
     """An explorer of a tiny model."""
-    from headscope.page.explorer import Explorer
+    from headscope.page.explorer.start import Explorer
     from headscope.runs.live import Answers, LiveModel
     from tiny import tiny_model
 

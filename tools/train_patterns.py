@@ -17,7 +17,7 @@ import torch
 from sklearn.metrics import confusion_matrix, f1_score
 from sklearn.model_selection import StratifiedGroupKFold
 
-from headscope.cli.patterns import check_tables
+from headscope.labelling.retrain import check_tables
 from headscope.measures.patterns.labels import Labelled, read_labelled
 from headscope.measures.patterns.network import CLASSES, SHIPPED, load_network, save_network
 from headscope.measures.patterns.training import EPOCHS, Report, evaluate, predict, train

@@ -16,7 +16,7 @@ atlas = hs.probe(
     "demo",
     ["demo"],
     only=tasks,
-    limit=120,
+    sample=120,
     greedy=False,
     counts=[1, 6, 12, 24, 72],
     repeats=1,

@@ -63,18 +63,16 @@ from .models import (
     load as load,
     wrap as wrap,
 )
-from .page.explorer.start import explore as explore
+from .page.explorer import explore as explore
 from .page.show import show as show
+from .papers.portrait import portrait as portrait
 from .results import Atlas as Atlas, TextAttention as TextAttention, merge as merge, open as open
-from .runs.ablate import ablate as ablate
-from .runs.ablate.groups import group_losses as group_losses
+from .runs.ablate import ablate as ablate, group_losses as group_losses
 from .runs.agreement import check as check
-from .runs.attention import attention as attention
+from .runs.attention import attention as attention, logit_parts as logit_parts
 from .runs.circuits import circuits as circuits
 from .runs.compare import compare as compare
 from .runs.keeping import examples as examples
-from .runs.logit_parts import logit_parts as logit_parts
-from .runs.patterns import patterns as patterns
 from .runs.probe import probe as probe
 from .runs.retrieval import Needle as Needle, retrieval as retrieval
 from .runs.survey import survey as survey

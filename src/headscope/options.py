@@ -196,6 +196,8 @@ class Described:
             raise UserError(f"the {self.title} is missing: None is not allowed")
         if not self.several:
             return self._checked_item(value)
+        if isinstance(value, Mapping) and any(get_origin(one) is Mapping for one in self.kinds):
+            return value
         if isinstance(value, str | PathLike) or not isinstance(value, Iterable):
             value = (value,)  # one of them, without brackets
         return tuple(self._checked_item(item) for item in value)
@@ -214,6 +216,9 @@ class Described:
             raise UserError(f"{self.key} must be True or False, got {value!r} instead")
         elif Path in plain and isinstance(value, str | PathLike):
             value = str(value) if isinstance(self.default, str) else Path(value)
+        elif plain <= WORDS.keys() and not isinstance(value, tuple(plain)):
+            kinds = " or ".join(words for kind, words in WORDS.items() if kind in plain)
+            raise UserError(f"the {self.title} must be {kinds}, got {value!r} instead")
         return self._in_range(value)
 
     def _in_range(self, value: Any) -> Any:
@@ -228,6 +233,10 @@ class Described:
                 f"the {self.title} must be {allowed}, got {value} instead", hint=self.note.hint
             )
         return value
+
+
+WORDS = {Path: "a path", str: "text", int: "a whole number"}
+"""What messages call the types of values that are not numbers alone."""
 
 
 def _is_number(value: Any) -> bool:
@@ -272,6 +281,7 @@ def _describe(kind: type[Any]) -> Iterator[Described]:
         notes = getattr(hint, "__metadata__", ())
         note = next((note for note in notes if isinstance(note, Option)), Option())
         default = one.default if one.default_factory is MISSING else one.default_factory()
+        default = Parameter.empty if default is MISSING else default
         text = words.get(one.name, "")
         yield Described(one.name, hint, default, text, note, groups[one.name])
 
@@ -350,6 +360,22 @@ Given = TypeVar("Given", covariant=True)
 Keywords = ParamSpec("Keywords")
 
 
+class WithSecond(Protocol, Generic[First, Second, Held, Given]):
+    """A function of one or two things, whose last parameter holds all options."""
+
+    def __call__(self, one: First, two: Second = ..., /, *, options: Held) -> Given:
+        """Do it."""
+
+
+class TakesWithSecond(Protocol, Generic[First, Second, Keywords, Given]):
+    """The same, taking the options as keywords."""
+
+    def __call__(
+        self, one: First, two: Second = ..., /, *args: Keywords.args, **kwargs: Keywords.kwargs
+    ) -> Given:
+        """Do it."""
+
+
 class WithDefault(Protocol, Generic[First, Second, Third, Held, Given]):
     """A function of two or three things, whose last parameter holds all options."""
 
@@ -389,6 +415,10 @@ class Taker(Protocol, Generic[Keywords, Made]):
     ) -> Callable[Concatenate[One, Two, Three, Keywords], Result]: ...
     @overload
     def __call__(
+        self, function: WithSecond[One, Two, Made, Result]
+    ) -> TakesWithSecond[One, Two, Keywords, Result]: ...
+    @overload
+    def __call__(
         self, function: WithDefault[One, Two, Three, Made, Result]
     ) -> TakesWithDefault[One, Two, Three, Keywords, Result]: ...
 
@@ -406,6 +436,7 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
         last = [*signature(function).parameters][-1]
         make: Any = kind
         options = described(make)
+        positional = sum(not one.kw_only for one in fields(make))
         keywords = [
             Parameter(
                 name, Parameter.KEYWORD_ONLY, default=option.default, annotation=option.plain_hint
@@ -415,12 +446,14 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
 
         @wraps(function)
         def call(*given: Any, **named: Any) -> Any:
+            last_own = len(names) + positional
+            first, given = given[len(names) : last_own], given[: len(names)] + given[last_own:]
             own_named = {name: named.pop(name) for name in names if name in named}
             unfit = [name for name in named if name not in options]
             if unfit:
                 raise TypeError(unexpected(function.__name__, unfit[0], [*names, *options]))
             bound = signature(function).bind_partial(*given, **own_named)
-            return function(*bound.args, **bound.kwargs, **{last: make(**named)})
+            return function(*bound.args, **bound.kwargs, **{last: make(*first, **named)})
 
         call.__signature__ = Signature([*own, *keywords])  # type: ignore[attr-defined]
         call.__doc__ = documented(getdoc(function) or "", options.values())
@@ -459,13 +492,36 @@ AnyPath = str | Path
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loading(Options):
-    """How a model given by its name is loaded.
+class Source(Options):
+    """Where a model given by its name comes from, and where it is run.
 
     Parameters
     ----------
     device
         Where to run, as torch names it: cpu, cuda, cuda:1, mps.
+    revision
+        A hub model's branch, tag or commit. Default: its main branch.
+    allow_pickle
+        Open pickled weights where there are no safetensors. Opening them can run code.
+    trust_remote_code
+        Run code that comes with a model.
+    """
+
+    prefix: ClassVar[str] = "load"
+    panel: ClassVar[str] = "The model"
+
+    device: str = "cpu"
+    revision: Annotated[str, RARE] = ""
+    allow_pickle: Annotated[bool, RARE] = False
+    trust_remote_code: Annotated[bool, RARE] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loading(Source):
+    """How a model given by its name is loaded.
+
+    Parameters
+    ----------
     dtype
         Precision of the weights. Maps are float32 and sums float64 in any case.
     device_map
@@ -483,18 +539,11 @@ class Loading(Options):
     chat
         Make each text the user's turn of a chat, with the tokenizer's chat template; the second
         text of a pair becomes the assistant's turn.
-    revision
-        A hub model's branch, tag or commit. Default: its main branch.
-    allow_pickle
-        Open pickled weights where there are no safetensors. Opening them can run code.
-    trust_remote_code
-        Run code that comes with a model.
     """
 
     prefix: ClassVar[str] = "load"
     panel: ClassVar[str] = "The model"
 
-    device: str = "cpu"
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     device_map: Annotated[DeviceMap, RARE] = ""
     quantization: Annotated[Literal["", "8bit", "4bit"], RARE] = ""
@@ -504,14 +553,13 @@ class Loading(Options):
         Option(rare=True, name="treatment of the beginning-of-sequence token"),
     ] = "keep"
     chat: bool = False
-    revision: Annotated[str, RARE] = ""
-    allow_pickle: Annotated[bool, RARE] = False
-    trust_remote_code: Annotated[bool, RARE] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.device_map:
             self._check_device_map()
+        if self.adapter:
+            _need("peft", "an adapter", "pip install 'headscope[adapters]'")
         if self.quantization:
             for package in ("bitsandbytes", "accelerate"):
                 _need(package, "quantised weights", "pip install bitsandbytes accelerate")
@@ -556,7 +604,7 @@ class LoadOptions(Loading):
         classifier), so that they are the same every time.
     """
 
-    head: Annotated[Any, PYTHON] = None
+    head: Annotated[Any | None, PYTHON] = None
     seed: int = 0
 
 
@@ -734,8 +782,64 @@ class Saving(Shown):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Workers(Saving):
-    """Where a run is done, and where its results and its unfinished state are kept.
+class FolderRun(ModelRun):
+    """Options of several runs that write into one folder.
+
+    Parameters
+    ----------
+    limit
+        Use at most N examples of each corpus.
+    seed
+        Seed of everything random.
+    batch_size
+        Examples per forward pass.
+    max_length
+        The largest number of tokens of an example, special tokens included; longer ones are cut.
+    output
+        The folder for everything that is written.
+    overwrite
+        Replace results of other runs in the folder, and compute everything again.
+    """
+
+    limit: Annotated[int | None, Option(least=1, metavar="N")] = None
+    seed: int = 0
+    batch_size: Annotated[int, Option(least=1)] = 16
+    max_length: Annotated[int, Option(least=4, name="maximum length")] = 128
+    output: Annotated[AnyPath | None, Option(short="-o", metavar="FOLDER")] = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resuming(Saving):
+    """Where the state of an unfinished run is kept.
+
+    Parameters
+    ----------
+    checkpoint
+        Where the state of an unfinished run is kept. Default: OUTPUT.partial.
+    every
+        Seconds between two checkpoints.
+    """
+
+    prefix: ClassVar[str] = "run"
+
+    checkpoint: Annotated[AnyPath | None, RARE] = None
+    every: Annotated[float, PYTHON] = EVERY
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.state_path is not None:
+            check_writable(self.state_path)
+
+    @property
+    def state_path(self) -> Path | None:
+        """Where the state of an unfinished run is kept."""
+        return super().state_path if self.checkpoint is None else Path(self.checkpoint).absolute()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engines(Options):
+    """Where a run is done.
 
     Parameters
     ----------
@@ -749,10 +853,6 @@ class Workers(Saving):
     address
         The address of a running Ray cluster, HOST:PORT or auto. Default: one is started on this
         machine.
-    checkpoint
-        Where the state of an unfinished run is kept. Default: OUTPUT.partial.
-    every
-        Seconds between two checkpoints.
     """
 
     prefix: ClassVar[str] = "workers"
@@ -761,8 +861,6 @@ class Workers(Saving):
     engine: Literal["local", "processes", "ray"] = "local"
     workers: Annotated[int | None, Option(least=1, name="number of workers", metavar="N")] = None
     address: Annotated[str, RARE] = ""
-    checkpoint: Annotated[AnyPath | None, RARE] = None
-    every: Annotated[float, PYTHON] = EVERY
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -788,10 +886,8 @@ class Workers(Saving):
                 "instead",
                 hint=f"give workers={cores()}",
             )
-        if self.state_path is not None:
-            check_writable(self.state_path)
 
-    @property
-    def state_path(self) -> Path | None:
-        """Where the state of an unfinished run is kept."""
-        return super().state_path if self.checkpoint is None else Path(self.checkpoint).absolute()
+
+@dataclass(frozen=True, kw_only=True)
+class Workers(Engines, Resuming):
+    """Where a run is done, and where its results and its unfinished state are kept."""

@@ -10,12 +10,12 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from headscope.files import checksum, digest_of, write_bytes, write_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DIGEST = "digest"
 """The key of a digest, in JSON objects and in the metadata of tensors."""
@@ -74,6 +74,7 @@ def write_tensors(
     path: Path, tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None = None
 ) -> Path:
     """Write arrays as a safetensors file with a digest, whole or not at all."""
+    import numpy as np
     from safetensors.numpy import save
 
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
@@ -106,10 +107,13 @@ def tensor_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
 
     Examples
     --------
+    >>> import numpy as np
     >>> zeros = tensor_digest({"a": np.zeros(4)})
     >>> zeros == tensor_digest({"a": np.zeros((2, 2))}), zeros == tensor_digest({"b": np.zeros(4)})
     (False, False)
     """
+    import numpy as np
+
     parts: list[str | bytes] = []
     for name in sorted(tensors):
         array = np.ascontiguousarray(tensors[name])

@@ -173,7 +173,7 @@ class HeadVectors(InputModule):  # type: ignore[misc]
         return found
 
 
-def _dtype(model_kwargs: Mapping[str, Any]) -> str:
+def _dtype(model_kwargs: Mapping[str, Any]) -> Any:
     """The dtype in ``model_kwargs``; anything else in it is an error."""
     for name in model_kwargs:
         if name not in {"dtype", "torch_dtype"}:

@@ -73,7 +73,7 @@ def test_a_classifier_on_a_users_own_table(
         table,
         "--set",
         "1-1,2-4",
-        "--heads",
+        "--no-layers",
         "-o",
         "off.nc",
         "--max-length",
@@ -108,7 +108,17 @@ def test_a_tuned_folder_knows_its_task(
     header = "sentence1\tsentence2\tlabel"
     (tmp_path / "glue" / "RTE" / "dev.tsv").write_text("\n".join([header, *rows]) + "\n")
     done = run(
-        *("ablate", tuned, "--data", tmp_path / "glue", "--set", "1-1", "--max-length", 32),
+        *(
+            "ablate",
+            tuned,
+            "--data",
+            tmp_path / "glue",
+            "--no-heads",
+            "--no-layers",
+            "--set",
+            "1-1",
+        ),
+        *("--max-length", 32),
         "--quiet",
     )
     assert (done.code, done.out) == (0, "tuned-rte-ablation.nc\n"), done.err
@@ -197,7 +207,7 @@ def test_json_has_one_row_per_head_layer_and_set(
         "--json",
         "-o",
         "off.nc",
-        "--correction",
+        "--ablate.correction",
         "none",
         "--max-length",
         32,
@@ -239,7 +249,7 @@ def test_a_glue_task_is_read_from_its_folder_and_untrained_weights_are_named(
         "sst2",
         "--data",
         "glue",
-        "--layers",
+        "--no-heads",
         "-o",
         "off.nc",
         "--limit",
@@ -294,14 +304,14 @@ def test_a_glue_task_is_read_from_its_folder_and_untrained_weights_are_named(
             ["error: the metric of", "next:  see headscope ablate --help"],
         ),
         (
-            ["classifier", "--correction", "holms"],
+            ["classifier", "--ablate.correction", "holms"],
             [
                 "error: the correction must be one of bh, holm, none; got 'holms' instead. Did you",
                 "next:  see headscope ablate --help",
             ],
         ),
         (
-            ["lm", "--correction", "holms"],
+            ["lm", "--ablate.correction", "holms"],
             ["error: the correction must be", "next:  see headscope ablate --help"],
         ),
     ],
@@ -334,7 +344,7 @@ def test_the_error_for_a_model_without_the_right_head_says_what_to_give(
     assert done.told == [
         "error: a classifier is judged by a task with its data, or by the labelled table dev; "
         "got task",
-        "next:  give e.g. --task mrpc --data glue, or --dev dev.tsv",
+        "next:  give e.g. --task mrpc and --data glue, or --dev dev.tsv",
     ]
     done = run("ablate", folders["lm"], "--metric", "f1", "-o", "off.nc")
     assert done.told == [
@@ -383,8 +393,8 @@ def test_mistakes_are_reported_before_torch_is_imported(tmp_path: Path) -> None:
 
 def test_an_undefined_baseline_has_dashes(capsys: pytest.CaptureFixture[str]) -> None:
     """F1 is not defined where no example is of class 1 or taken for it."""
-    from headscope.cli.changes import _formatted, _show_baseline
     from headscope.cli.console import Console
+    from headscope.cli.printing import _formatted_changes, _show_baseline
     from headscope.stats.ablation import change_table, scored
     from stats.made_ablation import made_ablation
 
@@ -394,4 +404,4 @@ def test_an_undefined_baseline_has_dashes(capsys: pytest.CaptureFixture[str]) ->
     _show_baseline(Console(), about, {"seen": 40, "nonfinite": 0})
     shown = capsys.readouterr().err
     assert "baseline: f1 – – (not defined on these examples), 40 examples" in shown
-    assert set(_formatted(change_table(results)).iloc[0, 1:5]) == {"–"}
+    assert set(_formatted_changes(change_table(results)).iloc[0, 1:5]) == {"–"}

@@ -14,7 +14,7 @@ import xarray as xr
 
 import headscope as hs
 from cli.conftest import MEASURES, TEXT
-from headscope.cli import demo as demo_module
+from headscope.cli import look
 from headscope.errors import Interrupted
 
 
@@ -79,7 +79,7 @@ def test_the_corpus_options_reach_the_reader(run, tmp_path: Path, tiny_folder: P
             "survey",
             tiny_folder,
             table,
-            "--format",
+            "--read.format",
             "tsv",
             "--columns",
             "left,right",
@@ -112,7 +112,9 @@ def test_two_shards_merge_to_the_whole(run, tmp_path: Path, tiny_folder: Path, t
     assert run("survey", *common, "-o", tmp_path / "whole.nc").code == 0
     for part in (1, 2):
         assert (
-            run("survey", *common, "--shard", f"{part}/2", "-o", tmp_path / f"part{part}.nc").code
+            run(
+                "survey", *common, "--survey.shard", f"{part}/2", "-o", tmp_path / f"part{part}.nc"
+            ).code
             == 0
         )
         assert hs.open(tmp_path / f"part{part}.nc").provenance["counts"]["seen"] == 12 - 4 * part
@@ -317,10 +319,10 @@ def test_the_demo_says_how_to_find_its_commands_outside_the_path(
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
     monkeypatch.setenv("PATH", str(tmp_path))
     told = "to use the commands below, type first: source .venv/bin/activate\n"
-    assert demo_module._activation() == told
+    assert look._activation() == told
     command = tmp_path / "headscope"
     command.touch(mode=0o755)
-    assert demo_module._activation() == ""
+    assert look._activation() == ""
 
 
 def test_everything_but_a_survey_works_without_torch(tmp_path: Path, small_nc: Path) -> None:

@@ -1,6 +1,4 @@
-"""``headscope compare`` and ``headscope frames``: two models, two results files, and what cannot be
-compared.
-"""
+"""``headscope compare``: two models, two results files, what cannot be compared; frame links."""
 
 from __future__ import annotations
 
@@ -12,6 +10,8 @@ import pytest
 
 import headscope as hs
 from stats.sampled import random_values, sampled
+
+FEATURES = ("--measure", "feature", "--measure", "link")
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +86,7 @@ def test_features_adds_paired_differences(
         tiny_folder,
         other_folder,
         "demo",
-        "--features",
+        *FEATURES,
         "--limit",
         "4",
         "--max-length",
@@ -155,7 +155,7 @@ def test_options_for_reading_a_corpus_are_refused_for_two_results_files(run) -> 
     done = run("compare", "one.nc", "other.nc", "--single")
     assert (done.code, done.out) == (2, "")
     assert done.told == [
-        "error: two results files are compared without a corpus: --single has no effect",
+        "error: two results are compared without a corpus: --single has no effect",
         "next:  leave --single out",
     ]
 
@@ -191,7 +191,7 @@ def test_features_without_a_tree_are_refused(
         tiny_folder,
         other_folder,
         text,
-        "--features",
+        *FEATURES,
         "-o",
         tmp_path / "c.nc",
         "--max-length",
@@ -204,7 +204,9 @@ def test_features_without_a_tree_are_refused(
 def test_frames_shows_the_heads_that_stand_out(run, tmp_path: Path) -> None:
     values = random_values("frame", layers=3, heads=4)
     path = sampled({"frame": values}).save(tmp_path / "f.nc")
-    rows = json.loads(run("frames", path, "--percentile", "80", "--count", "4", "--json").out)
+    rows = json.loads(
+        run("table", path, "frames", "--percentile", "80", "--top", "4", "--json").out
+    )
     means = values.mean(0)[..., 0]
     assert [row["mean"] for row in rows] == pytest.approx(
         np.sort(means, axis=None)[::-1][:4].tolist()
@@ -215,6 +217,8 @@ def test_frames_shows_the_heads_that_stand_out(run, tmp_path: Path) -> None:
 
 
 def test_frames_of_results_without_them_are_refused(run, tmp_path: Path) -> None:
-    done = run("frames", sampled({"change": random_values("change")}).save(tmp_path / "f.nc"))
+    done = run(
+        "table", sampled({"change": random_values("change")}).save(tmp_path / "f.nc"), "frames"
+    )
     assert done.code == 2
-    assert done.told[0].startswith("error: the measure must be one of change; got 'frame' instead.")
+    assert "has no table 'frames': it holds no 'frame'" in done.told[0]

@@ -103,7 +103,7 @@ def test_results_of_an_earlier_version_say_how_to_add_examples(run: Run, tmp_pat
         (("nowhere.nc", "three"), "a head must be given as LAYER-HEAD counted from 1"),
         (("no-such-model", "demo", "3-9"), "no-such-model"),
         (("demo", "nowhere.txt", "3-9"), "nowhere.txt"),
-        (("demo", "demo", "3-9", "-k", "0"), "the number of texts must be 1 or more, got 0"),
+        (("demo", "demo", "3-9", "-k", "0"), "the number of examples must be 1 or more, got 0"),
         (("demo", "demo", "3-9", "--limit", "0"), "the limit must be 1 or more, got 0"),
         (("demo", "demo", "3-9", "--relation", "dett"), "Did you mean 'det'"),
     ],

@@ -9,15 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import headscope as hs
 from cli.conftest import Run
-from headscope.cli.app import app
-from headscope.cli.root import GROUPS
 from page.samples import made_results, made_values
+from stats.test_kv_heads import PLANTED, planted
 
 PREVIOUS = {
     f"{layer + 1}-{head + 1}": made_values(2, 3)["position"][layer, head, 0]
@@ -178,22 +176,6 @@ def test_a_survey_computes_the_measures_of_a_file(
     assert (atlas.mean("ones") == 1).all()
 
 
-def test_the_help_lists_every_command_in_one_of_the_four_groups() -> None:
-    terminal = {"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
-    shown = CliRunner().invoke(app, ["--help"], env=terminal).stdout
-    listed: dict[str, list[str]] = {}
-    title = ""
-    for line in shown.splitlines():
-        if line.startswith("╭─ "):
-            title = line.strip("╭─╮ ")
-        elif line.startswith("│ ") and line[2] != " ":
-            listed.setdefault(title, []).append(line[2:].split()[0])
-    assert set(GROUPS) == set(listed) - {"Options"}
-    named = [name for group in GROUPS for name in listed[group]]
-    assert sorted(named) == sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-    assert {"heads", "head", "attention", "cite"} <= set(named)
-
-
 MISTAKES = [
     (("survey", "demo", "nothere.txt"), "nothere.txt"),
     (("survey", "./nothere", "demo"), "./nothere"),
@@ -228,3 +210,61 @@ def test_a_wrong_path_measure_or_head_is_refused_without_torch(tmp_path: Path) -
     )
     assert done.returncode == 0, done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["made.nc"]
+
+
+BY = ("--by", "position:previous")
+
+
+@pytest.fixture
+def grouped(tmp_path: Path) -> Path:
+    """Results of two layers of four query heads and two KV heads."""
+    return planted(kv_heads=2).save(tmp_path / "grouped.nc")
+
+
+def test_kv_heads_are_sorted_by_their_mean(run: Run, grouped: Path) -> None:
+    rows = json.loads(run("heads", grouped, "--kv", *BY, "--top", 2, "--json").out)
+    assert [list(row) for row in rows] == [["layer", "kv_head", "mean", "max", "heads"]] * 2
+    assert rows[0]["heads"] == "2-1, 2-2"
+    assert (rows[0]["mean"], rows[0]["max"]) == (pytest.approx(0.8), pytest.approx(0.9))
+    rows = json.loads(run("heads", grouped, "--kv", *BY, "--ascending", "--json").out)
+    assert rows[-1]["heads"] == "2-1, 2-2"
+    assert len(rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "error: name the value to show per KV head"),
+        (
+            (*BY, "--where", "layer 1"),
+            "error: --where selects query heads, --kv shows KV heads; they cannot be combined",
+        ),
+    ],
+)
+def test_kv_needs_a_value_and_no_condition(
+    run: Run, grouped: Path, options: tuple[str, ...], told: str
+) -> None:
+    done = run("heads", grouped, "--kv", *options)
+    assert (done.code, done.told[0]) == (2, told)
+
+
+def test_export_writes_a_folder_for_duoattention_and_says_that_values_were_scaled(
+    run: Run, grouped: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "pattern"
+    done = run("export", grouped, "--format", "duoattention", *BY, "-o", folder)
+    assert (done.code, done.out, done.err) == (0, f"{folder}\n", "")
+    large = planted(PLANTED * 10, kv_heads=2).save(tmp_path / "large.nc")
+    done = run("export", large, "--format", "duoattention", *BY, "-o", folder)
+    assert done.err == (
+        "position:previous is not between 0 and 1, so it was scaled: 3 became 0 and 9 1\n"
+    )
+    gates = np.loadtxt(folder / "full_attention_heads.tsv", delimiter="\t")
+    np.testing.assert_allclose(gates, [[2 / 6, 1 / 6], [1.0, 0.0]], atol=1e-12)
+
+
+def test_export_writes_a_file_for_headkv(run: Run, grouped: Path, tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    done = run("export", grouped, "--format", "headkv", *BY, "-o", path)
+    assert (done.code, done.out) == (0, f"{path}\n")
+    assert len(json.loads(path.read_text())) == PLANTED.size

@@ -52,7 +52,9 @@ def typed(command: str, *more: str) -> list[str]:
     if command in TABLES:
         return [name, "nowhere.nc", word, *more]
     needed = [one for one in EVERY[command].arguments() if one.default is one.empty]
-    words = [f"nowhere-{number}.nc" for number, one in enumerate(needed) if "VAR" not in one.kind.name]
+    words = [
+        f"nowhere-{number}.nc" for number, one in enumerate(needed) if "VAR" not in one.kind.name
+    ]
     return [*command.split(), *words, *more]
 
 
@@ -72,7 +74,9 @@ def test_there_are_no_more_options_than_a_person_can_hold_in_the_head() -> None:
     keyed = {(option.group, option.key) for one in EVERY.values() for option in plain(one)}
     assert len(keyed) <= 260
     for command in EVERY.values():
-        flags = [name for option in command.options.values() for name in (option.flag, option.note.short)]
+        flags = [
+            name for option in command.options.values() for name in (option.flag, option.note.short)
+        ]
         assert len(set(filter(None, flags))) == len([*filter(None, flags)]), command.full_name
 
 
@@ -113,7 +117,7 @@ def test_an_option_that_does_not_exist_gets_a_suggestion(name: str, run: Run) ->
     ]
 
 
-@pytest.mark.parametrize(("name", "flag", "value"), cases())
+@pytest.mark.parametrize(("name", "flag", "value"), [*cases()])
 def test_a_value_that_is_not_allowed_is_told_with_what_is(
     name: str, flag: str, value: str, run: Run
 ) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from headscope.options import Loading, described
+from headscope.papers import PAPERS
 from headscope.results import Atlas
 from tiny import tiny_network, tiny_tokenizer
 
@@ -51,7 +53,7 @@ def test_a_survey_records_how_the_model_was_loaded(
 ) -> None:
     adapter = lora(chat_folder, tmp_path / "mine")
     output = tmp_path / "x.nc"
-    more = ("--dtype", "bfloat16", "--adapter", adapter, "--chat", "--device-map", "cpu")
+    more = ("--dtype", "bfloat16", "--adapter", adapter, "--chat", "--load.device-map", "cpu")
     done = run("survey", chat_folder, text, "-o", output, *SMALL, *more)
     assert done.code == 0, done.err
     about = model_of(output)
@@ -69,8 +71,9 @@ def test_a_survey_warns_of_a_missing_first_token_and_adds_it(
 ) -> None:
     plain = run("survey", chat_folder, text, "-o", tmp_path / "plain.nc", *SMALL)
     assert "note: the tokenizer of" in plain.err
-    assert "(--bos add) adds it" in plain.err
-    added = run("survey", chat_folder, text, "-o", tmp_path / "added.nc", *SMALL, "--bos", "add")
+    assert "(--load.bos add) adds it" in plain.err
+    add = ("-o", tmp_path / "added.nc", "--load.bos", "add")
+    added = run("survey", chat_folder, text, *SMALL, *add)
     assert "note: the tokenizer of" not in added.err
     assert model_of(tmp_path / "added.nc")["bos"] == "add"
 
@@ -99,6 +102,7 @@ def test_compare_shows_what_an_adapter_changes(
         ("retrieval", ()),
         ("probe", ("nowhere",)),
         ("explore", ("--no-browser",)),
+        ("portrait", ()),
     ],
 )
 def test_other_commands_take_the_same_options(
@@ -109,6 +113,20 @@ def test_other_commands_take_the_same_options(
     assert "the dtype must be one of bfloat16, float16, float32" in wrong.err
     wrong = run(command, chat_folder, *more, "--adapter", text.parent)
     assert "it has no adapter_config.json" in wrong.err
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_papers_take_every_option_of_loading(run: Any, paper: str, chat_folder: Path) -> None:
+    given = ("paper", paper, "--model", chat_folder)
+    shown = " ".join(run("paper", paper, "--help").out.split())
+    for option in described(Loading).values():
+        assert f"{option.flag} " in shown
+    for wrong, message in (
+        (("--dtype", "bf16"), "the dtype must be one of bfloat16, float16, float32"),
+        (("--load.quantization", "2bit"), "the quantization must be one of 4bit, 8bit"),
+        (("--load.device-map", "auto", "--device", "cuda"), "exclude each other"),
+    ):
+        assert message in run(*given, *wrong).told[0]
 
 
 def test_attention_draws_a_chat(run: Any, chat_folder: Path) -> None:
@@ -125,9 +143,9 @@ def test_attention_draws_a_chat(run: Any, chat_folder: Path) -> None:
             "leave --chat out, or choose a model that was tuned for chats",
         ),
         (
-            ("--device-map", "auto", "--device", "cuda"),
+            ("--load.device-map", "auto", "--device", "cuda"),
             "a device and a device map exclude each other; got 'cuda' and 'auto'",
-            "leave --device or --device-map out",
+            "leave --device or --load.device-map out",
         ),
     ],
 )

@@ -1,6 +1,4 @@
-"""``headscope patterns`` and ``headscope label``: shares, the grid of one example, the network's
-report, labels of one's own and what is trained on them.
-"""
+"""Pattern classes: shares, every map of one text, labels of one's own and training on them."""
 
 from __future__ import annotations
 
@@ -13,18 +11,15 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
-from sklearn.metrics import f1_score
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.cli.pattern_shares import RELIABLE as WARNED
 from headscope.labelling import LabelSession
+from headscope.measures.patterns import RELIABLE, TESTED
 from headscope.measures.patterns import labels as pattern_sets
 from headscope.measures.patterns.labels import read_labelled
 from headscope.measures.patterns.network import (
     CLASSES,
-    RELIABLE,
-    TESTED,
     PatternNet,
     load_network,
     save_network,
@@ -100,12 +95,12 @@ def label(run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path
 def test_the_shares_of_two_files_as_json(
     run: Run, tmp_path: Path, files: dict[str, np.ndarray]
 ) -> None:
-    done = run("patterns", tmp_path / "mrpc.nc", tmp_path / "qqp.nc", "--json", "-q")
-    assert done.code == 0
+    one, other = (tmp_path / f"{name}.nc" for name in files)
+    done = run("table", one, "patterns", "--beside", other, "--json", "-q")
+    assert done.code == 0, done.err
     rows = json.loads(done.out)
-    assert [(row["file"], row["pattern"]) for row in rows] == [
-        (name, pattern) for name in files for pattern in CLASSES
-    ]
+    assert [row["pattern"] for row in rows] == [*CLASSES, *CLASSES]
+    assert {row["file"] for row in rows[5:]} == {"qqp"}
     assert [row["share"] for row in rows] == pytest.approx(
         [(classes == place).mean() for classes in files.values() for place in range(5)]
     )
@@ -114,148 +109,65 @@ def test_the_shares_of_two_files_as_json(
 def test_shares_are_told_by_layer_and_by_head_beside_the_published_ones(
     run: Run, tmp_path: Path, files: dict[str, np.ndarray]
 ) -> None:
-    done = run("patterns", tmp_path / "qqp.nc")
-    assert "qqp: share of each layer's maps" in done.out
-    assert "qqp: heads by their leading class" in done.out
+    done = run("table", tmp_path / "qqp.nc", "patterns")
+    assert "share of each layer's maps" in done.out
+    assert "heads by their leading class" in done.out
     assert "jackknife (groups of documents left out in turn)" in done.err
-    assert "32% (MRPC) to 61% (QQP)" in done.err
+    assert "32% (MRPC)" in done.err
+    assert "61% (QQP)" in done.err
 
 
 def test_maps_longer_than_the_labelled_ones_are_warned_of(
     run: Run, tmp_path: Path, files: dict[str, np.ndarray]
 ) -> None:
     assert max(len(one) for one in read_labelled().part(split="test").maps) == TESTED
-    assert WARNED == RELIABLE
     results = pattern_results(files["qqp"], np.repeat(np.arange(4), 10))
     about = results.provenance
-    for length, warned in ((WARNED, False), (WARNED + 1, True)):
+    for length, warned in ((RELIABLE, False), (RELIABLE + 1, True)):
         Atlas.build(
             results.sums(), about | {"settings": about["settings"] | {"max_length": length}}
         ).save(tmp_path / "x.nc")
         assert (
             "warning: the built-in network is often wrong on maps of more than 64 tokens"
-            in run("patterns", tmp_path / "x.nc", "--json").err
+            in run("table", tmp_path / "x.nc", "patterns", "--json").err
         ) is warned
-
-
-def test_figures_go_into_a_folder(run: Run, tmp_path: Path, files: dict[str, np.ndarray]) -> None:
-    done = run(
-        "patterns",
-        tmp_path / "mrpc.nc",
-        tmp_path / "qqp.nc",
-        "-o",
-        tmp_path / "out",
-        "--format",
-        "svg",
-        "-q",
-        "--json",
-    )
-    assert done.code == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "mrpc-pattern-heads.svg",
-        "mrpc-pattern-layers.svg",
-        "patterns.svg",
-        "qqp-pattern-heads.svg",
-        "qqp-pattern-layers.svg",
-    ]
-
-
-def test_results_without_the_measure_say_which_file_and_what_to_type(
-    run: Run, small_nc: Path
-) -> None:
-    assert mistake(run("patterns", small_nc)) == (
-        f"{small_nc}: these results have no pattern classes; they have entropy",
-        "run: headscope survey MODEL CORPUS --measure pattern -o patterns.nc",
-    )
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        (),
-        ("demo",),
-        ("a.nc", "demo"),
-        ("demo", "a text", "another"),
-        ("--check", "a.nc"),
-        ("demo", "a text", "--corpus", "demo"),
-        ("a.nc", "--pair", "b"),
-        ("--corpus", "demo"),
-    ],
-    ids=" ".join,
-)
-def test_what_does_not_go_together_is_told_with_all_the_ways(
-    run: Run, given: tuple[str, ...]
-) -> None:
-    error, after = mistake(run("patterns", *given))
-    assert error.startswith(
-        "results files, or a model with one text or --corpus, or --check are expected, and only "
-        "one of them; got "
-    )
-    assert after.startswith("headscope patterns RESULTS..., ")
 
 
 def test_every_map_of_a_pair_is_drawn_with_its_class(
     run: Run, tmp_path: Path, tiny_folder: Path, network: Path
 ) -> None:
-    done = run(
-        "patterns",
-        tiny_folder,
-        "the cat sat",
-        "--pair",
-        "the dog & it",
-        "--network",
-        network,
-        "-o",
-        tmp_path / "grid.svg",
-        "--json",
-        "-q",
-    )
-    assert done.code == 0
+    texts = ("the cat sat", "--pair", "the dog & it")
+    how = ("--patterns", "--network", network, "-o", tmp_path / "grid.svg", "--json", "-q")
+    done = run("attention", tiny_folder, *texts, *how)
+    assert done.code == 0, done.err
     rows = json.loads(done.out)
     assert [(row["layer"], row["head"]) for row in rows] == [
         (layer, head) for layer in (1, 2) for head in (1, 2, 3, 4)
     ]
+    assert {row["pattern"] for row in rows} <= {*CLASSES}
+    assert all(0.2 <= row["sureness"] <= 1 for row in rows)
     drawn = (tmp_path / "grid.svg").read_text()
     assert drawn.count("<image") == 8
     assert "the cat sat | the dog &amp; it" in drawn
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "told"),
+    ("options", "told"),
     [
-        ("-o", "grid.gif", "the figure's format must be one of png, svg, pdf, html"),
-        ("--network", "none.safetensors", "no such file"),
+        (("--patterns", "-o", "grid.gif"), "the ending of the drawing must be one of .html, .pdf"),
+        (("--patterns", "--network", "none.safetensors"), "no such file"),
+        (("--network", "none.safetensors"), "--network has no effect without --patterns"),
+        (("--patterns", "--words"), "--patterns classifies the map of every head between tokens; "),
+        (("--patterns", "--head", "1-1"), "--patterns classifies the map of every head between"),
     ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_wrong_picture_or_network_is_told(
-    run: Run, here: Path, tiny_folder: Path, network: Path, option: str, value: str, told: str
+def test_what_does_not_go_with_patterns_is_told(
+    run: Run, here: Path, tiny_folder: Path, options: tuple[str, ...], told: str
 ) -> None:
-    options = {"--network": network, "-o": "grid.svg"} | {option: value}
-    error, _ = mistake(
-        run(
-            "patterns",
-            tiny_folder,
-            "the cat",
-            "-q",
-            *(part for pair in options.items() for part in pair),
-        )
-    )
+    error, after = mistake(run("attention", tiny_folder, "the cat", "-q", *options))
     assert error.startswith(told)
-
-
-def test_check_tells_the_scores_on_the_held_out_maps(
-    run: Run, tmp_path: Path, network: Path
-) -> None:
-    done = run(
-        "patterns", "--check", "--network", network, "-o", tmp_path / "out", "--format", "svg"
-    )
-    held = read_labelled().part(split="test")
-    found = predict(load_network(network), held.maps)
-    wanted = f1_score(held.labels, found, average="macro", labels=list(CLASSES), zero_division=0.0)
-    assert f"macro-F1 {wanted:.3f}" in done.err
-    assert f"{len(held)} held-out maps" in done.err
-    assert "Labels (rows) and what the network says" in done.out
-    assert (tmp_path / "out" / "confusion.svg").is_file()
+    assert after
 
 
 def test_a_corpus_is_surveyed_with_a_network_of_ones_own(
@@ -264,22 +176,9 @@ def test_a_corpus_is_surveyed_with_a_network_of_ones_own(
     import headscope as hs
     from headscope.measures.patterns.network import SHIPPED, digest
 
-    done = run(
-        "patterns",
-        tiny_folder,
-        "--corpus",
-        text,
-        "--network",
-        network,
-        "--max-length",
-        32,
-        "-o",
-        tmp_path / "x.nc",
-        "--json",
-        "-q",
-    )
+    how = ("--measure", "pattern", "--survey.network", network, "--max-length", 32)
+    done = run("survey", tiny_folder, text, *how, "-o", tmp_path / "x.nc", "-q")
     assert done.code == 0, done.err
-    assert sum(row["share"] for row in json.loads(done.out)) == pytest.approx(1.0)
     results = hs.open(tmp_path / "x.nc")
     assert results.measures == ("pattern",)
     assert results["pattern"].attrs["network"] == digest(load_network(network))
@@ -409,19 +308,8 @@ def test_retraining_compares_before_and_after_and_its_network_can_be_used(
         (load_file(network)[name] != value).any()
         for name, value in load_file(tmp_path / "new.safetensors").items()
     )
-    assert (
-        run(
-            "patterns",
-            tiny_folder,
-            "the cat",
-            "--network",
-            tmp_path / "new.safetensors",
-            "-o",
-            tmp_path / "grid.svg",
-            "-q",
-        ).code
-        == 0
-    )
+    how = ("--patterns", "--network", tmp_path / "new.safetensors", "-q")
+    assert run("attention", tiny_folder, "the cat", *how).code == 0
 
 
 def test_retraining_without_labels_is_told(run: Run, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_an_unknown_header_is_asked_about(survey, tmp_path: Path) -> None:
         f"error: {tmp_path / 'films.tsv'}: the first line looks like a header, but none of its "
         "columns is known to hold text; the columns are review, stars",
         "next:  name the columns of text, e.g. --columns review; "
-        "if the first line is data, give --no-header",
+        "if the first line is data, give --no-read.header",
     ]
 
 
@@ -40,8 +40,8 @@ def test_an_unknown_header_is_asked_about(survey, tmp_path: Path) -> None:
     ("options", "first", "count"),
     [
         (("--columns", "review"), '"the dog sat"', 2),
-        (("--columns", "1", "--header"), '"the dog sat"', 2),
-        (("--columns", "1", "--no-header"), '"review"', 3),
+        (("--columns", "1", "--read.header"), '"the dog sat"', 2),
+        (("--columns", "1", "--no-read.header"), '"review"', 3),
         (("--columns", "review,stars"), '"the dog sat" | "5"', 2),
     ],
 )

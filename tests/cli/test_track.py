@@ -53,13 +53,13 @@ def test_a_value_and_its_threshold(
 ) -> None:
     options = ("-o", tmp_path / "x.nc", "--measure", "position", *SHORT)
     by = ("--by", "position:previous")
-    done = run("track", *folders, lines, *options, *by, "--least", "0.5", "--json")
+    done = run("track", *folders, lines, *options, *by, "--threshold", "0.5", "--json")
     assert [(row["head"], row["checkpoint"]) for row in json.loads(done.out)] == [
         ("1-1", "checkpoint-20")
     ]
     missing = run("track", *folders, lines, *options, *by)
     assert missing.code == 2
-    assert missing.told[1] == "next:  e.g. --by position:previous --least 0.5"
+    assert missing.told[1] == "next:  e.g. --by position:previous with --threshold 0.5"
     plain = run("track", *folders, lines, *options)
     assert "no main roles: they need the measures activity, work and spread" in plain.err
 
@@ -82,7 +82,7 @@ def test_measures_of_a_file_roles_and_maps_are_those_of_a_survey_of_the_last_che
     mine = tmp_path / "mine.py"
     mine.write_text(MINE)
     options = ("--measure", "role", "--measure", "entropy", "--measure-file", mine, *SHORT)
-    options = (*options, "--role", "next-local", "--keep", "7", "--maps", "both")
+    options = (*options, "--roles.only", "next-local", "--roles.keep", "7", "--maps", "both")
     tracked, plain = tmp_path / "track.nc", tmp_path / "survey.nc"
     done = run("track", *folders, lines, "-o", tracked, *options)
     assert done.code == 0, done.err
@@ -100,11 +100,8 @@ def test_default_measures_are_kept_where_only_roles_are_configured(
     run: Run, tmp_path: Path, folders: list[Path], lines: Path
 ) -> None:
     output = tmp_path / "x.nc"
-    done = run("track", *folders[-2:], lines, "-o", output, "--keep", "9", *SHORT)
+    done = run("track", *folders[-2:], lines, "-o", output, "--roles.keep", "9", *SHORT)
     assert done.code == 0, done.err
-    assert (
-        "note: random tokens written twice are not run: for decoders, add --synthetic" in done.err
-    )
     assert {"position", "entropy", "role", "work"} <= set(hs.open(output).measures)
 
 
@@ -116,7 +113,11 @@ def test_default_measures_are_kept_where_only_roles_are_configured(
         (["ONE"], ["--revisions", "a,b"], "is a folder, which has no revisions: they belong to"),
         (["gpt2"], ["--revisions", "a"], "error: a track needs two revisions or more"),
         (["gpt2"], ["--revisions", "a,b"], "error: the revision 'a' of gpt2 cannot be read"),
-        (["ONE", "TWO"], ["--maps", "norms"], "error: maps must be 'attention', 'norm' or 'both'"),
+        (
+            ["ONE", "TWO"],
+            ["--maps", "norms"],
+            "error: the kind of maps must be one of attention, both, norm",
+        ),
         (["ONE", "TWO"], ["--measure-file", "no.py"], "no.py"),
         (["ONE", "TWO"], ["--measure", "entropie"], "Did you mean 'entropy'?"),
         (["ONE", "TWO"], ["--dtype", "bf16"], "error: the dtype must be one of"),
@@ -164,7 +165,7 @@ def test_null_models_that_are_not_there_are_told(
     without = run("heads", small_nc, "--nulls")
     assert without.told == [
         "error: these results have no null models to compare with",
-        "next:  survey again with --null random-weights or --null shuffled-words",
+        "next:  survey again: headscope survey MODEL CORPUS --null random-weights",
     ]
     both = run("heads", small_nc, "--nulls", "--by", "entropy")
     assert both.code == 2

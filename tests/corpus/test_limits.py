@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import json
 import lzma
 import os
@@ -12,7 +11,6 @@ import re
 import subprocess
 import sys
 import tarfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
@@ -24,7 +22,7 @@ from headscope import corpus
 from headscope.corpus.readers.conll import Tree, _check_cycles
 from headscope.corpus.vectors import read_vectors
 from headscope.errors import CorpusError, UserError
-from headscope.limits import ALL, LINE, NESTING, RATIO, UNPACKED, open_tar, parse_json
+from headscope.limits import ALL, open_tar, parse_json
 from headscope.tasks.senteval import read_senteval
 
 MB = 1_000_000
@@ -137,27 +135,6 @@ def test_word_vectors_and_probing_tasks_have_the_same_limit(
             read(path)
 
 
-def test_a_file_that_unpacks_to_many_times_its_size_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress((b"word " * 20_000 + b"\n\n") * 300))
-    error = told(path)
-    assert error.message == (
-        f"{path} unpacks to more than 200 times its size, as files do that were made to fill a "
-        "memory"
-    )
-    assert "HEADSCOPE_MAX_RATIO=1000" in error.hint
-
-
-def test_a_raised_ratio_lets_the_file_through(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress((b"word " * 2000 + b"\n\n") * 1200))
-    assert told(path).message.endswith("made to fill a memory")
-    monkeypatch.setenv("HEADSCOPE_MAX_RATIO", "2000")
-    assert corpus.read(path).size() == 600
-
-
 def test_a_file_that_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,32 +144,6 @@ def test_a_file_that_unpacks_to_too_much_is_refused(
     error = told(path)
     assert error.message == f"{path} unpacks to more than 1.0 MB, which is the limit"
     assert "HEADSCOPE_MAX_UNPACKED=1TB" in error.hint
-
-
-def archive(path: Path, size: int) -> None:
-    """A gzipped tar with one treebank that has a sentence and so many spaces."""
-    data = (ROW.format(1, 0) + "\n\n").encode() + b" " * size
-    with tarfile.open(path, "w:gz") as file:
-        member = tarfile.TarInfo("gum/a.conllu")
-        member.size = len(data)
-        file.addfile(member, io.BytesIO(data))
-
-
-def test_an_archive_that_unpacks_to_many_times_its_size_is_refused(tmp_path: Path) -> None:
-    archive(tmp_path / "a.tar.gz", 40 * MB)
-    error = told(tmp_path / "a.tar.gz", documents=True)
-    assert "unpacks to more than 200 times its size" in error.message
-
-
-def test_a_large_file_in_an_archive_is_refused_before_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    archive(tmp_path / "a.tar.gz", 1000)
-    assert len(list(corpus.read(tmp_path / "a.tar.gz", documents=True))) == 1
-    monkeypatch.setenv("HEADSCOPE_MAX_MEMBER", "1kB")
-    error = told(tmp_path / "a.tar.gz", documents=True)
-    assert error.message.endswith("larger than 1.0 kB, which is the limit for a file in an archive")
-    assert "HEADSCOPE_MAX_MEMBER=4GB" in error.hint
 
 
 # The real thing: one line of 1 GB, packed into 1 MB. It is read in a process that may not use more
@@ -211,32 +162,16 @@ except CorpusError as error:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-@pytest.mark.parametrize("allowed", ["200", "100000"])
-def test_a_bomb_of_one_gigabyte_takes_little_memory(tmp_path: Path, allowed: str) -> None:
+def test_a_bomb_of_one_gigabyte_takes_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "bomb.txt.gz"
     path.write_bytes(100 * gzip.compress(b"x" * (10 * MB)))  # one gzip file after the other is one
     assert path.stat().st_size < 1.5 * MB
     done = subprocess.run(
-        [sys.executable, "-c", BOMB, path],
-        env={"HEADSCOPE_MAX_RATIO": allowed},
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", BOMB, path], capture_output=True, text=True, check=True
     )
-    expected = {
-        "200": "unpacks to more than 200 times its size",
-        "100000": "line 1: the line is longer than 16.0 MB",
-    }
-    assert expected[allowed] in done.stdout
+    assert "line 1: the line is longer than 16.0 MB" in done.stdout
 
 
-# The same for archives: what tarfile and the unpackers hold in memory comes from the file.
-ARCHIVE = BOMB.replace("list(corpus.read(sys.argv[1]))", "read_release(sys.argv[1])").replace(
-    "from headscope.errors import CorpusError",
-    "from headscope.errors import UserError as CorpusError\n"
-    "from headscope.papers.jo2020.release import read_release\n"
-    "import bz2, lzma, tarfile",
-)
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
     "bz2": bz2.compress,
@@ -252,60 +187,26 @@ def header(kind: bytes, size: int, name: str = "long") -> bytes:
     return member.tobuf(tarfile.GNU_FORMAT)
 
 
-def refused(path: Path) -> str:
-    """What an archive is refused with, in a process with little memory."""
-    done = subprocess.run(
-        [sys.executable, "-c", ARCHIVE, path],
-        env={"HEADSCOPE_MAX_RATIO": "1000000"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-500:]
-    return done.stdout
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-@pytest.mark.parametrize("packer", ["gz", "bz2", "xz"])
-@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
-def test_a_name_of_one_gigabyte_takes_little_memory(
-    tmp_path: Path, packer: str, kind: bytes
+def test_an_archive_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pack = PACKERS[packer]
-    path = tmp_path / f"bomb.tar.{packer}"
-    path.write_bytes(pack(header(kind, 1000 * MB)) + 100 * pack(b"x" * (10 * MB)))
-    assert path.stat().st_size < 1.5 * MB
-    assert "(a header of an impossible size)" in refused(path)
+    path = tmp_path / "a.tar.gz"
+    data = ((ROW.format(1, 0) + "\n\n").encode() * 100_000).ljust(5 * MB)
+    path.write_bytes(gzip.compress(header(tarfile.REGTYPE, len(data), "a.conllu") + data))
+    monkeypatch.setenv("HEADSCOPE_MAX_UNPACKED", "1MB")
+    assert told(path, documents=True).message.endswith(
+        "unpacks to more than 1.0 MB, which is the limit"
+    )
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-def test_headers_without_end_take_little_memory(tmp_path: Path) -> None:
+def test_headers_without_end_are_our_own_error(tmp_path: Path) -> None:
     name = b"x" * 65_000
     nested = (header(tarfile.GNUTYPE_LONGNAME, 65_000) + name.ljust(65_024, b"\0")) * 3000
     (tmp_path / "nested.tar.gz").write_bytes(gzip.compress(nested))
-    assert "(too many headers for one file)" in refused(tmp_path / "nested.tar.gz")
-
-    fields = b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"
-    pax = header(tarfile.XHDTYPE, len(fields)) + fields.ljust(512, b"\0")
-    parts = b"99999999\n" + b"0\n" * (20 * MB)
-    endless = pax + header(tarfile.REGTYPE, len(parts)) + parts
-    (tmp_path / "sparse.tar.gz").write_bytes(gzip.compress(endless))
-    assert "(a sparse file, which is not read)" in refused(tmp_path / "sparse.tar.gz")
-    (tmp_path / "old.tar").write_bytes(header(tarfile.GNUTYPE_SPARSE, 0) + bytes(1024))
-    assert "(a sparse file, which is not read)" in refused(tmp_path / "old.tar")
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-def test_an_xz_file_that_asks_for_a_gigabyte_is_refused(tmp_path: Path) -> None:
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 0}]
-    data = bytearray(lzma.compress(bytes(2048), filters=filters))
-    # The dictionary's size is one byte of the block's header, which a checksum follows.
-    block = data[12 : 12 + 4 * (data[12] + 1)]
-    block[4] = 36  # 1 GB
-    block[-4:] = zlib.crc32(block[:-4]).to_bytes(4, "little")
-    data[12 : 12 + len(block)] = block
-    (tmp_path / "greedy.tar.xz").write_bytes(data)
-    assert "(Memory usage limit exceeded)" in refused(tmp_path / "greedy.tar.xz")
+    assert (
+        "(too many headers for one file)"
+        in told(tmp_path / "nested.tar.gz", documents=True).message
+    )
 
 
 @pytest.mark.parametrize("packer", PACKERS)
@@ -356,14 +257,6 @@ def test_brackets_in_strings_do_not_count_as_nesting(tmp_path: Path) -> None:
     assert parse_json(json.dumps(value), "here") == value
 
 
-def test_a_limit_on_nesting_above_what_python_can_do_is_still_our_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEADSCOPE_MAX_NESTING", "1000000")
-    (tmp_path / "a.jsonl").write_text("[" * 100_000)
-    assert "nested more deeply" in told(tmp_path / "a.jsonl").message
-
-
 @pytest.mark.parametrize("limit", ALL, ids=lambda limit: limit.variable)
 @pytest.mark.parametrize("given", ["many", "0", "-3", "1e9", "5 apples", "9" * 5000, "NaN"])
 def test_a_limit_that_is_no_number_is_reported(
@@ -381,7 +274,7 @@ def test_a_limit_that_is_no_number_is_reported(
 def test_limits_are_given_with_or_without_a_unit(
     monkeypatch: pytest.MonkeyPatch, given: str, size: int
 ) -> None:
-    for limit in (LINE, NESTING, UNPACKED, RATIO):
+    for limit in ALL:
         monkeypatch.setenv(limit.variable, given)
         assert limit.value == size
 

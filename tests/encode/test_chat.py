@@ -129,7 +129,7 @@ def test_a_tokenizer_without_a_chat_template_is_refused() -> None:
     assert error.message == (
         "the tokenizer has no chat template, so that texts cannot be made turns of a chat"
     )
-    assert error.command == "leave --chat out, or choose a model that was tuned for chats"
+    assert error.hint == "leave chat=True out, or choose a model that was tuned for chats"
 
 
 def test_a_template_that_changes_the_text_is_refused() -> None:

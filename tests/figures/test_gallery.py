@@ -117,25 +117,15 @@ def test_an_unknown_figure_gets_a_suggestion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "python", "command"),
+    ("name", "python"),
     [
-        (
-            "heat-entropy",
-            'hs.survey(model, corpus, measures=["entropy"])',
-            "headscope survey MODEL CORPUS --measure entropy",
-        ),
-        ("head-off", "hs.ablate(model, …)", "headscope ablate MODEL"),
-        ("probe", "hs.probe(model, tasks)", "headscope probe MODEL TASKS"),
-        (
-            "change",
-            "hs.compare(first, second, corpus)",
-            "headscope compare FIRST SECOND CORPUS",
-        ),
+        ("heat-entropy", "hs.survey(model, corpus, measures=['entropy'])"),
+        ("head-off", "hs.ablate(model, …)"),
+        ("probe", "hs.probe(model, tasks)"),
+        ("change", "hs.compare(first, second, corpus)"),
     ],
 )
-def test_a_figure_that_needs_another_measure_says_how_to_get_it(
-    name: str, python: str, command: str
-) -> None:
+def test_a_figure_that_needs_another_measure_says_how_to_get_it(name: str, python: str) -> None:
     need = find_figure(name).needs[0]
     with pytest.raises(UserError) as caught:
         find_figure(name, only("position"))
@@ -143,7 +133,6 @@ def test_a_figure_that_needs_another_measure_says_how_to_get_it(
         f"the figure {name!r} needs the measure {need!r}, which these results do not have"
     )
     assert caught.value.hint == f"make results that have it with {python}"
-    assert caught.value.command == f"make results that have it with: {command}"
 
 
 @pytest.mark.parametrize(("shape", "causal"), [((1, 1), False), ((2, 40), True), ((24, 16), False)])

@@ -9,7 +9,7 @@ import pytest
 import headscope as hs
 from headscope.errors import UserError
 from headscope.figures.emergence import _across
-from headscope.results.track import Track
+from headscope.results.nested import Track
 from headscope.stats import emergence, null_bands, track_values
 from planted_track import TEXTS, planted_checkpoint
 from tiny import tiny_model
@@ -88,7 +88,7 @@ def test_results_without_them_say_how_to_get_them(tracked: hs.Atlas) -> None:
     assert "emergence" in tracked.figures
     with pytest.raises(UserError, match="needs the measure 'null'") as error:
         tracked.figure("null")
-    assert "headscope survey MODEL CORPUS --null random-weights" in error.value.command
+    assert 'hs.survey(model, corpus, null=["random-weights"])' in error.value.hint
 
 
 def test_a_track_without_roles_says_so() -> None:

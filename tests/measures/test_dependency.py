@@ -581,7 +581,7 @@ def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(
         caught.value.message
         == f"the measure 'dependency' needs tree, which {path} does not have (it has words)"
     )
-    assert caught.value.command == "use a treebank (.conllu), or parse plain text with --parse"
+    assert caught.value.hint == "use a treebank (.conllu), or parse plain text with parse=True"
 
 
 def test_a_treebank_with_heads_but_no_labels_has_only_the_accuracy_over_all_words(

@@ -169,7 +169,7 @@ def test_a_measure_whose_annotation_is_missing_says_what_the_corpus_has_and_what
         caught.value.message
         == "the measure 'largest' needs tree, which mine.txt does not have (it has pair)"
     )
-    assert caught.value.command == "use a treebank (.conllu), or parse plain text with --parse"
+    assert caught.value.hint == "use a treebank (.conllu), or parse plain text with parse=True"
     with pytest.raises(
         UserError, match=r"needs tree, which mine does not have \(it has plain text only\)"
     ):

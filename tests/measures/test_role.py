@@ -363,12 +363,12 @@ def test_an_unknown_role_gets_the_nearest_name_and_labels_are_listed_too() -> No
         (
             "nsubj",
             "tree",
-            "use a treebank (.conllu), or hs.read(path, parse=True) to parse plain text",
+            "use a treebank (.conllu), or parse plain text with parse=True",
         ),
         (
             "syntactic",
             "tree",
-            "use a treebank (.conllu), or hs.read(path, parse=True) to parse plain text",
+            "use a treebank (.conllu), or parse plain text with parse=True",
         ),
         ("coreferent", "mentions", "use a corpus with coreference"),
     ],
@@ -407,7 +407,7 @@ def test_a_causal_model_has_no_later_tokens_and_says_so() -> None:
         caught.value.message
         == "none of the roles can be measured here: next-local: a causal model sees no later tokens"
     )
-    assert caught.value.command == "choose other roles with --role"
+    assert caught.value.hint == "choose other roles with roles="
 
 
 def test_in_a_causal_model_the_previous_token_head_scores_against_what_it_sees() -> None:

@@ -102,7 +102,7 @@ def test_a_maximum_length_beyond_the_model_is_refused_with_its_limit() -> None:
         "the maximum length must be at most 62 for tiny-roberta, got 63 instead\n"
         "next: give max_length=62"
     )
-    assert error.value.command == "give --max-length 62"
+    assert error.value.hint == "give max_length=62"
     assert model.encoder(max_length=62, long="truncate", stack="encoder").max_length == 62
 
 

@@ -188,7 +188,7 @@ def test_the_first_token_of_a_causal_model_is_refused() -> None:
         "the position must be last or mean for tiny-gpt2, which is a causal model: its first token "
         "sees nothing of the text; got 'cls' instead\nnext: leave out position="
     )
-    assert error.value.command == "leave out --position"
+    assert error.value.hint == "leave out position="
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5"])

@@ -118,7 +118,6 @@ def test_pickled_weights_are_refused_and_not_opened(folder: Path) -> None:
         == f"{folder} has only pickled weights (pytorch_model.bin), which can run code when opened"
     )
     assert error.hint == "convert them to safetensors; if you trust it, pass allow_pickle=True"
-    assert error.command == "convert them to safetensors; if you trust it, pass --allow-pickle"
 
 
 def test_pickled_weights_load_when_allowed(folder: Path) -> None:
@@ -226,7 +225,6 @@ def test_code_that_comes_with_a_model_is_not_run(folder: Path) -> None:
         f"{folder} comes with its own code, which is not run unless you allow it"
     )
     assert error.hint == "if you trust it, pass trust_remote_code=True"
-    assert error.command == "if you trust it, pass --trust-remote-code"
     assert not mark.exists()
 
 
@@ -279,7 +277,7 @@ def test_an_unknown_dtype_is_refused_with_those_that_exist(folder: Path) -> None
 def test_a_device_that_this_machine_lacks_is_refused(folder: Path) -> None:
     error = refusal(folder, device="cuda")
     assert error.message.startswith("the device 'cuda' cannot be used: ")
-    assert (error.hint, error.command) == ("use device='cpu'", "give --device cpu")
+    assert error.hint == "give device='cpu'"
 
 
 def test_a_device_that_does_not_exist_is_refused(folder: Path) -> None:

@@ -127,7 +127,7 @@ def test_texts_too_short_for_distant_tokens_are_an_error_that_says_how_long(tmp_
 def test_without_the_default_measure_the_error_says_which_to_survey(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="these results lack the measure streaming") as caught:
         planted().export(tmp_path / "out.json", format="headkv")
-    assert "headscope survey made some/texts.txt --measure streaming" in caught.value.command
+    assert "hs.survey('made', 'some/texts.txt', measures=" in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -177,4 +177,4 @@ def test_by_and_measure_are_each_for_their_own_formats(tmp_path: Path) -> None:
         made_results().export(tmp_path / "table.csv", by=BY)
     with pytest.raises(UserError, match="the format headkv has one value per head") as caught:
         made_results().export(tmp_path / "out.json", format="headkv", measure="position")
-    assert caught.value.command == "name the value: --by position"
+    assert caught.value.hint == "name the value: by='position'"

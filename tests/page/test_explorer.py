@@ -22,8 +22,7 @@ import pytest
 import headscope as hs
 from headscope.errors import ResultsError, UserError
 from headscope.page import serving
-from headscope.page.explorer import Explorer
-from headscope.page.explorer.start import check_results
+from headscope.page.explorer.start import Explorer, check_results
 from headscope.page.explorer.worker import Busy, Job, Superseded, Worker
 from headscope.page.packs.pack import unpack
 from headscope.results import Atlas

@@ -12,7 +12,7 @@ import pytest
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.models import wrap
-from headscope.page.explorer import Explorer
+from headscope.page.explorer.start import Explorer
 from headscope.page.serving import open_browser
 from headscope.runs.live import Answers, LiveModel
 from headscope.runs.live.text import LiveText

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -14,8 +12,8 @@ import httpx
 import load_test
 import pytest
 
-from headscope.page import local_app, protocol, serving
-from headscope.page.explorer import Explorer
+from headscope.page import local_app
+from headscope.page.explorer.start import Explorer
 from headscope.page.explorer.worker import Job, Worker
 
 WAIT = 60
@@ -62,47 +60,6 @@ def test_slow_clients_do_not_keep_others_waiting(address: str) -> None:
         assert load_test.ask_explorer(client, 1) == 200
 
 
-def test_a_client_that_never_ends_the_head_of_its_request_is_cut_off(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(protocol, "PATIENCE", 0.3)
-    with load_test.slow_clients(address, 3) as clients:
-        for client in clients:
-            client.settimeout(WAIT)
-            assert client.recv(10) == b""
-
-
-def trickle(client: socket.socket) -> None:
-    began = time.monotonic()
-    while time.monotonic() - began < WAIT:
-        client.sendall(b"x")
-        time.sleep(0.05)
-
-
-def test_one_byte_now_and_then_does_not_keep_a_connection_open(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(protocol, "PATIENCE", 0.5)
-    with load_test.slow_clients(address, 1) as (client,), pytest.raises(ConnectionError):
-        trickle(client)
-
-
-def test_a_second_head_that_never_ends_is_cut_off_too(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(protocol, "PATIENCE", 0.3)
-    parts = urlsplit(address)
-    start = f"GET {parts.path}queue HTTP/1.1\r\nHost: {parts.netloc}\r\n".encode()
-    with socket.create_connection((parts.hostname, parts.port), timeout=WAIT) as client:
-        client.sendall(start + b"\r\n")
-        answer = b""
-        while not answer.endswith(b"}"):
-            answer += client.recv(10_000)
-        assert answer.startswith(b"HTTP/1.1 200 ")
-        client.sendall(start)
-        assert client.recv(10_000) == b""
-
-
 def test_a_body_that_never_ends_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_app, "PATIENCE", 0.3)
     parts = urlsplit(address)
@@ -117,22 +74,6 @@ def test_huge_requests_are_refused(address: str) -> None:
     assert head in {400, 431, 0}
     assert length == 400
     assert httpx.get(address, timeout=WAIT).status_code == 200
-
-
-def test_too_many_connections_are_refused_and_the_first_ones_served(
-    model: DyingModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(serving, "CONNECTIONS", 10)
-    with Explorer(model) as explorer:
-        with load_test.slow_clients(explorer.address, 10):
-            assert httpx.get(explorer.address, timeout=WAIT).status_code == 503
-
-        def served() -> bool:
-            return httpx.get(explorer.address, timeout=WAIT).status_code == 200
-
-        began = time.monotonic()
-        while not served():
-            assert time.monotonic() - began < WAIT
 
 
 @pytest.mark.parametrize(

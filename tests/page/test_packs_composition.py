@@ -9,7 +9,7 @@ import headscope as hs
 from headscope.errors import UserError
 from headscope.page.packs.atlas import atlas_content
 from headscope.page.packs.composition import TOP
-from headscope.results.circuits import join_all
+from headscope.results.merge import join_all
 from tiny import tiny_model
 
 

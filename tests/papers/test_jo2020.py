@@ -128,6 +128,7 @@ def test_mistakes_are_refused_before_anything_is_made(run: Run, tmp_path: Path) 
     assert not (tmp_path / "x").exists()
     for name in ("one", "two"):
         (tmp_path / name / "model").mkdir(parents=True)
+        (tmp_path / name / "model" / "config.json").write_text("{}")
     both = (tmp_path / "one" / "model", tmp_path / "two" / "model")
     asked = ("paper", "jo2020", "--model", both[0], "--model", both[1], "--task", "Length")
     assert mistake(run(*asked, "-o", tmp_path / "y")) == (

@@ -6,20 +6,33 @@ import numpy as np
 
 from headscope.figures.patterns.classes import PATTERNS
 from headscope.figures.zoom import map_with_zoom
-from headscope.papers.kovaleva2019.drawings import TYPICAL, appendix_plots, typical_plot
+from headscope.papers.kovaleva2019.drawings import (
+    TYPICAL,
+    DrawnExample,
+    appendix_plots,
+    typical_plot,
+)
 from headscope.papers.kovaleva2019.frames import strongest_row
+from headscope.results import TextAttention
 from headscope.runs.examples import HeadExample
-from headscope.runs.pattern_maps import ClassifiedMaps
 
 RANDOM = np.random.default_rng(0)
 
 
-def classified() -> ClassifiedMaps:
+def classified() -> DrawnExample:
     """Two layers of six heads: all of layer 1 are diagonal, of layer 2 (called 4) block."""
     maps = RANDOM.dirichlet(np.ones(5), size=(2, 6, 5))
     sureness = np.array([[0.4, 0.9, 0.5, 0.8, 0.7, 0.6], [0.5] * 6])
     classes = [["diagonal"] * 6, ["block"] * 6]
-    return ClassifiedMaps(("A text.",), tuple("abcde"), maps, classes, sureness, (1, 4))
+    seen = TextAttention.build(
+        maps,
+        tokens=tuple("abcde"),
+        special=[False] * 5,
+        model="made",
+        layers=[1, 4],
+        classes=(np.array(classes, dtype=object), sureness),
+    )
+    return DrawnExample(("A text.",), seen)
 
 
 def test_figure_1_has_the_maps_that_the_network_is_surest_of() -> None:

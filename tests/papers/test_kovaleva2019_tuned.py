@@ -15,7 +15,7 @@ from headscope.papers import Kovaleva2019
 from headscope.papers.kovaleva2019.glue_table import mean_gain, table_rows
 from headscope.papers.kovaleva2019.places import tuned_places
 from headscope.results import Atlas
-from headscope.runs.tune.recorded import RECORD
+from headscope.runs.tune.record import RECORD
 from headscope.tasks import find_task
 from papers.test_kovaleva2019 import ROWS, glue  # noqa: F401 (fixture)
 

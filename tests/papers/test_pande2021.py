@@ -67,7 +67,7 @@ def test_the_whole_paper_from_the_command_line(
         "demo",
         "--limit",
         LIMIT,
-        "--sieve",
+        "--roles.sieve",
         sieves,
         "-o",
         folder,
@@ -136,16 +136,16 @@ def test_roles_by_resampling_with_a_correction_find_heads_or_say_what_is_missing
     run: Run, roles_nc: Path
 ) -> None:
     options = ("--test", "bootstrap", "--correction", "holm", "--json")
-    rows = json.loads(run("roles", roles_nc, *options).out)
+    rows = json.loads(run("table", roles_nc, "roles", *options).out)
     found = {row["role"]: row["heads"] for row in rows}
     assert found["delimiter"] > 40  # of 72; the z test finds about 60
-    message, advice = mistake(run("roles", roles_nc, *options, "--resamples", "5000"))
+    message, advice = mistake(run("table", roles_nc, "roles", *options, "--resamples", "5000"))
     assert message.startswith(
         "with 5,000 resamples no head can have a role at the level 0.05: the least p is 1/5,001"
     )
     assert advice.endswith(", or --correction maxt")
     fewer = ("--test", "bootstrap", "--correction", "maxt", "--json")
-    rows = json.loads(run("roles", roles_nc, *fewer).out)
+    rows = json.loads(run("table", roles_nc, "roles", *fewer).out)
     assert {row["role"]: row["heads"] for row in rows}["delimiter"] > 40
 
 
@@ -161,7 +161,9 @@ def roles_nc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_roles_prints_the_heads_of_each_role(run: Run, roles_nc: Path) -> None:
     rows: list[dict[str, Any]] = json.loads(
-        run("roles", roles_nc, "--json", "--tau", "2", "--test", "t", "--correction", "bh").out
+        run(
+            "table", roles_nc, "roles", "--json", "--tau", "2", "--test", "t", "--correction", "bh"
+        ).out
     )
     data = Atlas.open(roles_nc)["role"]
     by_role = {row["role"]: row for row in rows}
@@ -175,7 +177,7 @@ def test_roles_prints_the_heads_of_each_role(run: Run, roles_nc: Path) -> None:
     assert by_role["previous-local"]["effect"] == pytest.approx(
         (scores.mean() - 2) / scores.std(ddof=1), rel=1e-4
     )
-    printed = run("roles", roles_nc, "--role", "local").out
+    printed = run("table", roles_nc, "roles", "--role", "local").out
     assert "How many heads get each role, by tau" in printed
     assert "delimiter heads" in printed
 
@@ -183,8 +185,9 @@ def test_roles_prints_the_heads_of_each_role(run: Run, roles_nc: Path) -> None:
 @pytest.mark.slow
 def test_roles_writes_a_page_with_the_shift(run: Run, roles_nc: Path, tmp_path: Path) -> None:
     done = run(
-        "roles",
+        "table",
         roles_nc,
+        "roles",
         "--tau",
         "3",
         "--tau",
@@ -207,29 +210,29 @@ def test_roles_tells_what_is_wrong(
     run: Run, roles_nc: Path, small_nc: Path, tmp_path: Path
 ) -> None:
     assert (
-        mistake(run("roles", roles_nc, "--tau", "0"))[0]
+        mistake(run("table", roles_nc, "roles", "--tau", "0"))[0]
         == "tau must be over 0 (1 is what uniform attention gives), got 0 instead"
     )
     assert (
-        mistake(run("roles", roles_nc, "--tau", "-1"))[0]
+        mistake(run("table", roles_nc, "roles", "--tau", "-1"))[0]
         == "tau must be over 0 (1 is what uniform attention gives), got -1 instead"
     )
     assert (
-        mistake(run("roles", roles_nc, "--tau", "x"))[0]
+        mistake(run("table", roles_nc, "roles", "--tau", "x"))[0]
         == "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'x' instead"
     )
-    assert mistake(run("roles", roles_nc, "--tau", "blok=2"))[0].endswith(
+    assert mistake(run("table", roles_nc, "roles", "--tau", "blok=2"))[0].endswith(
         "got 'blok' instead. Did you mean 'block'?"
     )
     assert (
-        mistake(run("roles", roles_nc, "--test", "u"))[0]
+        mistake(run("table", roles_nc, "roles", "--test", "u"))[0]
         == "the test must be one of bootstrap, permutation, t, z; got 'u' instead."
     )
-    assert mistake(run("roles", roles_nc, "--role", "locl"))[0].endswith(
+    assert mistake(run("table", roles_nc, "roles", "--role", "locl"))[0].endswith(
         "Did you mean 'local' or 'block'?"
     )
-    assert mistake(run("roles", small_nc))[0] == "these results have no roles in them"
-    assert mistake(run("roles", roles_nc, "--before", small_nc))[0].startswith(
+    assert "has no table 'roles': it holds no 'role'" in mistake(run("table", small_nc, "roles"))[0]
+    assert mistake(run("table", roles_nc, "roles", "--before", small_nc))[0].startswith(
         "the two models have different heads (2 × 3 and 6 × 12)"
     )
 
@@ -249,7 +252,7 @@ def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_p
                 "32",
                 "--measure",
                 "role",
-                "--role",
+                "--roles.only",
                 role,
                 "-o",
                 tmp_path / "x.nc",
@@ -286,7 +289,7 @@ def test_few_sequences_are_warned_of_beside_the_test(
         ).code
         == 0
     )
-    told = run("roles", tmp_path / "few.nc").err
+    told = run("table", tmp_path / "few.nc", "roles").err
     assert "Fewer than 30 sequences: local (2)" in told
     assert "Absent: syntactic, nsubj, dobj, amod, advmod (the corpus has no tree: " in told
     assert "--parse, or hs.read(path, parse=True))" in told

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
 import headscope as hs
-from headscope.cli.app import app
+from cli.conftest import Run, here, run  # noqa: F401 (fixtures)
 from headscope.errors import UserError
-from headscope.papers import PaperReport, Portrait
+from headscope.papers import PaperReport
 from headscope.papers.portrait.found import feeding, permuted_p
 from headscope.stats.composition import composition_of
 from planted_induction import INDUCTION, PREVIOUS, Layout, induction_model
@@ -33,8 +32,7 @@ def texts() -> list[str]:
 def report(tmp_path_factory: pytest.TempPathFactory) -> PaperReport:
     model = induction_model(Layout(words=WORDS, positions=128, size=512))
     folder = tmp_path_factory.mktemp("portrait")
-    recipe = Portrait(model, corpus=texts(), output=folder, parts=PARTS, top=1, draws=3)
-    return recipe.run()
+    return hs.portrait(model, texts(), output=folder, parts=PARTS, top=1, draws=3)
 
 
 def claims(report: PaperReport) -> dict[str, dict[str, Any]]:
@@ -121,15 +119,13 @@ def test_heads_without_a_value_take_no_part() -> None:
     ],
 )
 def test_bad_input_is_named_without_a_traceback(
-    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], message: str, run: Run, here: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["portrait", *arguments])
-    assert done.exit_code
-    said = str(done.exception) if isinstance(done.exception, UserError) else done.output
-    assert message in said
+    done = run("portrait", *arguments)
+    assert done.code == 2
+    assert message in done.told[0]
 
 
 def test_numbers_must_be_positive() -> None:
     with pytest.raises(UserError, match="number of draws"):
-        Portrait("demo-llm", draws=0)
+        hs.portrait("demo-llm", draws=0)

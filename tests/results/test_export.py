@@ -1,7 +1,9 @@
-"""Flat tables come back from CSV and Parquet as they were."""
+"""Tables as files: they come back as they were, and their text can do no harm."""
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pandas as pd
 import pytest
 
 from headscope.errors import ResultsError
-from headscope.results import Atlas, export
+from headscope.results import Atlas, export, write_table
 
 READERS = {
     ".csv": lambda path: pd.read_csv(path, engine="python"),
@@ -39,6 +41,10 @@ def test_an_ending_that_is_no_table_names_those_that_are(some: Atlas, tmp_path: 
         caught.value.message == "a table is written as .csv, .parquet or .tex; got '.xlsx' instead"
     )
     assert caught.value.command == "give -o table.csv, -o table.parquet or -o table.tex"
+    with pytest.raises(ResultsError) as caught:
+        write_table(pd.DataFrame(), tmp_path / "table.txt")
+    assert caught.value.message == "a table is written as .tex, .csv or .html; got '.txt' instead"
+    assert caught.value.command == "give -o table.tex, -o table.csv or -o table.html"
     assert not list(tmp_path.iterdir())
 
 
@@ -61,3 +67,56 @@ def test_a_folder_in_place_of_the_table_cannot_be_written(some: Atlas, tmp_path:
     (tmp_path / "table.csv").mkdir()
     with pytest.raises(ResultsError, match=r"table\.csv is a folder; a file is"):
         export(some, tmp_path / "table.csv")
+
+
+HOSTILE = "</table><script>alert(1)</script>"
+FRAME = pd.DataFrame(
+    {
+        "relation": ["nsubj", HOSTILE, "=cmd|'/C calc'!A0"],
+        "share (0-1)": [0.123456789, np.nan, 0.00004],
+        "words": [1204, 12, 1],
+    }
+)
+
+
+def test_a_table_as_csv_has_all_digits_and_runs_nothing_in_a_spreadsheet(tmp_path: Path) -> None:
+    path = write_table(FRAME, tmp_path / "new" / "table.csv", title="Not written", notes=["Nor I"])
+    back = pd.read_csv(path, engine="python")
+    assert back["share (0-1)"].tolist() == pytest.approx([0.123456789, np.nan, 4e-5], nan_ok=True)
+    assert back["relation"].tolist() == ["nsubj", HOSTILE, "'=cmd|'/C calc'!A0"]
+    assert "Not written" not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        *((text, f"'{text}") for text in ("=1+1", "@SUM(A1)", "+cmd", "-x", "\tcmd")),
+        *((text, text) for text in ("-16", "+0.5", "3-9", "-3-9", "a=b", "")),
+        *((missing, "") for missing in (None, np.nan, np.inf, np.float32(np.nan), pd.NA, pd.NaT)),
+        *((value, text) for value, text in ((True, "True"), (12, "12"), (["=x"], "['=x']"))),
+    ],
+)
+def test_only_what_a_spreadsheet_would_run_is_quoted(
+    tmp_path: Path, value: object, written: str
+) -> None:
+    path = write_table(pd.DataFrame({"a": [value], "b": ["x"]}, dtype=object), tmp_path / "a.csv")
+    assert path.read_text() == f"a,b\n{written},x\n"
+
+
+def test_a_table_as_html_is_escaped_and_has_sensible_digits(tmp_path: Path) -> None:
+    path = write_table(FRAME, tmp_path / "table.html", title="Best <heads>", notes=["p < 0.05"])
+    text = path.read_text()
+    assert "<script>" not in text
+    assert "<caption>Best &lt;heads&gt;</caption>" in text
+    assert "<p>p &lt; 0.05</p>" in text
+    cells = [unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", text)]
+    assert cells[::3] == FRAME["relation"].tolist()
+    assert cells[1::3] == ["0.123", "–", "4e-05"]
+    assert cells[2::3] == ["1,204", "12", "1"]
+
+
+def test_a_table_as_latex_has_its_title_and_notes(tmp_path: Path) -> None:
+    lines = write_table(FRAME, tmp_path / "t.tex", title="50 %", notes=["a_b"]).read_text()
+    assert r"\caption{50 \%}" in lines
+    assert r"\par{\footnotesize a\_b}" in lines
+    assert r"nsubj & 0.123 & 1,204 \\" in lines

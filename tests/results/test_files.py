@@ -8,7 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,9 +19,12 @@ import xarray as xr
 from headscope.errors import ResultsError
 from headscope.files import check_writable
 from headscope.results import SCHEMA, Atlas, export
-from headscope.results.migrations import oldest
+from headscope.results.netcdf import oldest
 
 MAKE = "make one with: headscope survey MODEL CORPUS -o results.nc"
+MAKE_HINT = "make one with hs.survey(model, corpus).save(path)"
+Make = Callable[[Path, Atlas], object]
+"""Makes what is not a results file of this version, out of one that is."""
 
 
 @contextmanager
@@ -103,63 +106,63 @@ def test_the_netcdf_library_never_sees_a_file_without_a_digest(
         Atlas.open(path)
 
 
-def test_a_file_that_would_crash_the_netcdf_library_is_refused_by_its_bytes(tmp_path: Path) -> None:
-    (tmp_path / "bad.nc").write_bytes(b"\x89HDF\r\n\x1a\n\x02\x08\x08\x00" + bytes([9]) * 500)
-    with pytest.raises(ResultsError) as caught:
-        Atlas.open(tmp_path / "bad.nc")
-    assert "is not a results file, or it is damaged" in caught.value.message
-    assert "its end is missing" in caught.value.message
-    assert caught.value.hint == "copy it again, or run the survey again"
+def weather(attributes: dict[str, object], format: str) -> Make:
+    """A netCDF file of others."""
+    data = xr.Dataset({"rain": ("day", [1.0, 2.0])}, attrs=attributes)
+    return lambda path, _: data.to_netcdf(path, engine="netcdf4", format=format)
 
 
-def test_a_text_file_is_not_a_results_file(tmp_path: Path) -> None:
-    path = tmp_path / "notes.nc"
-    path.write_text("layer,head\n1,2\n" * 50)
-    with pytest.raises(ResultsError, match=r"notes\.nc is not a results file, or it is damaged"):
-        Atlas.open(path)
+def newer(path: Path, results: Atlas) -> None:
+    tree = results.tree.copy()
+    tree.attrs["headscope_schema"] = SCHEMA + 1
+    Atlas(tree).save(path)
 
 
-@pytest.mark.parametrize("format", ["NETCDF4", "NETCDF3_CLASSIC"])
-@pytest.mark.parametrize(
-    "attributes",
-    [{}, {"headscope_schema": 1}, {"provenance": "a lake"}],
-    ids=["none", "schema alone", "provenance alone"],
-)
-def test_a_netcdf_file_of_others_is_told_from_ours(
-    tmp_path: Path, format: str, attributes: dict[str, object]
+COPY = "copy it again, or run the survey again"
+OTHERS = ("{} is a netCDF file, but was not written by Headscope", MAKE_HINT)
+NONE = ("no such results file: {}", MAKE_HINT)
+DAMAGED = "{} is not a results file, or it is damaged (an incomplete copy?): "
+REFUSED: dict[str, tuple[Make, str, str]] = {
+    "nothing": (lambda path, _: None, *NONE),
+    "a folder": (lambda path, _: path.mkdir(), *NONE),
+    "text": (
+        lambda path, _: path.write_text("layer,head\n1,2\n" * 50),
+        DAMAGED + "it does not begin as a netCDF file does",
+        COPY,
+    ),
+    "what would crash the netCDF library": (
+        lambda path, _: path.write_bytes(b"\x89HDF\r\n\x1a\n\x02\x08\x08\x00" + bytes([9]) * 500),
+        DAMAGED + "its end is missing",
+        COPY,
+    ),
+    "a newer schema": (
+        newer,
+        f"{{}} was written by a newer version of Headscope (schema {SCHEMA + 1}; this version "
+        f"reads schema {oldest(SCHEMA)} to {SCHEMA})",
+        "pip install --upgrade headscope",
+    ),
+} | {
+    f"of others, with {', '.join(attributes) or 'nothing'} of ours, {format}": (
+        weather(attributes, format),
+        *OTHERS,
+    )
+    for attributes in ({}, {"headscope_schema": 1}, {"provenance": "a lake"})
+    for format in ("NETCDF4", "NETCDF3_CLASSIC")
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_no_results_file_is_refused_with_what_it_is(
+    some: Atlas, tmp_path: Path, what: str
 ) -> None:
-    path = tmp_path / "weather.nc"
-    xr.Dataset({"rain": ("day", [1.0, 2.0])}, attrs=attributes).to_netcdf(
-        path, engine="netcdf4", format=format
-    )
+    make, message, hint = REFUSED[what]
+    path = tmp_path / "run.nc"
+    make(path, some)
     with pytest.raises(ResultsError) as caught:
         Atlas.open(path)
-    assert caught.value.message == f"{path} is a netCDF file, but was not written by Headscope"
-    assert caught.value.command == MAKE
-    assert "headscope survey" not in caught.value.hint
-
-
-def test_a_file_of_a_newer_schema_asks_for_a_newer_headscope(some: Atlas, tmp_path: Path) -> None:
-    newer = some.tree.copy()
-    newer.attrs["headscope_schema"] = SCHEMA + 1
-    path = Atlas(newer).save(tmp_path / "run.nc")
-    with pytest.raises(ResultsError) as caught:
-        Atlas.open(path)
-    assert (
-        caught.value.message
-        == f"{path} was written by a newer version of Headscope (schema {SCHEMA + 1}; "
-        f"this version reads schema {oldest(SCHEMA)} to {SCHEMA})"
-    )
-    assert caught.value.hint == "pip install --upgrade headscope"
-
-
-@pytest.mark.parametrize("name", ["missing.nc", "."], ids=["nothing", "a folder"])
-def test_a_missing_file_or_a_folder_is_no_results_file(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ResultsError) as caught:
-        Atlas.open(tmp_path / name)
-    assert caught.value.message == f"no such results file: {tmp_path / name}"
-    assert caught.value.command == MAKE
-    assert "headscope survey" not in caught.value.hint
+    assert caught.value.message == message.format(path)
+    assert caught.value.hint == hint
+    assert caught.value.command == (MAKE if hint == MAKE_HINT else "")
 
 
 @pytest.mark.parametrize("below", ["run.nc", "deep/run.nc"])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headscope.results.latex import SPECIAL, SYMBOLS, escape, to_latex
+from headscope.results.export import SPECIAL, SYMBOLS, escape, to_latex
 
 HOSTILE = [
     r"\input{/etc/passwd}",

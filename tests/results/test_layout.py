@@ -11,8 +11,8 @@ import pytest
 import xarray as xr
 
 from headscope.errors import ResultsError
-from headscope.results import SCHEMA, Atlas, migrations, netcdf
-from headscope.results.migrations import migrate, oldest
+from headscope.results import SCHEMA, Atlas, netcdf
+from headscope.results.netcdf import migrate, oldest
 
 DATA = Path(__file__).parents[1] / "data"
 KEPT = {int(path.stem.removeprefix("results-")): path for path in DATA.glob("results-*.nc")}
@@ -42,7 +42,7 @@ print(sorted(tree.children))
 
 
 def test_a_file_of_todays_version_is_kept() -> None:
-    assert SCHEMA in KEPT, f"make tests/data/results-{SCHEMA}.nc, and a step in migrations.STEPS"
+    assert SCHEMA in KEPT, f"make tests/data/results-{SCHEMA}.nc, and a step in netcdf.STEPS"
     assert KEPT[SCHEMA].stat().st_size < 300_000
 
 
@@ -97,7 +97,7 @@ def test_an_older_file_is_brought_up_to_date_step_by_step(
     before = path.read_bytes()
     with pytest.raises(ResultsError, match=rf"an older version of Headscope \(schema {SCHEMA - 2}"):
         Atlas.open(path)
-    monkeypatch.setattr(migrations, "STEPS", {SCHEMA - 2: _first, SCHEMA - 1: _second})
+    monkeypatch.setattr(netcdf, "STEPS", {SCHEMA - 2: _first, SCHEMA - 1: _second})
     atlas = Atlas.open(path)
     now = Atlas.open(KEPT[SCHEMA])
     assert set(atlas.measures) == set(now.measures)
@@ -109,7 +109,7 @@ def test_an_older_file_is_brought_up_to_date_step_by_step(
 def test_a_missing_step_makes_older_files_unreadable_and_the_error_names_the_range(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migrations, "STEPS", {SCHEMA - 1: _second})
+    monkeypatch.setattr(netcdf, "STEPS", {SCHEMA - 1: _second})
     assert oldest(SCHEMA) == SCHEMA - 1
     with pytest.raises(ResultsError, match=rf"reads schema {SCHEMA - 1} to {SCHEMA}\)"):
         Atlas.open(_older(tmp_path))

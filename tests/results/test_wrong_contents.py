@@ -11,11 +11,11 @@ import xarray as xr
 
 import headscope as hs
 from headscope.errors import ResultsError, UserError
-from headscope.results import Atlas
+from headscope.results import Atlas, schema
 from headscope.results.netcdf import write_tree
-from headscope.results.validation import check_contents
+from headscope.results.schema import check_contents
 from planted import planted_bert
-from results.mutations import ALL, Groups
+from results.mutations import ALL, Groups, attribute, dataset, provenance, without
 
 MEASURES = ("position", "special", "entropy", "role", "activity", "work", "spread", "dependency")
 NAMES = list(ALL)
@@ -109,6 +109,7 @@ def test_wrong_contents_never_raise_a_foreign_error(
         ("variables: means are texts", "a variable 'mean' that holds"),
         ("variables: no dimension of labels", "the group 'entropy' lacks the dimension 'row'"),
         ("variables: fewer heads", "the group 'entropy' has other layers than the model"),
+        ("variables: words are negative", "a variable 'count' with negative numbers"),
         ("labels: layers are NaN", "the group 'position' has labels of 'layer'"),
         ("labels: a label twice", "the group 'position' has a label of 'offset' twice"),
         ("examples: keys that are not there", "the group 'examples' has 'keys' beyond"),
@@ -120,6 +121,34 @@ def test_the_error_says_which_part_is_wrong(survey: xr.DataTree, name: str, said
     assert caught.value.message.startswith("run.nc has wrong contents: ")
     assert said in caught.value.message
     assert caught.value.hint.startswith("run the survey again")
+
+
+ENTRIES = {
+    **{f"array {name}": without("/examples", name) for name in schema.EXAMPLE_ARRAYS},
+    **{
+        f"provenance {path}": provenance(path.replace("*", "used"), 1.5)
+        for path in schema.PROVENANCE
+    },
+    **{f"attribute {name}": attribute("/entropy", name, 3) for name in schema.ATTRIBUTES},
+    **{
+        f"{measure} by {dim}": dataset(f"/{measure}", lambda data, dim=dim: data.rename({dim: "x"}))
+        for measure in MEASURES
+        for dim in (*schema.GRID, *schema.MEASURES[measure].labels)
+    },
+    **{
+        f"{variable} of {measure}": without(f"/{measure}", variable)
+        for measure in MEASURES
+        for variable in (*schema.KINDS["mean"].columns, *schema.SUMS)
+    },
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_every_entry_of_the_tables_is_checked(survey: xr.DataTree, entry: str) -> None:
+    groups: Groups = {path: data.copy() for path, data in survey.to_dict().items()}
+    ENTRIES[entry](groups)
+    with pytest.raises(ResultsError, match=r"^run\.nc has wrong contents: the "):
+        check_contents(xr.DataTree.from_dict(groups), Path("run.nc"))
 
 
 def test_a_damaged_text_of_the_examples_is_named_when_it_is_read(survey: xr.DataTree) -> None:

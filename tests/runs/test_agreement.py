@@ -13,8 +13,9 @@ from transformers import AutoModelForCausalLM
 import headscope as hs
 from headscope.errors import UserError
 from headscope.models import attention
-from headscope.runs import agreement
-from headscope.runs.agreement import ALONE, LONG_TEXT, MAPS, OUTPUTS, PADDED, check, reach_of
+from headscope.runs import eager
+from headscope.runs.agreement import check
+from headscope.runs.eager import ALONE, LONG_TEXT, MAPS, OUTPUTS, PADDED, reach_of
 from tiny import BOTH, HYBRIDS, tiny_config, tiny_model, tiny_network, tiny_tokenizer
 
 HEALTHY = ("bert", "mpnet", "gpt2", "t5", "gemma3", "gpt-oss", "qwen3.5", "deepseek-v3.2")
@@ -165,13 +166,13 @@ def test_the_long_text_goes_beyond_windows_and_indices() -> None:
     assert reach_of(tiny_config("modernbert", local_attention=20)) == 20
     assert reach_of(tiny_config("bert")) == 0
     model = tiny_model("mistral", sliding_window=1500, max_position_embeddings=10_000)
-    length, notes = agreement.long_length(model, None)
+    length, notes = eager.long_length(model, None)
     assert (length, notes) == (1500 + 187, [])
     model = tiny_model("mistral", sliding_window=5000, max_position_embeddings=10_000)
-    length, (note,) = agreement.long_length(model, None)
+    length, (note,) = eager.long_length(model, None)
     assert length == 4096
     assert note.startswith("attention may change beyond 5000 tokens (a window or index of the ")
-    assert agreement.long_length(model, 6000) == (6000, [])
+    assert eager.long_length(model, 6000) == (6000, [])
 
 
 def test_a_text_longer_than_the_model_takes_is_refused() -> None:
@@ -185,7 +186,7 @@ def test_a_text_longer_than_the_model_takes_is_refused() -> None:
 def test_where_maps_take_too_much_memory_only_outputs_are_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(agreement, "MEMORY", 2 * 4 * 60**2 * 4)
+    monkeypatch.setattr(eager, "MEMORY", 2 * 4 * 60**2 * 4)
     found = check(tiny_model("bert"))
     assert found.passed
     assert [row.what for row in found.rows if row.text == LONG_TEXT] == [OUTPUTS]

@@ -33,10 +33,10 @@ from headscope.measures.base import Context
 from headscope.measures.registry import load_measure_file
 from headscope.models import Model, Shape, wrap
 from headscope.options import Pass, Reading, described
-from headscope.runs.ablate.settings import ScoreSettings
+from headscope.runs.ablate import Scoring
 from headscope.runs.probe import Probing, probe
 from headscope.runs.run import Run
-from headscope.runs.tune.settings import TuneSettings
+from headscope.runs.tune import TuneSettings
 from headscope.tasks.probing import ProbingTask
 from models.test_load_adapter import make_adapter, saved
 from runs.tune.animals import ANIMALS, sentences
@@ -437,11 +437,6 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
             {"first": t5, "second": t5, "corpus": TEXTS, **bare},
             {**_RUN, "first": one, "second": two, "corpus": TEXTS[:1], "measures": "entropy"},
         ),
-        hs.patterns: (
-            {"model": t5, "corpus": TEXTS, **bare},
-            {key: value for key, value in _RUN.items() if key not in ("seed", "token_types")}
-            | {"model": one, "corpus": TEXTS[:1], "network": None},
-        ),
         hs.track: (
             {"models": [t5, t5_too], "corpus": TEXTS, **bare},
             {**both, "models": [one, two], "corpus": TEXTS[:1], "revisions": None}
@@ -488,7 +483,8 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 NOT_HERE = {
-    (hs.patterns, "network"): "another network is another digest, tests/cli/test_patterns.py",
+    (hs.survey, "network"): "another network is another digest, tests/cli/test_patterns.py",
+    (hs.track, "network"): "another network is another digest, tests/cli/test_patterns.py",
     (hs.track, "revisions"): "other commits have other files, which are compared",
     (hs.retrieval, "model"): "what is said of a model is tried above",
     (hs.retrieval, "chat"): "its template is tried above, the choice below",
@@ -543,7 +539,7 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path:
     assert set(changes) == {field.name for field in fields(Probing)}
     del changes["device"]  # of loading
     _all_move(probe, probes, changes | {"tasks": _probing("b"), "model": tiny_model("electra")})
-    made = {"only", "data", "limit"}  # they choose or draw the examples, which are compared
+    made = {"only", "data", "sample"}  # they choose or draw the examples, which are compared
     assert set(inspect.signature(probe).parameters) == {
         *changes,
         "model",
@@ -554,7 +550,7 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path:
 
     lm = wrap(transformers.AutoModelForMaskedLM.from_config(model.network.config), model.tokenizer)
     base = {"model": lm, "corpus": TEXTS, "max_length": 32}
-    scored = {field.name for field in fields(ScoreSettings)}  # scores are computed again
+    scored = {field.name for field in fields(Scoring)}  # scores are computed again
     changes = {
         "corpus": TEXTS[:1],
         "objective": _longer,

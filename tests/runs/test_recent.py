@@ -21,7 +21,7 @@ from headscope.figures import pattern_grid
 from headscope.figures.heads_by_distance import behaviours
 from headscope.heads import Head
 from headscope.models import LayerView, Replacement
-from headscope.runs.ablate.sweep import head_means
+from headscope.runs.ablate.work import head_means
 from headscope.runs.examples import word_attention
 from headscope.runs.probe.vectors import make_head_outputs
 from runs.probe.planted_tasks import dogs

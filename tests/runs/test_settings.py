@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from headscope.runs.settings import check_shard, make_settings
 
 from headscope.corpus import from_texts
 from headscope.errors import UserError
 from headscope.results import merge
-from headscope.runs.settings import check_shard, make_settings
 from headscope.runs.survey import survey
 from planted import planted_bert
 

@@ -108,7 +108,6 @@ def test_results_without_what_is_asked_for_say_how_to_get_it() -> None:
         change_table(results)
     assert caught.value.message == "these results have no scores with a head off"
     assert caught.value.hint == "disable heads: hs.ablate(model, heads=True)"
-    assert caught.value.command == "run: headscope ablate MODEL --heads"
     with pytest.raises(UserError, match="the kind must be one of head, layer, set; got 'hed'"):
         change_table(results, "hed")
     empty = Atlas(xr.DataTree.from_dict({"/": xr.Dataset(attrs=results.tree.attrs)}))

@@ -131,7 +131,7 @@ def test_an_unknown_relation_is_answered_with_those_there_are() -> None:
     bare = text_of([("a", -2, ""), ("dog", -2, "")])
     with pytest.raises(UserError, match="have no dependency trees") as caught:
         example_table([map_of(bare, {(1, 2): 0.5})], "1-1", relation="det")
-    assert "--parse" in caught.value.command
+    assert "parse=True" in caught.value.hint
 
 
 def test_k_must_be_1_or_more() -> None:

@@ -50,7 +50,7 @@ def test_a_percentile_beyond_0_to_100_is_refused(percentile: float) -> None:
 def test_the_table_has_the_strongest_heads_with_each_direction() -> None:
     values = random_values("frame", layers=3, heads=4)
     table = frame_table(
-        sampled({"frame": values}), direction="element to target", percentile=80, count=5
+        sampled({"frame": values}), direction="element to target", percentile=80, top=5
     )
     means = values.mean(0)
     order = np.argsort(-means[..., 2], axis=None)[:5]

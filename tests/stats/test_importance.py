@@ -50,4 +50,3 @@ def test_results_without_importance_say_how_to_get_it() -> None:
         agreement(planted())
     assert caught.value.message == "these results have no gradient importance"
     assert caught.value.hint == "ask for it: hs.ablate(model, importance=True)"
-    assert caught.value.command == "run: headscope ablate MODEL --importance"

@@ -122,9 +122,6 @@ def test_results_without_patterns_say_how_to_get_them() -> None:
     assert caught.value.hint == (
         'survey with patterns: hs.survey(model, corpus, measures="pattern")'
     )
-    assert caught.value.command == (
-        "run: headscope survey MODEL CORPUS --measure pattern -o patterns.nc"
-    )
 
 
 def test_results_of_no_example_say_so() -> None:

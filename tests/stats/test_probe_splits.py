@@ -88,7 +88,7 @@ def test_the_note_names_tasks_whose_target_words_are_no_longer_kept_apart() -> N
 def test_results_without_repeated_splits_say_how_to_get_them() -> None:
     with pytest.raises(ResultsError, match="these results have no repeated splits") as error:
         split_table(made_probing(2, 3))
-    assert "--repeats 5" in error.value.command
+    assert "repeats=5" in error.value.hint
 
 
 def test_the_page_has_a_table_of_repeated_splits_where_there_are_any() -> None:

@@ -175,7 +175,6 @@ def test_results_without_probes_are_refused_with_what_to_type(group: str, what: 
         top_table(made_probing(2, 3, parts=parts))
     assert caught.value.message == f"these results have no probes of {what}"
     assert caught.value.hint == "make some with hs.probe(model, tasks)"
-    assert caught.value.command == "run: headscope probe MODEL TASKS -o probe.nc"
 
 
 def test_tables_of_saved_results_are_the_same(tmp_path: Path) -> None:

@@ -314,7 +314,8 @@ def _mistake(error: CycloptsError, only: Command | None) -> UserError:
             typed = (error.token.keyword or error.token.value).partition("=")[0]
             from difflib import get_close_matches
 
-            near = get_close_matches(typed, flags.values(), n=1)
+            rare = [flag for flag in flags.values() if flag.endswith(f".{typed.strip('-')}")]
+            near = rare or get_close_matches(typed, flags.values(), n=1)
             guess = f"; did you mean {near[0]}?" if near else ""
             return UserError(f"headscope {name} has no option {typed}{guess}")
         case MissingArgumentError(argument=argument) if argument is not None:
@@ -329,8 +330,9 @@ def _mistake(error: CycloptsError, only: Command | None) -> UserError:
 
 
 def call(function: Any, *values: Any) -> Any:
-    """Call a function of Python's with an object of options, which are its last parameter."""
-    return function.__wrapped__(*values)
+    """Call a function of Python's with an object of options, the last of the values."""
+    *given, options = values
+    return function.__wrapped__(*given, options=options)
 
 
 def named(options: Any, *parts: str) -> Any:

@@ -66,6 +66,12 @@ def _tasks(context: Any) -> Iterable[str]:
     return (*TITLES.values(), *GLUE)
 
 
+def _glue(context: Any) -> Iterable[str]:
+    from headscope.tasks.task import GLUE
+
+    return GLUE
+
+
 _KINDS: dict[str, Completer] = {
     "models": lambda context: ("demo", "demo-llm"),
     "corpora": lambda context: ("demo",),
@@ -77,5 +83,6 @@ _KINDS: dict[str, Completer] = {
     ),
     "statistics": _of_results(_statistics),
     "tasks": _tasks,
+    "glue": _glue,
     "roles": _of_results(lambda atlas: [str(name) for name in atlas["role"]["role"].values]),
 }

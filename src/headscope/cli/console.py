@@ -58,6 +58,28 @@ class Console(Reporter):
             title=title,
         )
 
+    def sections(
+        self, sections: Mapping[str, tuple[pd.DataFrame, str]], *, notes: Sequence[str] = ()
+    ) -> None:
+        """Several tables with their titles, and notes on them; or one JSON object of all.
+
+        Parameters
+        ----------
+        sections
+            Tables with their titles, by the name in JSON. Empty ones are not drawn.
+        notes
+            Sentences below the tables.
+        """
+        if self.as_json:
+            tables = {name: frame.to_dict("records") for name, (frame, _) in sections.items()}
+            self.tables(tables | {"notes": [{"note": note} for note in notes]})
+            return
+        for frame, title in sections.values():
+            if len(frame):
+                self.frame(frame, title=title)
+        for note in notes:
+            self.say(f"note: {note}")
+
     def tables(self, tables: Mapping[str, Sequence[Mapping[Any, Any]]]) -> None:
         """Several tables as one JSON object, by name."""
         plain = {

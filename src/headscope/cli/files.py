@@ -267,7 +267,7 @@ def cite(
     Example: headscope cite demo.nc > headscope.bib
     """
     from headscope.results import Atlas
-    from headscope.results.citations import citations
+    from headscope.results.export import citations
 
     entries = citations(Atlas.open(results) if results else None)
     behind = f"the measures of {results}" if results else "its measures"

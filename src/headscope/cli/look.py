@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,11 +15,11 @@ from headscope.cli.app import LOOK, Model, ResultsFile, call, command
 from headscope.cli.console import Console
 from headscope.errors import UserError
 from headscope.heads import Head
-from headscope.options import ModelRun, Option, Options, Pass, Saving
+from headscope.options import AnyPath, FolderRun, Option, Options
 
 if TYPE_CHECKING:
-    from headscope.page.explorer import ExploreOptions
-    from headscope.runs.attention import AttentionOptions
+    from headscope.cli.shown import AttentionShown, ExploreShown
+    from headscope.results import TextAttention
     from headscope.runs.keeping import ExampleOptions
 
 WIDEST = 100  # longer lines are hard to read
@@ -27,7 +27,7 @@ HEAD = "LAYER-HEAD from 1 (3-9), or L2H8 from 0."
 
 
 @dataclass(frozen=True, kw_only=True)
-class DemoOptions(ModelRun, Pass, Saving):
+class DemoOptions(FolderRun):
     """Options of ``headscope demo``.
 
     Parameters
@@ -42,7 +42,8 @@ class DemoOptions(ModelRun, Pass, Saving):
     """
 
     llm: bool = False
-    examples: Annotated[int, Option(least=0)] = 32
+    output: Annotated[AnyPath | None, Option(short="-o", metavar="FOLDER")] = None
+    examples: int = 32
 
 
 @command(LOOK, "cli.look:DemoOptions")
@@ -51,16 +52,17 @@ def demo(options: DemoOptions, console: Console) -> None:
 
     Example: headscope demo && open headscope-demo/demo.html
     """
-    how = options.subset(ModelRun) | options.subset(Pass) | {"overwrite": options.overwrite}
-    if options.llm:
-        from headscope.cli.measure import portray
-
-        portray("demo-llm", "demo", console, output=options.path or "headscope-demo-llm", **how)
-        return
     import headscope as hs
+
+    how = options.subset(FolderRun)
+    folder = Path(how.pop("output") or f"headscope-demo{'-llm' * options.llm}")
+    if options.llm:
+        from headscope.cli.measure import show_page
+
+        show_page(hs.portrait("demo-llm", output=folder, **how), console)
+        return
     from headscope.cli.printing import show_summary
 
-    folder = options.path or Path("headscope-demo")
     results = folder / "demo.nc"
     atlas = hs.survey("demo", "demo", examples=options.examples, output=results, **how)
     show_summary(console, atlas, table=False)
@@ -272,32 +274,58 @@ def examples(
         print(shown)
 
 
-@command(LOOK, "attention")
-def attention(model: Model, text: str, options: AttentionOptions, console: Console) -> None:
+@command(LOOK, "cli.shown:AttentionShown")
+def attention(
+    model: Model,
+    text: Annotated[str, Parameter(help="The text.")],
+    options: AttentionShown,
+    console: Console,
+) -> None:
     """Show which words a model's heads attend to in one text.
 
     Prints the strongest links between words, and draws them with -o (Clark et al. 2019, Figure 5).
-    With --patterns, every map is drawn with its class (Kovaleva et al. 2019, Figure 1).
+    With --patterns: the class of every map (Kovaleva et al. 2019, Figure 1).
 
     Example: headscope attention demo "The dog that I saw barked." --head 1-3 -o dog.svg
-
-    Parameters
-    ----------
-    text
-        The text.
     """
     import headscope as hs
 
-    seen = call(hs.attention, model, text, options)
-    table = seen.table(top=options.top) if options.heads else seen.overview(options.top)
-    hidden = [name for name in ("query", "key") if name in table.columns]
-    console.frame(table if console.as_json else table.drop(columns=hidden))
+    seen = call(hs.attention, model, text, options.pair, options)
+    if options.output is not None:
+        with console.status("drawing"):
+            _draw(seen, (text, options.pair), options)
+    if options.patterns:
+        console.frame(seen.patterns())
+    else:
+        table = seen.table(top=options.top) if options.heads else seen.overview(options.top)
+        console.frame(table if console.as_json else table.drop(columns=["query", "key"]))
     if options.output is not None:
         console.result(str(options.output))
 
 
-@command(LOOK, "explore", json=False)
-def explore(model: Model, options: ExploreOptions, console: Console) -> None:
+def _draw(seen: TextAttention, texts: tuple[str | None, ...], options: AttentionShown) -> None:
+    """Draw lines between words, or every map with its class."""
+    from headscope.figures import pattern_grid, save_chart
+    from headscope.models.names import model_label
+
+    assert options.output is not None
+    if options.patterns:
+        chart = pattern_grid(
+            seen.maps.values,
+            seen.maps["pattern"].values.tolist(),
+            title=f"Every map of {model_label(seen.model)}, by pattern class",
+            subtitle=" | ".join(text for text in texts if text),
+            numbers=seen.maps["layer"].values.tolist(),
+        )
+    else:
+        chart = seen.lines(
+            options.heads, red=options.red, hide=options.hide, threshold=options.threshold
+        )
+    save_chart(chart, options.output)
+
+
+@command(LOOK, "cli.shown:ExploreShown", json=False)
+def explore(model: Model, options: ExploreShown, console: Console) -> None:
     """Type a text and see every head's attention; switch heads off and see what changes.
 
     Serves a page on this machine only, until Ctrl-C. Predictions are shown for language models and
@@ -307,5 +335,12 @@ def explore(model: Model, options: ExploreOptions, console: Console) -> None:
     """
     import headscope as hs
 
-    call(hs.explore, model, options)
+    def say(text: str) -> None:
+        if text.startswith("note:"):
+            console.say(text)
+        else:
+            console.say("the page is at the address below, for this machine only; Ctrl-C stops")
+            print(text, file=sys.stderr, flush=True)
+
+    call(hs.explore, model, options.results, replace(options, say=say))
     console.say("stopped")

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from headscope.cli.app import MEASURE, CorpusFile, Model, call, command, named
 from headscope.cli.console import Console
 from headscope.errors import UserError
-from headscope.options import Option, Options
+from headscope.papers.catalogue import PAPERS
 
 if TYPE_CHECKING:
-    from headscope.papers import Report
-    from headscope.runs.circuits import CircuitOptions
+    from headscope.cli.shown import CircuitsShown, RetrievalShown, TrackShown
+    from headscope.papers.catalogue import Paper
+    from headscope.papers.options import PaperOptions
+    from headscope.papers.portrait import PortraitOptions
+    from headscope.papers.report import PaperReport
     from headscope.runs.compare import CompareOptions
-    from headscope.runs.retrieval import RetrievalOptions
     from headscope.runs.survey import SurveyOptions
 
 SIDE = "A hub id, a model folder, a .gguf file, 'demo' or 'demo-llm'; or a results file (.nc)."
@@ -37,7 +38,7 @@ def survey(model: Model, corpus: CorpusFile, options: SurveyOptions, console: Co
     options = named(options, model, corpus)
     atlas = call(hs.survey, model, corpus, options)
     show_summary(console, atlas)
-    show_nulls(console, atlas, options.output)
+    show_nulls(console, atlas, str(options.output))
     tables = ("roles", "role"), ("relations", "dependency"), ("coreference", "coreference")
     known = [f"table {options.output} {name}" for name, need in tables if need in atlas.measures]
     words = [f"report {options.output}", f"head {options.output} HEAD", *known]
@@ -83,7 +84,7 @@ def compare(
     import headscope as hs
 
     options = named(options, first, second, corpus)
-    atlas = hs.compare.__wrapped__(first, second, corpus, options=options)  # type: ignore[attr-defined]
+    atlas = call(hs.compare, first, second, corpus, options)
     show_comparison(console, atlas, split=options.stack != "cross")
     console.say(f"next: headscope figures {options.output}, headscope report {options.output}")
     console.result(str(options.output))
@@ -96,7 +97,7 @@ def portrait(
         str, Parameter(name="CORPUS", help="Texts in any format that survey reads.")
     ] = "demo",
     *,
-    options: Any,
+    options: PortraitOptions,
     console: Console,
 ) -> None:
     """Write a page about the heads of a language model: what they do, and what they are needed for.
@@ -113,29 +114,15 @@ def portrait(
     show_page(call(hs.portrait, model, corpus, options), console)
 
 
-def portray(model: str, corpus: str, console: Console, **options: Any) -> None:
-    """Run a portrait and print where its page is."""
-    import headscope as hs
-
-    show_page(hs.portrait(model, corpus, **options), console)
-
-
-def show_page(report: Report, console: Console) -> None:
+def show_page(report: PaperReport, console: Console) -> None:
     """A recipe's tables as JSON if asked, and the path of its page."""
     if console.as_json:
         console.json(report.records())
     console.result(str(report.page))
 
 
-def _add_papers() -> None:
-    from headscope.papers.catalogue import PAPERS
-
-    for paper in PAPERS.values():
-        command(MEASURE, f"papers:{paper.options}", parent="paper")(_paper(paper))
-
-
-@command(MEASURE, "circuits")
-def circuits(model: Model, options: CircuitOptions, console: Console) -> None:
+@command(MEASURE, "cli.shown:CircuitsShown")
+def circuits(model: Model, options: CircuitsShown, console: Console) -> None:
     """Read circuits off a model's weights: copying heads, and which heads feed which.
 
     No corpus is needed (Elhage et al. 2021). Composition is the norm of a product of two heads'
@@ -148,11 +135,10 @@ def circuits(model: Model, options: CircuitOptions, console: Console) -> None:
 
     options = named(options, model, "circuits")
     atlas = call(hs.circuits, model, options)
-    copying = copying_heads(atlas, top=options.top)
     pairs = strongest_compositions(atlas, top=options.top)
     console.sections(
         {
-            "copying": (copying, "Copying heads"),
+            "copying": (copying_heads(atlas, top=options.top), "Copying heads"),
             "composition": (pairs, "Strongest composition, over random heads"),
         },
         notes=atlas.provenance.get("notes", []),
@@ -161,8 +147,20 @@ def circuits(model: Model, options: CircuitOptions, console: Console) -> None:
     console.result(str(options.output))
 
 
-@command(MEASURE, "retrieval")
-def retrieval(model: Model, options: RetrievalOptions, console: Console) -> None:
+@command(MEASURE, "cli.shown:RetrievalShown")
+def retrieval(
+    model: Model,
+    text: Annotated[
+        str,
+        Parameter(
+            name="CORPUS",
+            help="The text around the needles: any corpus, or 'demo' for the built-in one.",
+        ),
+    ] = "demo",
+    *,
+    options: RetrievalShown,
+    console: Console,
+) -> None:
     """Find the heads that copy an answer out of a long text (Wu et al. 2024).
 
     Invented facts are hidden in the text, one at a time, and asked for. A head scores for each
@@ -174,23 +172,79 @@ def retrieval(model: Model, options: RetrievalOptions, console: Console) -> None
     from headscope.stats.retrieval import retrieval_heads, retrieval_masking, retrieval_recovery
 
     options = named(options, model, "retrieval")
-    atlas = call(hs.retrieval, model, options)
+    atlas = call(hs.retrieval, model, text, options)
+    recovered = "Answers recovered (more than half of their words)"
+    copied = "Retrieval heads: share of the answer's tokens copied"
+    masked = "Recovered answers with heads disabled: recall of their words"
     console.sections(
         {
-            "recovered": (
-                retrieval_recovery(atlas),
-                "Answers recovered (more than half of their words)",
-            ),
-            "heads": (
-                retrieval_heads(atlas, top=options.top),
-                "Retrieval heads: share of the answer's tokens copied",
-            ),
-            "masking": (
-                retrieval_masking(atlas),
-                "Recovered answers with heads disabled: recall of their words",
-            ),
+            "recovered": (retrieval_recovery(atlas), recovered),
+            "heads": (retrieval_heads(atlas, top=options.top), copied),
+            "masking": (retrieval_masking(atlas), masked),
         },
         notes=atlas.provenance.get("notes", []),
     )
     console.say(f"next: headscope report SURVEY --retrieval {options.output}")
     console.result(str(options.output))
+
+
+@command(MEASURE, "cli.shown:TrackShown")
+def track(
+    given: Annotated[
+        list[str],
+        Parameter(
+            name="MODEL... CORPUS",
+            consume_multiple=True,
+            help="The checkpoints in their order, one folder that holds a folder for each, or one "
+            "hub id with --revisions; then a corpus file, or 'demo' for the built-in one.",
+        ),
+    ],
+    options: TrackShown,
+    console: Console,
+) -> None:
+    """Survey the checkpoints of a training, and print when heads get their roles.
+
+    A stopped run resumes when the same command is typed again. The report of the results has a
+    slider over the checkpoints.
+
+    Example: headscope track EleutherAI/pythia-70m demo --revisions step0,step512,step1000
+    """
+    *models, corpus = given
+    if not models:
+        raise UserError(
+            f"checkpoints and a corpus are expected; got {corpus} alone",
+            hint="headscope track CHECKPOINTS demo",
+        )
+    import headscope as hs
+    from headscope.cli.printing import show_emergence
+
+    options = named(options, models[0], corpus, "track")
+    atlas = call(hs.track, models if len(models) > 1 else models[0], corpus, options)
+    show_emergence(console, atlas, options)
+    console.say(
+        f"next: headscope report {options.output}, headscope figures {options.output} --figure "
+        "emergence"
+    )
+    console.result(str(options.output))
+
+
+def _add_paper(paper: Paper) -> None:
+    """The command of a paper's recipe."""
+
+    def reproduce(options: PaperOptions, console: Console) -> None:
+        from headscope import papers
+
+        with console.status("loading libraries"):
+            recipe = getattr(papers, paper.recipe)
+        show_page(recipe.of(options).run(), console)
+
+    parts = ", ".join(part.name for part in paper.parts)
+    reproduce.__name__ = paper.name
+    title = paper.title if paper.title.endswith("?") else f"{paper.title}:"
+    first, _, rest = f"{title} {paper.about}".partition("\n\nExample: ")
+    reproduce.__doc__ = f"{first}\n\nParts: {parts}.\n\nExample: {rest}"
+    command(MEASURE, f"papers:{paper.recipe}Options", parent="paper")(reproduce)
+
+
+for _paper in PAPERS.values():
+    _add_paper(_paper)

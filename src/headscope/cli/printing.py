@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,10 @@ from headscope.cli.console import Console
 if TYPE_CHECKING:
     import pandas as pd
 
+    from headscope.cli.shown import TrackShown
+    from headscope.measures.patterns.training import Report
     from headscope.results import Atlas
+    from headscope.runs.tune import Tuned
 
 # What can happen to examples, for the line after a run.
 LOST = {
@@ -35,7 +39,6 @@ NULL_COLUMNS = {
     "beyond": "share beyond",
 }
 SHOWN_CHANGES = 5  # gains, and losses
-SHOWN_ROLES = 20
 SHOWN_HEADS = 3
 EMERGENCE_COLUMNS = {"before": "one before", "last": "at the end", "main": "main role"}
 
@@ -83,7 +86,7 @@ def _show_agreement(console: Console, atlas: Atlas) -> None:
         )
 
 
-def show_nulls(console: Console, atlas: Atlas, output: Path, *, top: int | None = 12) -> None:
+def show_nulls(console: Console, atlas: Atlas, output: str | Path, *, top: int | None = 12) -> None:
     """The statistics in which most heads are beyond the null models' bands; with JSON, nothing.
 
     Parameters
@@ -115,20 +118,21 @@ def show_nulls(console: Console, atlas: Atlas, output: Path, *, top: int | None 
         console.say(f"all statistics beside their null models: headscope heads {output} --nulls")
 
 
-def show_emergence(console: Console, atlas: Atlas, *, by: str, least: float | None) -> None:
+def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     """When each head got what it has at the last checkpoint."""
     from headscope.labels import lost_tokens
-    from headscope.results.track import EXCESS
+    from headscope.results.nested import EXCESS
     from headscope.stats.emergence import emergence
 
     for note in atlas.provenance.get("notes", ()):
         console.say(f"note: {note}")
     if lost := lost_tokens(atlas.provenance, split=True):
         console.say(f"* {lost}")
+    by = options.by
     if not by and EXCESS not in atlas.track:
         console.say("no main roles: they need the measures activity, work and spread; see --by")
         return
-    table = emergence(atlas, by=by, least=least)
+    table = emergence(atlas, by=by, threshold=options.threshold)
     if not by and not (atlas.track[EXCESS]["passes"].values > 0).any():
         console.say("note: the corpus has too few documents to test roles; see --by and --lines")
     if console.as_json:
@@ -139,14 +143,14 @@ def show_emergence(console: Console, atlas: Atlas, *, by: str, least: float | No
     if not len(table):
         console.say("no head is past the threshold at the last checkpoint")
         return
-    shown = table.head(SHOWN_ROLES).rename(columns=EMERGENCE_COLUMNS)
+    shown = table.head(options.top).rename(columns=EMERGENCE_COLUMNS)
     if atlas.track.steps is None:
         shown = shown.drop(columns="step")
     main = EMERGENCE_COLUMNS["main"]
     shown[main] = ["yes" if is_main else "" for is_main in shown[main]]
     console.frame(shown, title="first checkpoint from which on a head is past the threshold")
-    if len(table) > SHOWN_ROLES:
-        console.say(f"{len(table) - SHOWN_ROLES} more rows: --json")
+    if len(table) > options.top:
+        console.say(f"{len(table) - options.top} more rows: --top {len(table)}")
 
 
 # --- comparisons ---
@@ -345,3 +349,97 @@ def _show_splits(console: Console, atlas: Atlas) -> None:
 
 def _percent(value: object) -> str:
     return "–" if not isinstance(value, float) or value != value else f"{value:.1f}"
+
+
+# --- tuned models ---
+
+
+def show_tuned(console: Console, several: Sequence[Tuned], *, seeds: int) -> None:
+    """Dev scores of tuned models: as JSON one row per run, else one per task."""
+    median = f", median of {seeds} seeds" if seeds > 1 else ""
+    rows = map(_tuned_record, several) if console.as_json else _tuned_rows(several)
+    console.table([*rows], title=f"Dev scores in percent{median}")
+
+
+def _tuned_rows(several: Sequence[Tuned]) -> list[dict[str, Any]]:
+    """Table 1 of Kovaleva et al.; with a pooling, without the published scores."""
+    from headscope.papers.kovaleva2019.glue_table import table_rows
+
+    rows, pooling = table_rows(several), several[0].pooling
+    if pooling is None:
+        return rows
+    seen = {"pooling": pooling.title, "position": pooling.position}
+    shown = []
+    for row in rows:
+        ours = {key: value for key, value in row.items() if not key.endswith(": paper")}
+        ours = {key.removesuffix(": here"): value for key, value in ours.items()}
+        shown.append({"task": ours.pop("task"), **seen, **ours})
+    return shown
+
+
+def _tuned_record(tuned: Tuned) -> dict[str, Any]:
+    """One run as a flat record, scores from 0 to 1."""
+    settings = tuned.settings
+    record = {
+        "task": tuned.task.name,
+        "start": settings.start,
+        "seed": settings.seed,
+        "epochs": settings.epochs,
+        **tuned.examples,
+        **tuned.scores,
+    }
+    record |= {f"majority {name}": value for name, value in tuned.majority.items()}
+    if tuned.pooling:
+        record |= {"pooling": tuned.pooling.title, "position": tuned.pooling.position}
+    return record | {"minutes": round(tuned.minutes, 2), "folder": str(tuned.folder)}
+
+
+# --- the network of pattern classes ---
+
+
+def show_report(console: Console, report: Report, *, title: str = "") -> None:
+    """Scores by class, and unless a machine reads it the confusion matrix."""
+    console.frame(
+        report.classes.reset_index(),
+        title=f"{title}: scores by class" if title else "Scores by class",
+    )
+    if not console.as_json:
+        console.frame(
+            report.confusion.reset_index(), title="Labels (rows) and what the network says"
+        )
+
+
+def show_network_check(console: Console, network: Path | None, picture: Path | None) -> None:
+    """How well a network does on the built-in labelled maps that it was not trained on."""
+    from headscope.labelling.retrain import check_tables
+    from headscope.measures.patterns.labels import read_labelled
+    from headscope.measures.patterns.network import SHIPPED, load_network
+    from headscope.measures.patterns.training import evaluate
+
+    labelled = read_labelled()
+    held = labelled.part(split="test")
+    report = evaluate(load_network(network or SHIPPED), held)
+    tables = check_tables(labelled, report.predicted)
+    mean = tables["class"].iloc[-1]
+    scores = (
+        f"macro-F1 {report.f1:.3f} ({mean['low']:.3f}–{mean['high']:.3f}), accuracy "
+        f"{report.accuracy:.3f}"
+    )
+    console.say(
+        f"{scores} on {len(held)} held-out maps of {len(labelled)} (published: F1 0.86 on about "
+        "400 maps)"
+    )
+    show_report(console, report)
+    if not console.as_json:
+        for name, table in tables.items():
+            console.frame(table, title=f"F1 by {name}, with 95 % intervals (bootstrap over heads)")
+        console.say("a mean F1 is over the classes that occur among the labels")
+    if picture is not None:
+        from headscope.figures import confusion_map, save_chart
+
+        chart = confusion_map(
+            report.confusion,
+            title="Labels against the network",
+            subtitle=f"{len(held)} held-out maps, {scores}",
+        )
+        console.result(str(save_chart(chart, picture)))

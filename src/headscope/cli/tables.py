@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -16,7 +17,7 @@ from cyclopts import Parameter
 from headscope.cli.app import FILES, ResultsFile, command
 from headscope.cli.console import Console
 from headscope.errors import UserError, unknown
-from headscope.options import Option, Options
+from headscope.options import Option, Options, described
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,8 @@ class TableOptions(Options):
     title: ClassVar[str] = ""
     needs: ClassVar[tuple[str, ...]] = ()
     """Groups of which a results file must have one."""
+    made_by: ClassVar[str] = ""
+    """The function of :mod:`headscope.stats` that makes it, with these options as keywords."""
 
     output: Annotated[Path | None, Option(short="-o", metavar="FILE")] = None
 
@@ -56,7 +59,10 @@ class TableOptions(Options):
 
     def frames(self, atlas: Atlas) -> Frames:
         """The table, by its title, and tables that are shown below it on a screen."""
-        raise NotImplementedError
+        module, _, name = self.made_by.partition(":")
+        make = getattr(import_module(f"headscope.stats.{module}"), name)
+        keywords = {key: getattr(self, key) for key in described(type(self)) if key != "output"}
+        return {self.title: make(atlas, **keywords)}
 
     def for_people(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The table as a person reads it; JSON and CSV have all of its columns."""
@@ -352,19 +358,11 @@ class FrameTable(TableOptions):
     name = "frames"
     title = "The heads that attend most along frame links (Kovaleva et al. 2019)"
     needs = ("frame",)
+    made_by = "frames:frame_table"
 
     direction: Literal["both", "target to element", "element to target"] = "both"
     percentile: Annotated[float, Option(least=0, most=100)] = 99.0
     top: Annotated[int, Option(least=1, name="number of heads")] = 10
-
-    def frames(self, atlas: Atlas) -> Frames:
-        """The heads."""
-        from headscope.stats import frame_table
-
-        table = frame_table(
-            atlas, direction=self.direction, percentile=self.percentile, count=self.top
-        )
-        return {self.title: table}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -534,15 +532,10 @@ class EmergenceTable(TableOptions):
     name = "emergence"
     title = "First checkpoint from which on a head is past the threshold"
     needs = ("track",)
+    made_by = "emergence:emergence"
 
     by: Annotated[str, Option(metavar="VALUE", completes="statistics")] = ""
     threshold: float | None = None
-
-    def frames(self, atlas: Atlas) -> Frames:
-        """One row per head and role."""
-        from headscope.stats import emergence
-
-        return {self.title: emergence(atlas, by=self.by, threshold=self.threshold)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -565,12 +558,7 @@ class CopyingTable(Strongest):
     name = "copying"
     title = "Copying heads (Elhage et al. 2021)"
     needs = ("copying",)
-
-    def frames(self, atlas: Atlas) -> Frames:
-        """The strongest."""
-        from headscope.stats.composition import copying_heads
-
-        return {self.title: copying_heads(atlas, top=self.top)}
+    made_by = "composition:copying_heads"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -580,12 +568,7 @@ class CompositionTable(Strongest):
     name = "composition"
     title = "Strongest composition of two heads, over random heads (Elhage et al. 2021)"
     needs = ("composition",)
-
-    def frames(self, atlas: Atlas) -> Frames:
-        """The strongest pairs of each kind."""
-        from headscope.stats.composition import strongest_compositions
-
-        return {self.title: strongest_compositions(atlas, top=self.top)}
+    made_by = "composition:strongest_compositions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -620,12 +603,7 @@ class SinkTable(TableOptions):
     name = "sinks"
     title = "Attention sinks: on which tokens heads rest"
     needs = ("sink_places",)
-
-    def frames(self, atlas: Atlas) -> Frames:
-        """One row per token."""
-        from headscope.stats import sink_table
-
-        return {self.title: sink_table(atlas)}
+    made_by = "sinks:sink_table"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -634,13 +612,7 @@ class NullTable(TableOptions):
 
     name = "nulls"
     title = "Each statistic beside the bands of null models"
-
-    def frames(self, atlas: Atlas) -> Frames:
-        """One row per statistic and null model."""
-        from headscope.stats.nulls import check_has_nulls, null_table
-
-        check_has_nulls(atlas)
-        return {self.title: null_table(atlas)}
+    made_by = "nulls:null_table"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -649,12 +621,7 @@ class ThresholdTable(TableOptions):
 
     name = "thresholds"
     title = "Thresholds behind roles and sentences, and how many heads change with each"
-
-    def frames(self, atlas: Atlas) -> Frames:
-        """One row per threshold."""
-        from headscope.stats import threshold_table
-
-        return {self.title: threshold_table(atlas)}
+    made_by = "thresholds:threshold_table"
 
 
 KINDS: tuple[type[TableOptions], ...] = (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.errors import CorpusError, shorten
-from headscope.limits import NESTING, open_bytes, parse_json, raw_lines
+from headscope.limits import open_bytes, parse_json, raw_lines
 
 BOM = "\ufeff"
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -100,12 +100,11 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
     >>> list(json_values(path))
     [(1, {'a': 1}), (3, [2])]
     """
-    nesting = NESTING.value
     for number, line in lines(path):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
-        value = parse_json(line, where, error=CorpusError, hint=ONE_OBJECT, nesting=nesting)
+        value = parse_json(line, where, error=CorpusError, hint=ONE_OBJECT)
         if SURROGATE.search(line) and not _encodable(value):
             raise CorpusError(
                 f"{path}, line {number}: half of a surrogate pair (\\ud800 to \\udfff), which is "

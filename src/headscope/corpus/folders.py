@@ -11,8 +11,8 @@ from typing import cast
 
 from headscope.corpus.files import DAMAGED, unreadable
 from headscope.errors import CorpusError
-from headscope.files import checksum, show_size
-from headscope.limits import MEMBER, open_tar
+from headscope.files import checksum
+from headscope.limits import open_tar
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
 
@@ -105,18 +105,11 @@ def _folder(path: Path, endings: Sequence[str]) -> list[Path]:
 
 
 def _archive(path: Path, endings: Sequence[str]) -> Iterator[Path]:
-    most = MEMBER.value
     try:
         with open_tar(path, error=CorpusError) as archive:
             for member in archive:
                 if not member.isfile() or not _fits(Path(member.name).name, endings):
                     continue
-                if member.size > most:
-                    raise CorpusError(
-                        f"{path}/{member.name} is larger than {show_size(most)}, which is the "
-                        "limit for a file in an archive",
-                        hint=f"unpack the archive, and give the folder; or {MEMBER.advice}",
-                    )
                 data = archive.extractfile(member)
                 if data is not None:
                     yield cast(Path, ArchiveMember(path, member.name, data.read()))

@@ -192,9 +192,10 @@ def _by_ending(path: Path) -> str:
 
 def _folder_error(path: Path, likely: list[str]) -> CorpusError:
     """A folder whose files could be read, if the format were given."""
+    formats = " or ".join(f"format={one!r}" for one in likely)
     return CorpusError(
         f"{path} is a folder, and nothing says which files of it to read",
-        hint=f"give one file, or {' or '.join(f'format={one!r}' for one in likely)} to read them all",
+        hint=f"give one file, or {formats} to read them all",
     )
 
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from headscope.errors import UserError
 from headscope.measures.patterns.labels import Labelled
-from headscope.measures.patterns.network import PatternNet
+from headscope.measures.patterns.network import CLASSES, PatternNet
 from headscope.measures.patterns.training import EPOCHS, Report, evaluate, train
+from headscope.stats.pattern_scores import (
+    HEAD,
+    class_scores,
+    head_confusions,
+    length_bin,
+    scores_by,
+)
 
 FEW = 10
 """With fewer maps than this, all are used for training and none is held out."""
@@ -110,3 +118,25 @@ def hold_out(own: Labelled, seed: int) -> tuple[Labelled, Labelled]:
     inside = [index for index, name in enumerate(examples) if name not in held_out]
     outside = [index for index, name in enumerate(examples) if name in held_out]
     return own.take(inside), own.take(outside)
+
+
+def check_tables(labelled: Labelled, predicted: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """F1 of the test maps with intervals: by class, length and model, and by whether any map of
+    the model was trained on.
+    """
+    held = labelled.part(split="test")
+    trained = {row["model"] for row in labelled.part(split="train").known}
+    heads = [tuple(row[key] for key in HEAD) for row in held.known]
+    groups = {
+        "length": [length_bin(len(one)) for one in held.maps],
+        "model": [row["model"] for row in held.known],
+        "training": [
+            "other heads of a model trained on" if row["model"] in trained else "unseen model"
+            for row in held.known
+        ],
+    }
+    confusions = head_confusions(held.labels, predicted, heads, CLASSES)
+    return {"class": class_scores(confusions, CLASSES, seed=0)} | {
+        name: scores_by(held.labels, predicted, held.known, group, CLASSES, seed=0)
+        for name, group in groups.items()
+    }

@@ -18,10 +18,7 @@ from headscope.registry import Registry
 if TYPE_CHECKING:
     from headscope.measures.base import Measure
 
-_TREEBANK = {
-    "hint": "use a treebank (.conllu), or hs.read(path, parse=True) to parse plain text",
-    "command": "use a treebank (.conllu), or parse plain text with --parse",
-}
+_TREEBANK = {"hint": "use a treebank (.conllu), or parse plain text with parse=True"}
 HOW: dict[str, dict[str, str]] = {
     "tree": _TREEBANK,
     "words": _TREEBANK,
@@ -271,7 +268,7 @@ def load_measure_file(path: str | Path) -> list[type[Measure]]:
     """
     from headscope.measures.base import Measure
 
-    module = run_file(path, what="file of measures", option="--measure-file mine.py")
+    module = run_file(path, what="file of measures")
     found = [
         value
         for value in vars(module).values()
@@ -287,9 +284,7 @@ def load_measure_file(path: str | Path) -> list[type[Measure]]:
     return found
 
 
-def check_python_file(
-    path: str | Path, *, what: str = "file of measures", option: str = "--measure-file mine.py"
-) -> Path:
+def check_python_file(path: str | Path, *, what: str = "file of measures") -> Path:
     """Check that a user's file is there, before anything is loaded for it."""
     file = Path(path)
     if not file.is_file() or file.suffix != ".py":
@@ -297,18 +292,17 @@ def check_python_file(
         raise UserError(
             f"a {what} must be a Python file (.py); {str(path)!r} {reason}",
             hint="check the path",
-            command=f"give {option}",
         )
     return file
 
 
-def run_file(path: str | Path, *, what: str, option: str) -> Any:
+def run_file(path: str | Path, *, what: str) -> Any:
     """Run a user's Python file and return it as a module.
 
     It may import files beside it. Their folder comes last in the search path, and stays there for
     workers and for what is imported later: no file there hides a library.
     """
-    file = check_python_file(path, what=what, option=option)
+    file = check_python_file(path, what=what)
     if (folder := str(file.resolve().parent)) not in sys.path:
         sys.path.append(folder)
     spec = importlib.util.spec_from_file_location(f"headscope_file_{file.stem}", file)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headscope.corpus.example import BUCKETS
 from headscope.errors import UserError
 from headscope.measures.base import Measure
-from headscope.results.fixed import BucketSums
+from headscope.results.moments import BucketSums
 from headscope.results.schema import EXACT
 
 Array = NDArray[Any]
@@ -24,7 +24,7 @@ class Sums:
 
     An example goes to the bucket of its document (:func:`headscope.corpus.bucket_of`), so that
     halves of the corpus and intervals over documents can be had later without a second pass. Sums
-    are exact (:mod:`headscope.results.fixed`): the order in which examples are added does not
+    are exact (:mod:`headscope.results.moments`): the order in which examples are added does not
     matter.
     """
 

@@ -230,5 +230,5 @@ def _bos_notes(model: Model) -> list[str]:
     return [
         f"the tokenizer of {model.name} does not put the model's beginning-of-sequence token "
         f"({name}) before a text, so that the first word takes its place as the sink of attention; "
-        "bos='add' (--bos add) adds it"
+        "bos='add' (--load.bos add) adds it"
     ]

@@ -12,7 +12,7 @@ from headscope.page.html import page_html
 from headscope.page.packs.atlas import atlas_pack
 from headscope.page.packs.examples import example_packs
 from headscope.results import Atlas
-from headscope.results.circuits import is_circuits, join_all
+from headscope.results.merge import is_circuits, join_all
 
 MOST, FEWEST, TOGETHER = 10, 4, 1700
 """Examples of each head in a report of one file: at most, at least, and of all heads together, so

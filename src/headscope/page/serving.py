@@ -29,8 +29,6 @@ LEADING_ON = """<!doctype html>
 <p><a href="{address}">Open the page</a></p>
 """
 PACKAGES = ("starlette", "uvicorn")
-CONNECTIONS = 200
-"""Connections that are answered at a time. A page has a few."""
 
 
 def check_server(page: str) -> None:
@@ -117,24 +115,16 @@ def open_browser(address: str) -> Path:
 
 
 def make_server(app: ASGIApp) -> uvicorn.Server:
-    """A web server for an application; ``server.run(sockets=[…])`` runs it.
-
-    More than :data:`CONNECTIONS` at a time are refused with code 503, and those that do not send
-    the whole head of a request in :data:`headscope.page.protocol.PATIENCE` seconds are closed, so
-    that slow clients cannot keep others out.
-    """
+    """A web server for an application; ``server.run(sockets=[…])`` runs it."""
     import uvicorn
-
-    from headscope.page.protocol import PatientProtocol
 
     config = uvicorn.Config(
         app,
-        http=PatientProtocol,
+        http="h11",
         ws="none",
         log_level="warning",
         lifespan="off",
         server_header=False,
-        limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)

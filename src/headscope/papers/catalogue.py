@@ -16,23 +16,20 @@ class Input:
     ----------
     noun
         What it is.
-    python, command
-        How it is given in Python and on the command line.
+    given
+        How it is given.
     """
 
     noun: str
-    python: str
-    command: str
+    given: str
 
 
 INPUTS = {
-    "tasks": Input("GLUE task", 'tasks=["rte"]', "--task rte"),
-    "downstream": Input("downstream task", 'downstream=["mrpc"]', "--downstream mrpc"),
-    "tuned": Input("fine-tuned model", 'tuned=["FOLDER"]', "--tuned FOLDER"),
-    "controls": Input("request for controls", "controls=True", "--controls"),
-    "published": Input(
-        "folder of the authors' own numbers", 'published="FOLDER"', "--published FOLDER"
-    ),
+    "tasks": Input("GLUE task", 'tasks=["rte"]'),
+    "downstream": Input("downstream task", 'downstream=["mrpc"]'),
+    "tuned": Input("fine-tuned model", 'tuned=["FOLDER"]'),
+    "controls": Input("request for controls", "controls=True"),
+    "published": Input("folder of the authors' own numbers", 'published="FOLDER"'),
 }
 """What parts may need, by the name of the recipe's field."""
 
@@ -83,8 +80,7 @@ class Part:
         for missing in (INPUTS[name] for name in self.needs if name not in given):
             raise UserError(
                 f"{self.title} ({self.source}): no {missing.noun} was given",
-                hint=f"give {missing.python}",
-                command=f"give {missing.command}",
+                hint=f"give {missing.given}",
             )
 
 
@@ -104,6 +100,8 @@ class Paper:
         Layers and heads of the model that the published numbers are for; None without such a model.
     parts
         The parts of the recipe, in the order of the paper.
+    about
+        What the recipe does, and an example of its command.
     """
 
     name: str
@@ -111,6 +109,12 @@ class Paper:
     title: str
     heads: tuple[str, str] | None
     parts: tuple[Part, ...]
+    about: str = ""
+
+    @property
+    def recipe(self) -> str:
+        """The name of the recipe in :mod:`headscope.papers`; its options are ``NAMEOptions``."""
+        return self.name.capitalize()
 
     def choose(
         self, names: Sequence[str] | None = None, *, given: Collection[str] = ()
@@ -173,6 +177,9 @@ PAPERS = {
                 Part("probes", "Probing combinations of heads", "Section 5, Table 3"),
                 Part("clusters", "Clusters of heads", "Section 6, Figure 6"),
             ),
+            "Surface patterns, gradients, syntax, coreference, probes, clusters.\n\n"
+            "Without data files it uses the built-in corpus.\n\n"
+            "Example: headscope paper clark2019 --model bert-base-uncased --part dependencies",
         ),
         Paper(
             "jo2020",
@@ -199,6 +206,10 @@ PAPERS = {
                     ("published",),
                 ),
             ),
+            "Probing, heat maps, top heads, fine-tuning.\n\n"
+            "Without task files, small versions of the ten probing tasks are made from the "
+            "built-in corpus. --limit applies to probing, not to fine-tuning.\n\n"
+            "Example: headscope paper jo2020 --model bert-base-uncased --tasks senteval/probing",
         ),
         Paper(
             "kovaleva2019",
@@ -217,6 +228,12 @@ PAPERS = {
                 ),
                 Part("disabling", "Disabling heads", "Section 4.6, Figures 8 and 9", ("tasks",)),
             ),
+            "Fine-tuning, patterns, frames, change, disabled heads.\n\n"
+            "Models are tuned first (batches of 32), unless --tuned has them. --limit applies to "
+            "the dev examples, not to training (--train-limit) and not to the sentences with frame "
+            "links.\n\n"
+            "Example: headscope paper kovaleva2019 --model bert-base-uncased --task mrpc --data "
+            "glue",
         ),
         Paper(
             "pande2021",
@@ -231,6 +248,10 @@ PAPERS = {
                 Part("skills", "Skills by layer", "Figure 5"),
                 Part("shift", "Shift by fine-tuning", "Figure 6", ("tuned",)),
             ),
+            "Which heads have which role, tested; overlaps, layers, fine-tuning.\n\n"
+            "Text without trees is parsed with spaCy, as in the paper. At most 1000 sequences of "
+            "each corpus are used.\n\n"
+            "Example: headscope paper pande2021 --model bert-base-uncased --corpus MRPC/dev.tsv",
         ),
     )
 }

@@ -37,14 +37,14 @@ class GivenModels:
     given
         A hub id, a folder, a :class:`headscope.Model` or a network with its tokenizer; or a list of
         them.
-    device
-        Where models that are given by name are loaded to.
+    loading
+        How models that are given by name are loaded.
     head
         ``"lm"`` loads models that are given by name with their language-model head.
 
     Examples
     --------
-    >>> models = GivenModels(["demo"], device="cpu")
+    >>> models = GivenModels(["demo"], Loading())
     >>> models.names, models.load("demo").shape("encoder").heads
     (('demo',), 12)
     """
@@ -52,23 +52,27 @@ class GivenModels:
     def __init__(
         self,
         given: ModelLike | Sequence[ModelLike],
+        loading: Loading,
         *,
-        device: str,
         head: Literal["lm"] | None = None,
     ) -> None:
         several: Sequence[ModelLike] = [given] if one_model(given) else given  # type: ignore[list-item, assignment]
         self.names = tuple(map(_name, several))
         self._given = dict(zip(self.names, several, strict=True))
         self._loaded: dict[str, Model] = {}
-        self._device, self._head = device, head
+        self._loading, self._head = loading, head
 
     def load(self, name: str) -> Model:
         """The model of a name; a network that was given with its tokenizer is wrapped."""
         if name not in self._loaded:
-            self._loaded[name] = as_model(
-                self._given[name], Loading(device=self._device), head=self._head
-            )
+            self._loaded[name] = as_model(self._given[name], self._loading, head=self._head)
         return self._loaded[name]
+
+    def with_head(self, name: str) -> Model:
+        """The same with its language-model head; one that is in memory keeps what it has."""
+        given = self._given[name]
+        named = isinstance(given, str | Path)
+        return as_model(given, self._loading, head="lm") if named else self.load(name)
 
     def source(self, name: str) -> str | Model:
         """What other functions load it from: its name or, if it is in memory, the model itself."""

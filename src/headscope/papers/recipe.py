@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from headscope.corpus import Corpus
 from headscope.errors import AnotherRunError, Interrupted, UserError
@@ -16,92 +15,62 @@ from headscope.files import check_writable, locked, slug
 from headscope.measures import Measure
 from headscope.models import Model, ModelLike
 from headscope.page import Document, Plot, Section, Table, write_document
-from headscope.papers.catalogue import PAPERS, Paper, Part
+from headscope.papers.catalogue import Paper, Part
 from headscope.papers.claims import PAPER_SAYS, Finding, claims_section, verdict
 from headscope.papers.models import GivenModels
+from headscope.papers.options import PaperOptions, RecipeOptions
 from headscope.papers.report import PaperReport
 from headscope.papers.sections import run_rows, short_name, with_suffix
-from headscope.progress import ProgressLike, Reporter, as_reporter
 from headscope.results import Atlas
-from headscope.results.private import without_folders
+from headscope.results.netcdf import without_folders
 from headscope.runs.survey import survey
 
 Step = Callable[[], Section]
 """Makes one section."""
 
 
-@dataclass(kw_only=True)
 class Recipe(ABC):
     """What the recipes of all papers share. Use one of its subclasses.
-
-    Atlas files that are already in the folder are reused, and an interrupted run resumes. A part
-    that cannot run says why, and the others run.
 
     Parameters
     ----------
     model
         The model, or a list of models where a recipe takes several.
-    output
-        The folder for the page, the figures and the results. Default: ``PAPER-MODEL`` in the
-        current folder.
-    parts
-        The parts to run, by name (see :data:`headscope.papers.PAPERS`). Default: all.
-    limit
-        Use at most this many examples of each corpus.
-    seed
-        Seed of everything random.
-    batch_size
-        Examples per forward pass.
-    max_length
-        The longest example in tokens, special tokens included; longer ones are cut.
-    device
-        Where models that are given by name run: ``"cpu"``, ``"cuda"``, ``"mps"``.
-    overwrite
-        Replace results of other runs in the folder, and compute everything again.
-    progress
-        True shows progress bars; see :mod:`headscope.progress`.
+    options
+        The options of the recipe: see :class:`headscope.papers.options.RecipeOptions`.
     """
 
-    model: ModelLike | Sequence[ModelLike] = "demo"
-    output: str | Path | None = None
-    parts: Sequence[str] = ()
-    limit: int | None = None
-    seed: int = 0
-    batch_size: int = 16
-    max_length: int = 128
-    device: str = "cpu"
-    overwrite: bool = False
-    progress: ProgressLike = field(default=False, repr=False)
-
-    name: ClassVar[str]
-    """The paper's name in the catalogue."""
+    options: RecipeOptions
     head: ClassVar[Literal["lm"] | None] = None
     """The head that models are loaded with, where every part needs it."""
     claims_title: ClassVar[str] = "The paper's claims"
     claims_column: ClassVar[str] = PAPER_SAYS
 
-    def __post_init__(self) -> None:
-        self.chosen: tuple[Part, ...] = self.paper.choose(self.parts, given=self.given)
+    def __init__(self, model: ModelLike | Sequence[ModelLike], options: RecipeOptions) -> None:
+        self.options = options
+        self.chosen = options.chosen
         self.about: dict[str, Any] = {}
         """The provenance of every run, by name."""
         self.files: list[Path] = []
-        self.reporter: Reporter = as_reporter(self.progress)
-        self._models = GivenModels(self.model, device=self.device, head=self.head)
+        self.reporter = options.reporter
+        self._models = GivenModels(model, options, head=self.head)
+
+    @classmethod
+    def of(cls, options: PaperOptions) -> Self:
+        """The recipe of a paper, with an object of options instead of keywords."""
+        recipe = cls.__new__(cls)
+        cls.__init__.__wrapped__(recipe, options)  # type: ignore[attr-defined]
+        return recipe
 
     @property
     def paper(self) -> Paper:
         """The paper, with its parts."""
-        return PAPERS[self.name]
+        return self.options.paper
 
     @property
     def models(self) -> tuple[str, ...]:
         """The names of the models that the recipe is about: hub ids, folders, or their own."""
         return self._models.names
-
-    @property
-    def given(self) -> frozenset[str]:
-        """The optional inputs that the user gave (see ``catalogue.INPUTS``)."""
-        return frozenset()
 
     @abstractmethod
     def steps(self, part: str) -> Sequence[Step]:
@@ -136,7 +105,7 @@ class Recipe(ABC):
     @property
     def folder(self) -> Path:
         """The folder for everything that the recipe writes."""
-        return Path(self.output or f"{self.name}-{slug(self.models[0])}")
+        return Path(self.options.output or f"{self.paper.name}-{slug(self.models[0])}")
 
     def run(self) -> PaperReport:
         """Run the chosen parts and write the page.
@@ -154,7 +123,7 @@ class Recipe(ABC):
             A model cannot be loaded, the folder cannot be written, another process is writing to
             it, or no part could run.
         """
-        path = self.folder / f"{self.name}.html"
+        path = self.folder / f"{self.paper.name}.html"
         try:
             check_writable(path)
             with locked(path):
@@ -189,7 +158,7 @@ class Recipe(ABC):
     def _steps(self, part: Part) -> Sequence[Step]:
         """A part's steps, or one that says what the part lacks."""
         try:
-            part.check(self.given)
+            part.check(self.options.given)
         except UserError as error:
             return [_refusal(error)]
         return self.steps(part.name)
@@ -275,10 +244,6 @@ class Recipe(ABC):
         shape = model.shape(model.main_stack())
         return f"{shape.layers} × {shape.heads}"
 
-    def at_most(self, most: int) -> int:
-        """The limit, if it is below what the paper uses."""
-        return min(self.limit or most, most)
-
     def survey(
         self,
         name: str,
@@ -311,19 +276,19 @@ class Recipe(ABC):
             The results.
         """
         path = self.folder / f"{name}.nc"
-        most = None if whole else (self.limit if limit is None else limit)
+        most = None if whole else (self.options.limit if limit is None else limit)
         with self.reporter.progress(name) as progress:
             results = survey(
                 model,
                 corpus,
                 measures=measures,
                 output=path,
-                overwrite=self.overwrite,
+                overwrite=self.options.overwrite,
                 progress=progress,
                 limit=most,
-                seed=self.seed,
-                batch_size=self.batch_size,
-                max_length=max_length or self.max_length,
+                seed=self.options.seed,
+                batch_size=self.options.batch_size,
+                max_length=max_length or self.options.max_length,
                 examples=0,
             )
         return self.keep(path, results)

@@ -1,7 +1,7 @@
 """Results: labelled arrays with provenance, saved, opened, merged and exported without torch."""
 
 from headscope.results.atlas import Atlas
-from headscope.results.export import export
+from headscope.results.export import export, write_table
 from headscope.results.merge import merge
 from headscope.results.schema import KEPT, SCHEMA, SUMS
 from headscope.results.summary import head_name, heads_over, summary
@@ -20,4 +20,5 @@ __all__ = [
     "heads_over",
     "merge",
     "summary",
+    "write_table",
 ]

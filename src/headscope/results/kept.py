@@ -17,8 +17,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from headscope.errors import ResultsError, cut
 from headscope.heads import Head, HeadLike
-from headscope.results.validation.examples import checked_text
+from headscope.results.schema import HINT, map_places
 
 REACH = 16
 """Histograms tell distances up to this many tokens apart; the end bins hold everything beyond."""
@@ -26,6 +27,8 @@ SCALE = 65535
 """Weights are kept as multiples of 1 / SCALE."""
 NO_HEAD = -2
 """The ``head`` of a word whose head word is not known, or not kept."""
+PER_TOKEN = ("tokens", "unit", "special", "sink")
+"""What a kept text has of every token; the rest it has of every word."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,24 @@ class KeptText:
         for name in ("special", "sink"):
             values[name] = tuple(bool(value) for value in values[name])
         return cls(**values)
+
+    def fault(self, rows: int) -> str:
+        """What is wrong with a text whose maps have so many rows; "" for nothing."""
+        tokens, words = len(self.tokens), len(self.words)
+        values = {one.name: (getattr(self, one.name), str(one.type)) for one in fields(self)}
+        for name, (value, kind) in values.items():
+            if kind.startswith("tuple"):
+                size = tokens if name in PER_TOKEN else words
+                if not isinstance(value, tuple) or len(value) != size:
+                    return f"has {name!r} of another length"
+            wanted, words_for = (str, "texts") if "str" in kind else (int, "whole numbers")
+            if not all(isinstance(one, wanted) for one in (value if "tuple" in kind else [value])):
+                return f"has {name!r} that are not {words_for}"
+        if tokens != rows or not all(-1 <= unit < words for unit in self.unit):
+            return "has tokens that do not fit its words or its maps"
+        if not all(NO_HEAD <= head < words for head in self.head):
+            return "has head words that it does not hold"
+        return ""
 
     def __str__(self) -> str:
         shown: list[str] = []
@@ -189,20 +210,14 @@ class KeptExamples:
         ends = np.cumsum(self._arrays["text_bytes"]).tolist()
         rows = self._arrays["text_rows"].tolist()
         return tuple(
-            checked_text(KeptText.from_json, number, whole[start:end], rows[number])
+            _checked(number, whole[start:end], rows[number])
             for number, (start, end) in enumerate(zip([0, *ends], ends, strict=False))
         )
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the rows and the keys of each map begin, and where the last ends."""
-        strongest = self._arrays["strongest_text"]
-        heads = len(self._layers) * self._heads
-        of = np.concatenate(
-            [strongest[strongest >= 0], np.repeat(self._arrays["sample_text"], heads)]
-        )
-        rows = np.concatenate([[0], np.cumsum(self._arrays["text_rows"][of], dtype=np.int64)])
-        links = np.concatenate([[0], np.cumsum(self._arrays["counts"], dtype=np.int64)])
+        _, rows, links = map_places(self._arrays)
         return rows, links[rows]
 
     @cached_property
@@ -304,3 +319,18 @@ class KeptExamples:
             f"{len(self)} texts: up to {strongest} strongest examples of each head, and a sample "
             f"of {len(self._arrays['sample_text'])}"
         )
+
+
+def _checked(number: int, text: bytes, rows: int) -> KeptText:
+    """A text, read when it is first asked for, which may be long after the file was opened."""
+    try:
+        kept = KeptText.from_json(text)
+        fault = kept.fault(rows)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        fault = f"cannot be read: {cut(str(error), 200)}"
+    if fault:
+        raise ResultsError(
+            f"these results have wrong contents: text {number + 1} of the examples {fault}",
+            hint=HINT,
+        )
+    return kept

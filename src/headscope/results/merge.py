@@ -1,9 +1,13 @@
-"""Putting the shards of one run together: exact sums add up to those of the whole."""
+"""Putting results together: the shards of one run, and what was measured of one model.
+
+Exact sums of shards add up to those of the whole run, bit for bit. Circuits and retrieval scores of
+a model stand beside a survey of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -11,12 +15,13 @@ import xarray as xr
 from headscope.errors import ResultsError
 from headscope.identity import KEYS, differences, listed
 from headscope.labels import first_names
-from headscope.results.atlas import Atlas
-from headscope.results.fixed import carried, from_fixed
-from headscope.results.moments import OLDER
+from headscope.results.moments import OLDER, carried, from_fixed
 from headscope.results.nested import with_nulls
 from headscope.results.schema import EXACT, EXAMPLES, KEPT, SUMS
 from headscope.results.stored import ExampleStore
+
+if TYPE_CHECKING:
+    from headscope.results.atlas import Atlas
 
 SAME = ("model", "corpus", "settings", "measures", "details", "synthetic", "nulls", EXAMPLES)
 """What the shards of one run have in common, where they do not name it themselves."""
@@ -72,7 +77,6 @@ def merge(parts: Sequence[Atlas], *, partial: bool = False) -> Atlas:
             f"{len(missing)} of {_number(shards[0])[0]} shards are missing: "
             f"{', '.join(missing[:8])}",
             hint="give all shards, or partial=True to merge those there are",
-            command="give all shards, or --partial to merge those there are",
         )
     sums = parts[0].sums()
     for part in parts[1:]:
@@ -87,7 +91,7 @@ def merge(parts: Sequence[Atlas], *, partial: bool = False) -> Atlas:
         "counts": _counts([part.provenance for part in parts]),
         "identity": "",
     }
-    merged = Atlas.build(sums, first | about)
+    merged = type(parts[0]).build(sums, first | about)
     nulls = {
         name: merge([part.nulls[name] for part in parts], partial=partial)
         for name in parts[0].nulls
@@ -200,3 +204,94 @@ def _counts(provenances: Sequence[dict[str, Any]]) -> dict[str, Any]:
             both = counts[key] + value
             counts[key] = first_names(both) if isinstance(both, list) else both
     return counts
+
+
+# --- circuits and retrieval scores beside a survey ---
+
+CIRCUITS, RETRIEVAL = "circuits", "retrieval"
+"""What their provenance calls them, and where joined results keep their notes. Functions and
+commands that make them have the same names."""
+WORDS = {CIRCUITS: "circuits", RETRIEVAL: "retrieval scores"}
+SHAPE = ("stack", "layers", "heads")
+
+
+def kind_of(results: Atlas) -> str:
+    """``"circuits"`` or ``"retrieval"`` for results that can be joined to a survey, else ""."""
+    kind = str(results.provenance.get("kind", ""))
+    return kind if kind in WORDS else ""
+
+
+def is_circuits(results: Atlas) -> bool:
+    """Whether results are circuits alone, made from weights without a corpus."""
+    return kind_of(results) == CIRCUITS
+
+
+def same_weights(survey: Atlas, added: Atlas) -> bool:
+    """Whether circuits or retrieval scores are of the very weights and stack of a survey."""
+    one, two = (atlas.provenance.get("model", {}) for atlas in (survey, added))
+    known = [*two.get("same_weights", []), two.get("weights")]
+    return one.get("weights") in known and all(one.get(part) == two.get(part) for part in SHAPE)
+
+
+def join(survey: Atlas, added: Atlas, kind: str = CIRCUITS) -> Atlas:
+    """A survey with the groups of circuits, or of retrieval scores, of the same model.
+
+    Parameters
+    ----------
+    survey
+        The results to add to.
+    added
+        The circuits or retrieval scores.
+    kind
+        Which of them: ``"circuits"`` or ``"retrieval"``.
+
+    Raises
+    ------
+    ResultsError
+        If the second results are something else, or are of other weights.
+    """
+    name = survey.provenance.get("model", {}).get("name", "?")
+    words = WORDS[kind]
+    if kind_of(added) != kind:
+        raise ResultsError(
+            f"these results are not {words}",
+            hint=f"make them with hs.{kind}({name!r})",
+            command=f"make them with: headscope {kind} {name} -o {kind}.nc",
+        )
+    if not same_weights(survey, added):
+        other = added.provenance.get("model", {}).get("name", "?")
+        raise ResultsError(
+            f"the {words} of {other} are not of the weights that were surveyed ({name})",
+            hint=f"make them from the same model and options: hs.{kind}({name!r})",
+            command=f"make them with the same options: headscope {kind} {name} -o {kind}.nc",
+        )
+    about: dict[str, Any] = survey.provenance
+    made = added.provenance
+    about[kind] = {key: made.get(key) for key in ("settings", "notes", "identity")}
+    tree = survey.tree.copy()
+    for group in added:
+        tree[group] = added.tree[group].copy()
+    return type(survey)(tree).described(about)
+
+
+def join_all(results: Sequence[Atlas]) -> list[Atlas]:
+    """Surveys and other results, each with its circuits and retrieval scores.
+
+    What is joined is taken out of the list; what stands first, or alone, stays as it is.
+
+    Raises
+    ------
+    ResultsError
+        If circuits or retrieval scores belong to none of the other results.
+    """
+    found = [atlas for at, atlas in enumerate(results) if not (at and kind_of(atlas))]
+    for added in results[1:]:
+        kind = kind_of(added)
+        if not kind:
+            continue
+        places = [at for at, atlas in enumerate(found) if same_weights(atlas, added)]
+        for at in places:
+            found[at] = join(found[at], added, kind)
+        if not places:
+            join(found[0], added, kind)  # raises, and says why
+    return found

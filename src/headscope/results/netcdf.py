@@ -1,10 +1,17 @@
-"""Results files: netCDF, written whole or not at all, with a digest that is checked on opening."""
+"""Results files: netCDF, written whole or not at all, with a digest that is checked on opening.
+
+Files of older versions are brought up to date one version at a time. Whoever changes the layout
+(:mod:`headscope.results.schema`) raises ``SCHEMA`` by one, writes a function for :data:`STEPS` that
+turns a tree of the version before into one of the new version, and keeps a small file of the
+version before in ``tests/data``, so that the step is tested on a real file.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import mmap
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -12,9 +19,16 @@ from typing import Any, Literal
 import xarray as xr
 
 from headscope.errors import ResultsError, shorten
-from headscope.files import atomic_write, check_writable, uncollected, uninterrupted
+from headscope.files import (
+    atomic_write,
+    check_writable,
+    checksum,
+    uncollected,
+    uninterrupted,
+)
 from headscope.limits import RESULTS
-from headscope.results.migrations import migrate, oldest
+from headscope.results.moments import OLDER
+from headscope.results.schema import SCHEMA, check_contents, unreadable
 
 ENGINE: Literal["netcdf4"] = "netcdf4"
 MARK = b"\nheadscope-sha256:"
@@ -29,11 +43,11 @@ _MAKE = {
     "hint": "make one with hs.survey(model, corpus).save(path)",
     "command": "make one with: headscope survey MODEL CORPUS -o results.nc",
 }
+_COPY = {"hint": "copy it again, or run the survey again"}
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _CLASSIC = b"CDF"
 _END = {0: 40, 2: 28, 3: 28}
 """Where each version of HDF5 notes how long the whole file is."""
-_COPY = {"hint": "copy it again, or run the survey again"}
 
 
 def write_tree(tree: xr.DataTree, path: Path) -> Path:
@@ -49,7 +63,9 @@ def write_tree(tree: xr.DataTree, path: Path) -> Path:
                 tree.to_netcdf(temporary, engine=ENGINE, encoding=encoding)
         except RuntimeError as error:  # what the netCDF library raises when a write fails
             raise OSError(str(error)) from None
-        _append_digest(temporary)
+        digest = checksum(temporary)
+        with temporary.open("ab") as file:
+            file.write(MARK + digest.encode())
     return path
 
 
@@ -76,69 +92,58 @@ def _packed(array: xr.DataArray) -> dict[str, Any]:
     return _PACKED | {"chunksizes": (rows, *array.shape[1:])}
 
 
-def read_tree(path: Path, *, schema: int) -> xr.DataTree:
+def read_tree(path: Path) -> xr.DataTree:
     """Open a results file and load it whole; a file of an older version is brought up to date.
 
     The digest is checked before the netCDF library sees the bytes, because damaged files can crash
     it. It finds damage; it does not protect against a file made to deceive. A file without a digest
-    is never handed to the library.
-
-    Parameters
-    ----------
-    path
-        The file.
-    schema
-        The version of the layout that is wanted.
+    is never handed to the library. What the file holds is checked when it is loaded.
     """
     if not path.is_file():
         raise ResultsError(f"no such results file: {path}", **_MAKE)
-    if not _check_digest(path):
-        raise _without_digest(path)
+    try:
+        if not _check_digest(path):
+            raise _without_digest(path)
+    except OSError as error:
+        raise ResultsError(f"{path} cannot be read: {error.strerror or error}", **_COPY) from None
     try:
         with _undisturbed(), xr.open_datatree(path, engine=ENGINE) as opened:
-            _check_size(path, sum(node.nbytes for node in opened.subtree))
+            size = sum(node.nbytes for node in opened.subtree)
+            if size > RESULTS.value:
+                raise ResultsError(
+                    f"{path} would take {size / 1e9:.1f} GB of memory, more than the limit of "
+                    f"{RESULTS.value / 1e9:.1f} GB",
+                    hint=RESULTS.advice,
+                )
             tree = opened.load()
     except ResultsError:
         raise
     except (OSError, ValueError, RuntimeError, KeyError, AttributeError) as error:
-        raise _unreadable(path, str(error)) from None
-    _check_schema(path, tree.attrs.get("headscope_schema"), "provenance" in tree.attrs, schema)
-    return migrate(tree, schema)
+        raise _damaged(path, str(error)) from None
+    except (TypeError, OverflowError, MemoryError) as error:
+        raise unreadable(path, error) from None
+    _check_schema(path, tree)
+    return check_contents(migrate(tree, SCHEMA), path)
 
 
-def _check_size(path: Path, size: int) -> None:
-    """Refuse what would fill the memory."""
-    if size > RESULTS.value:
+def _check_digest(path: Path) -> bool:
+    """Compare the digest at the end of a file with its bytes; False if there is no digest."""
+    left = path.stat().st_size - _TRAILER
+    with path.open("rb") as file:
+        file.seek(max(0, left))
+        trailer = file.read()
+        if not trailer.startswith(MARK):
+            return False
+        file.seek(0)
+        digest = hashlib.sha256()
+        while left and (chunk := file.read(min(left, 1 << 20))):
+            digest.update(chunk)
+            left -= len(chunk)
+    if trailer[len(MARK) :] != digest.hexdigest().encode():
         raise ResultsError(
-            f"{path} would take {size / 1e9:.1f} GB of memory, more than the limit of "
-            f"{RESULTS.value / 1e9:.1f} GB",
-            hint=RESULTS.advice,
+            f"{path} is damaged: its contents do not match the digest written with them", **_COPY
         )
-
-
-def _check_schema(path: Path, found: object, described: bool, schema: int) -> None:
-    """Refuse files of others, and those of versions that cannot be read."""
-    if found is None or not described:
-        raise _of_others(path)
-    try:
-        number = int(str(found))
-    except ValueError:
-        raise _unreadable(path, f"the schema must be a number, got {shorten(str(found))}") from None
-    if number > schema or number < oldest(schema):
-        age, advice = (
-            ("a newer", "pip install --upgrade headscope")
-            if number > schema
-            else ("an older", "run the survey again")
-        )
-        raise ResultsError(
-            f"{path} was written by {age} version of Headscope (schema {number}; "
-            f"this version reads schema {_range(oldest(schema), schema)})",
-            hint=advice,
-        )
-
-
-def _range(first: int, last: int) -> str:
-    return str(last) if first == last else f"{first} to {last}"
+    return True
 
 
 def _without_digest(path: Path) -> ResultsError:
@@ -147,18 +152,15 @@ def _without_digest(path: Path) -> ResultsError:
     Its bytes tell: the netCDF library may crash on them, and a process of its own, in which it may
     crash, would import what lies in the current folder.
     """
-    try:
-        with path.open("rb") as file:
-            begin = file.read(48)
-            if not begin.startswith((_HDF5, _CLASSIC)):
-                return _unreadable(path, "it does not begin as a netCDF file does")
-            place = _END.get(begin[8]) if begin.startswith(_HDF5) and len(begin) == 48 else None
-            if place and path.stat().st_size < int.from_bytes(begin[place : place + 8], "little"):
-                return _unreadable(path, "its end is missing")
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                ours = all(content.find(name) >= 0 for name in (b"headscope_schema", b"provenance"))
-    except OSError as error:
-        return _unreadable(path, error.strerror or str(error))
+    with path.open("rb") as file:
+        begin = file.read(48)
+        if not begin.startswith((_HDF5, _CLASSIC)):
+            return _damaged(path, "it does not begin as a netCDF file does")
+        place = _END.get(begin[8]) if begin.startswith(_HDF5) and len(begin) == 48 else None
+        if place and path.stat().st_size < int.from_bytes(begin[place : place + 8], "little"):
+            return _damaged(path, "its end is missing")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            ours = all(content.find(name) >= 0 for name in (b"headscope_schema", b"provenance"))
     if ours:
         return ResultsError(
             f"{path} is damaged: the digest at its end is missing (an incomplete copy?)", **_COPY
@@ -170,39 +172,94 @@ def _of_others(path: Path) -> ResultsError:
     return ResultsError(f"{path} is a netCDF file, but was not written by Headscope", **_MAKE)
 
 
-def _unreadable(path: Path, reason: str) -> ResultsError:
+def _damaged(path: Path, reason: str) -> ResultsError:
     return ResultsError(
         f"{path} is not a results file, or it is damaged (an incomplete copy?): {reason}", **_COPY
     )
 
 
-def _append_digest(path: Path) -> None:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    with path.open("ab") as file:
-        file.write(MARK + digest.encode())
+# --- older versions ---
 
 
-def _check_digest(path: Path) -> bool:
-    """Compare the digest at the end of a file with its bytes; False if there is no digest."""
+def older_intervals(tree: xr.DataTree) -> xr.DataTree:
+    """Version 3 took the texts of a document as independent: say so beside its intervals."""
+    for node in tree.subtree:
+        if "sum" in node.data_vars:
+            node.attrs["intervals"] = OLDER
+    return tree
+
+
+STEPS: dict[int, Callable[[xr.DataTree], xr.DataTree]] = {3: older_intervals}
+"""What turns results of one version of the layout into results of the next, by the version that it
+starts from."""
+
+
+def oldest(schema: int) -> int:
+    """The oldest version from which there is a way to a version.
+
+    >>> oldest(3), oldest(4)
+    (3, 3)
+    """
+    while schema - 1 in STEPS:
+        schema -= 1
+    return schema
+
+
+def migrate(tree: xr.DataTree, schema: int) -> xr.DataTree:
+    """Bring results of an older version up to a version of the layout. The file is not changed.
+
+    >>> tree = xr.DataTree(xr.Dataset(attrs={"headscope_schema": 3}))
+    >>> migrate(tree, 3) is tree, migrate(tree, 4).attrs["headscope_schema"]
+    (True, 4)
+    """
+    while (version := int(tree.attrs["headscope_schema"])) < schema:
+        tree = STEPS[version](tree)
+        tree.attrs = {**tree.attrs, "headscope_schema": version + 1}
+    return tree
+
+
+def _check_schema(path: Path, tree: xr.DataTree) -> None:
+    """Refuse files of others, and those of versions that cannot be read."""
+    found = tree.attrs.get("headscope_schema")
+    if found is None or "provenance" not in tree.attrs:
+        raise _of_others(path)
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            file.seek(max(0, size - _TRAILER))
-            trailer = file.read()
-            if not trailer.startswith(MARK):
-                return False
-            file.seek(0)
-            digest = hashlib.sha256()
-            left = size - _TRAILER
-            while left:
-                chunk = file.read(min(left, 1 << 20))
-                digest.update(chunk)
-                left -= len(chunk)
-    except OSError as error:
-        raise ResultsError(f"{path} cannot be read: {error.strerror or error}", **_COPY) from None
-    if trailer[len(MARK) :] != digest.hexdigest().encode():
-        raise ResultsError(
-            f"{path} is damaged: its contents do not match the digest written with them", **_COPY
+        number, first = int(str(found)), oldest(SCHEMA)
+    except ValueError:
+        raise _damaged(path, f"the schema must be a number, got {shorten(str(found))}") from None
+    if not first <= number <= SCHEMA:
+        age, advice = (
+            ("a newer", "pip install --upgrade headscope")
+            if number > SCHEMA
+            else ("an older", "run the survey again")
         )
-    return True
+        known = str(SCHEMA) if first == SCHEMA else f"{first} to {SCHEMA}"
+        raise ResultsError(
+            f"{path} was written by {age} version of Headscope (schema {number}; "
+            f"this version reads schema {known})",
+            hint=advice,
+        )
+
+
+# --- what is not written ---
+
+_FOLDERS = re.compile(r"(?<![\w.:/\\])(?:~|[A-Za-z]:)?(?:[/\\][^/\\\s'\",;:]+)+[/\\](?=[^/\\\s])")
+
+
+def without_folders(value: Any) -> Any:
+    """Provenance with absolute paths cut to their last part: they may hold the names of users.
+
+    Hub ids and relative paths are unchanged.
+
+    >>> without_folders({"name": "/home/anna/models/bert", "hub": "google/bert"})
+    {'name': 'bert', 'hub': 'google/bert'}
+    >>> without_folders(["/tmp/a b.txt", "C:\\\\Users\\\\anna\\\\c.txt", "../data/x.tsv", 3])
+    ['a b.txt', 'c.txt', '../data/x.tsv', 3]
+    """
+    if isinstance(value, str):
+        return _FOLDERS.sub("", value) if "/" in value or "\\" in value else value
+    if isinstance(value, dict):
+        return {without_folders(key): without_folders(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_folders(item) for item in value]
+    return value

@@ -20,9 +20,9 @@ heads of the model. Parsing knows nothing of results: it gives a tree, which
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from headscope.errors import UserError
 
@@ -40,8 +40,7 @@ HINT = "e.g. position:previous > 0.5 and entropy < 1.5, is:nsubj, layer 3-5"
 LONGEST = 2000
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A piece of a query, and where it begins (from 1)."""
 
     kind: str
@@ -97,7 +96,8 @@ def split_value(text: str) -> list[str]:
 
 
 def _tokens(text: str) -> list[Token]:
-    found: list[Token] = []
+    """The pieces of a query; the last one, of no kind, is its end."""
+    tokens: list[Token] = []
     place = 0
     while text[place:].strip():
         match = _TOKEN.match(text, place)
@@ -105,9 +105,9 @@ def _tokens(text: str) -> list[Token]:
             raise _stop(text, place + len(text[place:]) - len(text[place:].lstrip()) + 1)
         kind = str(match.lastgroup)
         value = match.group(kind)
-        found.append(Token(kind, "=" if value == "==" else value, match.start(kind) + 1))
+        tokens.append(Token(kind, "=" if value == "==" else value, match.start(kind) + 1))
         place = match.end()
-    return found
+    return [*tokens, Token("", "", len(text) + 1)]
 
 
 def _stop(text: str, place: int, wanted: str = "") -> UserError:
@@ -121,39 +121,38 @@ class _Parser:
     """Recursive descent: or, and, not, conditions."""
 
     def __init__(self, tokens: Sequence[Token], text: str) -> None:
-        self.tokens, self.text, self.at, self.depth = list(tokens), text, 0, 0
+        self.left, self.text, self.depth = deque(tokens), text, 0
+
+    def stop(self, token: Token, wanted: str) -> UserError:
+        return _stop(self.text, token.place, wanted)
+
+    def take(self, wanted: str, *kinds: str) -> Token:
+        """The next token, which must be of one of these kinds."""
+        if self.left[0].kind not in kinds:
+            raise self.stop(self.left[0], wanted)
+        return self.left.popleft()
+
+    def took(self, word: str) -> bool:
+        """Take the next token if it is this word."""
+        here = self.left[0].kind not in ("number", "") and self.left[0].text.lower() == word
+        if here:
+            self.left.popleft()
+        return here
 
     def whole(self) -> Tree:
-        if not self.tokens:
+        if not self.left[0].kind:
             raise UserError("the query is empty", hint=HINT)
         tree = self.either()
-        if self.at < len(self.tokens):
-            raise self.stop("'and' or 'or'")
+        self.take("'and' or 'or'", "")
         return tree
-
-    def stop(self, wanted: str) -> UserError:
-        after = len(self.text) + 1
-        place = self.tokens[self.at].place if self.at < len(self.tokens) else after
-        return _stop(self.text, place, wanted)
-
-    def next_is(self, *words: str) -> bool:
-        if self.at >= len(self.tokens):
-            return False
-        token = self.tokens[self.at]
-        return token.kind != "number" and token.text.lower() in words
 
     def either(self) -> Tree:
-        tree = self.both()
-        while self.next_is("or"):
-            self.at += 1
-            tree = ["or", tree, self.both()]
-        return tree
+        return self.chain("or", lambda: self.chain("and", self.single))
 
-    def both(self) -> Tree:
-        tree = self.single()
-        while self.next_is("and"):
-            self.at += 1
-            tree = ["and", tree, self.single()]
+    def chain(self, word: str, part: Callable[[], Tree]) -> Tree:
+        tree = part()
+        while self.took(word):
+            tree = [word, tree, part()]
         return tree
 
     def single(self) -> Tree:
@@ -161,86 +160,54 @@ class _Parser:
         if self.depth > 50:
             raise UserError("the query is nested too deeply (50 levels at most)", hint=HINT)
         try:
-            if self.next_is("not"):
-                self.at += 1
+            if self.took("not"):
                 return ["not", self.single()]
-            if self.next_is("("):
-                self.at += 1
+            if self.took("("):
                 tree = self.either()
-                if not self.next_is(")"):
-                    raise self.stop("')'")
-                self.at += 1
+                if not self.took(")"):
+                    raise self.stop(self.left[0], "')'")
                 return tree
             return self.condition()
         finally:
             self.depth -= 1
 
     def condition(self) -> Tree:
-        if self.at >= len(self.tokens) or self.tokens[self.at].kind != "word":
-            raise self.stop("a condition")
-        word = self.tokens[self.at].text
-        self.at += 1
-        if word.lower().startswith("is:"):
-            role = word[3:].replace('"', "").strip()
+        token = self.take("a condition", "word")
+        word = token.text.lower()
+        if word.startswith("is:"):
+            role = token.text[3:].replace('"', "").strip()
             if not role:
-                self.at -= 1
-                raise self.stop("is:ROLE")
+                raise self.stop(token, "is:ROLE")
             return ["is", role]
-        if word.lower() in ("layer", "layers") and not self._comparison():
-            return self.layers()
-        if word.lower() in ("head", "heads") and not self._comparison():
-            return ["heads", self.word("the names of heads")]
-        if word.lower() == "top" and not self._comparison():
-            return self.top()
-        return self.comparison(word)
+        if self.left[0].kind != "op":  # a measure may be called "layer", too
+            if word in ("layer", "layers"):
+                return self.layers()
+            if word in ("head", "heads"):
+                return ["heads", self.take("the names of heads", "word", "number").text]
+            if word == "top":
+                return self.top()
+        value = self.value(token)
+        operator = self.take("a comparison (> < >= <= = !=)", "op").text
+        return ["compare", value, operator, float(self.take("a number", "number").text)]
 
-    def _comparison(self) -> bool:
-        return self.at < len(self.tokens) and self.tokens[self.at].kind == "op"
-
-    def comparison(self, word: str) -> Tree:
-        value = self.value(word)
-        if not self._comparison():
-            raise self.stop("a comparison (> < >= <= = !=)")
-        operator = self.tokens[self.at].text
-        self.at += 1
-        if self.at >= len(self.tokens) or self.tokens[self.at].kind != "number":
-            raise self.stop("a number")
-        number = float(self.tokens[self.at].text)
-        self.at += 1
-        return ["compare", value, operator, number]
-
-    def value(self, word: str) -> list[str]:
-        """The measure and labels of the word just read."""
-        value = split_value(word)
+    def value(self, token: Token) -> list[str]:
+        """The measure and labels of a word."""
+        value = split_value(token.text)
         if not value:
-            self.at -= 1
-            raise self.stop("a value")
+            raise self.stop(token, "a value")
         return value
 
     def layers(self) -> Tree:
-        text = self.word("a layer or a range of layers")
-        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text)
+        token = self.take("a layer or a range of layers", "word", "number")
+        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", token.text)
         if match is None:
-            self.at -= 1
-            raise self.stop("a layer or a range of layers, such as 3-5")
-        first = int(match[1])
-        return ["layer", first, int(match[2] or first)]
+            raise self.stop(token, "a layer or a range of layers, such as 3-5")
+        return ["layer", int(match[1]), int(match[2] or match[1])]
 
     def top(self) -> Tree:
-        count = self.word("a number of heads")
-        if not re.fullmatch(r"[0-9]{1,6}", count) or int(count) < 1:
-            self.at -= 1
-            raise self.stop("a number of heads, such as 10,")
-        if not self.next_is("by"):
-            raise self.stop("'by'")
-        self.at += 1
-        if self.at >= len(self.tokens) or self.tokens[self.at].kind != "word":
-            raise self.stop("the value to sort by")
-        self.at += 1
-        return ["top", int(count), self.value(self.tokens[self.at - 1].text)]
-
-    def word(self, wanted: str) -> str:
-        if self.at >= len(self.tokens) or self.tokens[self.at].kind not in ("word", "number"):
-            raise self.stop(wanted)
-        self.at += 1
-        return self.tokens[self.at - 1].text
+        token = self.take("a number of heads", "word", "number")
+        if not re.fullmatch(r"[0-9]{1,6}", token.text) or int(token.text) < 1:
+            raise self.stop(token, "a number of heads, such as 10,")
+        if not self.took("by"):
+            raise self.stop(self.left[0], "'by'")
+        return ["top", int(token.text), self.value(self.take("the value to sort by", "word"))]

@@ -86,6 +86,7 @@ class TextAttention:
         shape: tuple[int, int] | None = None,
         units: str = "tokens",
         numbers: Sequence[int] = (),
+        classes: tuple[NDArray[Any], NDArray[Any]] | None = None,
     ) -> TextAttention:
         """Label an array of maps.
 
@@ -106,6 +107,8 @@ class TextAttention:
         numbers
             The numbers of all layers of the model that have attention, from 1, where they have
             gaps.
+        classes
+            The pattern class of every map, and how sure that is, (layer, head) each.
 
         Returns
         -------
@@ -122,6 +125,8 @@ class TextAttention:
             "key_token": ("key", np.array(tokens, dtype=object)),
             "special": ("key", np.array(special, dtype=bool)),
         }
+        for name, values in zip(("pattern", "sureness"), classes or (), strict=False):
+            coordinates[name] = ("layer", "head"), values
         dims = ("layer", "head", "query", "key")
         maps = xr.DataArray(weights, coordinates, dims, "attention")
         most = int(maps["layer"].max()), int(maps["head"].max())
@@ -202,13 +207,15 @@ class TextAttention:
         if top < 1:
             raise UserError(f"top must be 1 or more, got {top} instead")
         places = np.flatnonzero(~self.maps["special"].values | special)
-        rows: list[dict[str, Any]] = []
+        links: list[tuple[Head, int, int]] = []
         for head in self._chosen(heads):
             weights = self.head(head).values[np.ix_(places, places)]
             strongest = np.argsort(-weights, axis=None, kind="stable")[:top]
-            for row, column in zip(*np.unravel_index(strongest, weights.shape), strict=True):
-                rows.append(self._link(head, int(places[row]), int(places[column])))
-        return pd.DataFrame(rows, columns=COLUMNS)
+            cells = np.unravel_index(strongest, weights.shape)
+            links += (
+                (head, int(places[row]), int(places[key])) for row, key in zip(*cells, strict=True)
+            )
+        return self._links(links)
 
     def overview(self, count: int = SHOWN) -> pd.DataFrame:
         """List the strongest link of each head between two different words.
@@ -225,25 +232,35 @@ class TextAttention:
         """
         barred = self.maps["special"].values | self.maps["special"].values[:, None]
         barred = barred | np.eye(len(barred), dtype=bool)
-        rows = []
+        links = []
         for head in self.heads if not barred.all() else ():
             weights = np.where(barred, -1.0, self.head(head).values)
-            query, key = (int(place) for place in divmod(int(weights.argmax()), len(barred)))
-            rows.append(self._link(head, query, key))
-        table = pd.DataFrame(rows, columns=COLUMNS)
+            query, key = divmod(int(weights.argmax()), len(barred))
+            links.append((head, query, key))
+        table = self._links(links)
         return table.sort_values("weight", ascending=False, kind="stable").head(count)
 
-    def _link(self, head: Head, query: int, key: int) -> dict[str, Any]:
-        """One row of a table."""
-        tokens = self.maps["key_token"].values
-        return {
-            "head": str(head),
-            "query": query,
-            "from": str(tokens[query]),
-            "key": key,
-            "to": str(tokens[key]),
-            "weight": float(self.head(head).values[query, key]),
-        }
+    def _links(self, links: Iterable[tuple[Head, int, int]]) -> pd.DataFrame:
+        """The table of some links: of each the head, the query and the key."""
+        tokens = self.tokens
+        rows = [
+            (str(head), query, tokens[query], key, tokens[key], float(self.head(head)[query, key]))
+            for head, query, key in links
+        ]
+        return pd.DataFrame(rows, columns=COLUMNS)
+
+    def patterns(self) -> pd.DataFrame:
+        """The pattern class of every map, of attention that was asked for with patterns.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns layer, head, pattern and sureness.
+        """
+        if "pattern" not in self.maps.coords:
+            raise UserError("no pattern classes are known", hint="call attention(patterns=True)")
+        table = self.maps.coords.to_dataset()[["pattern", "sureness"]].to_dataframe().reset_index()
+        return table[["layer", "head", "pattern", "sureness"]]
 
     def find(self, words: Iterable[str | int]) -> list[int]:
         """The positions of tokens.

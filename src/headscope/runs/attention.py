@@ -1,35 +1,105 @@
-"""The attention of one text: every head's map, of tokens or of words."""
+"""One text: its attention maps, and the parts of its logits. Options and functions."""
 
 from __future__ import annotations
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from headscope.corpus import Example, surface_words
-from headscope.encode import Encoded, collate
-from headscope.encode.template import TEXT
 from headscope.errors import UserError, wrong_type
-from headscope.heads import Head, HeadsLike
-from headscope.models import LayerView, Model, ModelLike, using_model
-from headscope.options import Loading
-from headscope.results import TextAttention
+from headscope.heads import Head, HeadsLike, parse_heads
+from headscope.options import RARE, AnyPath, ModelRun, Option, takes
+from headscope.runs.preparing import loaded
 
-Maps = NDArray[np.float32]
-UNLIMITED = 10**6
-"""The largest number of tokens for a model without a limit."""
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from headscope.models.like import ModelLike
+    from headscope.results import TextAttention
+else:  # names, or heads
+    HeadsLike = Sequence[Any]
 
 
+@dataclass(frozen=True, kw_only=True)
+class LogitOptions(ModelRun):
+    """Options of :func:`logit_parts`.
+
+    Parameters
+    ----------
+    max_length
+        Cut the text to this many tokens. Default: the whole text, and an error if the model cannot
+        take it.
+    """
+
+    max_length: Annotated[int | None, Option(least=1, name="maximum length")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionOptions(LogitOptions):
+    """Options of :func:`attention`.
+
+    Parameters
+    ----------
+    heads
+        Keep only these heads, such as 3-9 or 4-* (from 1) or L2H8 (from 0). Default: all. The maps
+        of a long text take (length × length × 4) bytes per head.
+    words
+        Give maps between words instead of tokens (Clark et al. 2019, Section 4.1): attention to a
+        word is summed over its pieces, and attention from a word is averaged over them. Special
+        tokens stay.
+    patterns
+        Classify every map: vertical, diagonal, both, block or heterogeneous (Kovaleva et al. 2019,
+        Section 4.1). The maps get the coordinates pattern and sureness, the probability of that
+        class.
+    network
+        Classify with a network of your own (headscope label --retrain). Default: the one that comes
+        with Headscope.
+    stack
+        encoder or decoder, for models with both. Default: the encoder.
+    """
+
+    prefix: ClassVar[str] = "attention"
+
+    heads: Annotated[HeadsLike | None, Option(flag="--head", metavar="HEAD")] = None
+    words: bool = False
+    patterns: bool = False
+    network: Annotated[AnyPath | None, Option(metavar="FILE")] = None
+    stack: Annotated[str, RARE] = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.heads, Head):  # a tuple itself
+            object.__setattr__(self, "heads", (self.heads,))
+        super().__post_init__()
+        # Heads with a star need the shape of the model.
+        named = [name for name in self.heads or () if isinstance(name, str) and "*" not in name]
+        if named:
+            parse_heads(named)
+        if self.patterns and (self.heads or self.words):
+            what = "heads" if self.heads else "words"
+            raise UserError(
+                f"patterns=True classifies the map of every head between tokens; {what}= cannot be "
+                "combined with it",
+                hint=f"leave {what}= out",
+            )
+        if self.network is not None and not self.patterns:
+            raise UserError(
+                "network= has no effect without patterns=True", hint="give patterns=True"
+            )
+        if self.stack == "cross":
+            raise UserError(
+                "the rows and columns of cross attention are different tokens, and cannot be drawn "
+                "as one text",
+                hint="give stack='encoder' or stack='decoder'",
+            )
+
+
+@takes(AttentionOptions)
 def attention(
     model: ModelLike,
     text: str | tuple[str, str],
     pair: str | None = None,
     *,
-    heads: HeadsLike | None = None,
-    words: bool = False,
-    stack: str = "",
-    max_length: int | None = None,
-    device: str = "cpu",
+    options: AttentionOptions,
 ) -> TextAttention:
     """Look at the attention of one text.
 
@@ -42,20 +112,6 @@ def attention(
         The text, or a pair of texts.
     pair
         The second text of a pair.
-    heads
-        Keep only these heads, such as ``"3-9"`` or ``"4-*,L2H8"``. Default: all. The maps of a long
-        text take (length × length × 4) bytes per head.
-    words
-        Give maps between words instead of tokens (Clark et al. 2019, Section 4.1): attention to a
-        word is summed over its pieces, and attention from a word is averaged over them. Special
-        tokens stay.
-    stack
-        ``"encoder"`` or ``"decoder"``, for models with both. Default: the encoder.
-    max_length
-        Cut the text to this many tokens. Default: the whole text, and an error if the model cannot
-        take it.
-    device
-        Where to run a model that is loaded by name.
 
     Returns
     -------
@@ -82,8 +138,60 @@ def attention(
     [['barked', 'dog']]
     """
     texts = read_texts(text, pair)
-    with using_model(model, Loading(device=device)) as found:
-        return _attention(found, texts, heads, words, stack or found.main_stack(), max_length)
+    with loaded(model, options) as used:
+        from headscope.runs.text_maps import text_attention
+
+        return text_attention(used, texts, options)
+
+
+@takes(LogitOptions)
+def logit_parts(model: ModelLike, text: str, options: LogitOptions) -> xr.DataArray:
+    """Take the logits of a text apart: what embeddings, heads and MLPs each write.
+
+    For every token, the logit of the token that follows, less the mean over the vocabulary, is the
+    sum of all parts. The last norm's divisor is that of the pass. So is that of a norm after
+    attention, where a model has one. Soft-capping and scaling of logits come afterwards and are
+    left out.
+
+    Parameters
+    ----------
+    model
+        A hub id, a folder, ``"demo-llm"``, a :class:`~headscope.Model`, or a network with its
+        tokenizer. It must be a decoder-only language model with its head, whose layers add to the
+        residual stream what they compute (pre-norm).
+    text
+        The text.
+
+    Returns
+    -------
+    xarray.DataArray
+        (token, part) in logits. Coordinates: ``text``, the token; ``next``, the one that follows;
+        ``logit``, its logit less the mean over the vocabulary, as the model computed it; and the
+        ``kind`` of each part. Parts are ``embeddings``, heads by name (``"3-9"``),
+        ``attention bias 3``, ``MLP 3``, ``layer 3`` (a layer without attention, as a whole),
+        ``norm bias`` and ``unembedding bias``.
+
+    Raises
+    ------
+    ModelError
+        If a head has no part of the logit in this model; the message says why.
+
+    See Also
+    --------
+    headscope.measures.LogitAttribution : the parts of heads over a corpus, in a survey.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> parts = hs.logit_parts("demo-llm", "Paris is the capital of France")  # doctest: +SKIP
+    >>> bool(np.allclose(parts.sum("part"), parts["logit"], atol=1e-3))  # doctest: +SKIP
+    True
+    """
+    texts = read_texts(text, None)
+    with loaded(model, options, head="lm") as used:
+        from headscope.runs.logit_parts import parts_of_logits
+
+        return parts_of_logits(used, texts, options.max_length)
 
 
 def read_texts(text: object, pair: object) -> tuple[str, ...]:
@@ -102,139 +210,3 @@ def read_texts(text: object, pair: object) -> tuple[str, ...]:
         if not one.strip():
             raise UserError(f"the text {one!r} is empty", hint="give at least one word")
     return texts
-
-
-def _attention(
-    model: Model,
-    texts: tuple[str, ...],
-    heads: HeadsLike | None,
-    words: bool,
-    stack: str,
-    max_length: int | None,
-) -> TextAttention:
-    shape = model.shape(stack)
-    if stack == "cross":
-        raise UserError(
-            "the rows and columns of cross attention are different tokens, and cannot be drawn "
-            "as one text",
-            hint="give stack='encoder' or stack='decoder'",
-        )
-    chosen = shape.every_head if heads is None else shape.parse(heads)
-    encoded = encode_text(model, texts, stack, max_length)
-    tokens = token_names(model, encoded)
-    special = encoded.kind != TEXT
-    groups: Maps | None = None
-    if words:
-        groups, tokens, special = word_groups(encoded, tokens)
-    layers = sorted({head.layer for head in chosen})
-    numbers = sorted({head.head for head in chosen})
-    weights = head_maps(model, encoded, stack, chosen, layers, numbers, groups)
-    return TextAttention.build(
-        weights,
-        tokens=tokens,
-        special=special.tolist(),
-        model=model.name,
-        layers=[layer + 1 for layer in layers],
-        heads=[number + 1 for number in numbers],
-        shape=(shape.layers, shape.heads),
-        numbers=shape.labels,
-        units="words" if words else "tokens",
-    )
-
-
-def token_names(model: Model, encoded: Encoded) -> list[str]:
-    """The characters of each token; special tokens by their names."""
-    names = model.tokenizer.convert_ids_to_tokens(encoded.ids.tolist())
-    return [piece.strip() or name for piece, name in zip(encoded.text, names, strict=True)]
-
-
-def encode_text(
-    model: Model, texts: tuple[str, ...], stack: str, max_length: int | None
-) -> Encoded:
-    """The tokens; a text that the model cannot take whole is an error unless it may be cut."""
-    room = max_length or model.longest or UNLIMITED
-    encoder = model.encoder(max_length=room, long="truncate", stack=stack)
-    encoded = list(encoder.encode([Example("text", texts)]))
-    if not encoded:
-        raise UserError(f"the text {texts[0]!r} has no tokens", hint="give at least one word")
-    if encoder.counts.truncated and max_length is None:
-        raise UserError(
-            f"the text has more than {room} tokens, the most that {model.name} takes",
-            hint=f"shorten the text, or cut it with max_length={room}",
-            command=f"shorten the text, or cut it with --max-length {room}",
-        )
-    return encoded[0]
-
-
-def head_maps(
-    model: Model,
-    encoded: Encoded,
-    stack: str,
-    chosen: tuple[Head, ...],
-    layers: list[int],
-    numbers: list[int],
-    groups: Maps | None,
-) -> Maps:
-    """The maps of the chosen heads, (layer, head, query, key), NaN for others of their layers."""
-    size = len(encoded) if groups is None else len(groups)
-    weights = np.full((len(layers), len(numbers), size, size), np.nan, np.float32)
-
-    def listen(view: LayerView) -> None:
-        if view.stack != stack:
-            return
-        for head in chosen:
-            if head.layer == view.layer:
-                one = view.attention[0, head.head].cpu().numpy()
-                place = layers.index(head.layer), numbers.index(head.head)
-                weights[place] = one if groups is None else word_weights(one, groups)
-
-    with torch.inference_mode():
-        model.forward(collate([encoded], pad=model.pad), listeners=[listen], stack=stack)
-    return weights
-
-
-def word_groups(encoded: Encoded, tokens: list[str]) -> tuple[Maps, list[str], NDArray[np.bool_]]:
-    """Which tokens make up each word; a token outside all words stands for itself.
-
-    Returns the grouping, (word, token), the words, and which of them are special tokens.
-    """
-    names = surface_words(encoded.example)
-    owners: list[tuple[str, int]] = []
-    for place, unit in enumerate(encoded.unit.tolist()):
-        owners.append(("word", unit) if unit >= 0 else ("token", place))
-    units = list(dict.fromkeys(owners))
-    groups = np.array([[owner == unit for owner in owners] for unit in units], np.float32)
-    shown = [names[place] if kind == "word" else tokens[place] for kind, place in units]
-    special = np.array(
-        [kind == "token" and encoded.kind[place] != TEXT for kind, place in units], np.bool_
-    )
-    return groups, shown, special
-
-
-def word_weights(weights: Maps, groups: Maps) -> Maps:
-    """Turn a map between tokens into one between words (Clark et al. 2019, Section 4.1).
-
-    Parameters
-    ----------
-    weights
-        (token, token).
-    groups
-        (word, token): 1 where the token is a piece of the word.
-
-    Returns
-    -------
-    numpy.ndarray
-        (word, word): summed over the pieces of the attended word, averaged over the pieces of the
-        attending one. Rows still sum to 1.
-
-    Examples
-    --------
-    >>> pieces = np.array([[1, 1, 0], [0, 0, 1]], np.float32)
-    >>> weights = np.array([[0.5, 0.3, 0.2], [0, 0, 1], [0.25, 0.25, 0.5]], np.float32)
-    >>> print(word_weights(weights, pieces))
-    [[0.4 0.6]
-     [0.5 0.5]]
-    """
-    means = groups / groups.sum(1, keepdims=True)
-    result: Maps = means @ weights @ groups.T
-    return result

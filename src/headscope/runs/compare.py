@@ -44,9 +44,11 @@ class CompareOptions(CorpusRun, Workers):
         """Refuse options that say how a corpus is read and run, where none is."""
         unused = [*self.changed(Reading), *self.changed(Workers).keys() & NOT_FOR_RESULTS]
         if unused:
+            value = getattr(self, unused[0])
+            option = f"{unused[0]}={value if isinstance(value, bool) else ''}"
             raise UserError(
-                f"two results are compared without a corpus: {unused[0]}= has no effect",
-                hint=f"leave {unused[0]}= out",
+                f"two results are compared without a corpus: {option} has no effect",
+                hint=f"leave {option} out",
             )
 
 

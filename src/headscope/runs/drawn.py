@@ -16,8 +16,8 @@ from headscope.encode import Encoded
 from headscope.heads import Head
 from headscope.measures import Dependency
 from headscope.models import Model
-from headscope.runs.attention import Maps, head_maps, token_names, word_groups
 from headscope.runs.examples import LONGEST_INPUT, PASSAGES, HeadExample, fits
+from headscope.runs.text_maps import Maps, head_maps, token_names, word_groups
 
 SENTENCES, EXCERPTS = 30, 60
 """Sentences with a relation, and excerpts with an antecedent, that are tried."""

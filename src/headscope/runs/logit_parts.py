@@ -13,73 +13,24 @@ from headscope.encode import Encoded, collate
 from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.measures.logit_attribution import head_parts
-from headscope.models import LayerView, Model, ModelLike, OutputListener, using_model
+from headscope.models import LayerView, Model, OutputListener
 from headscope.models.stream import Call, Stream, StreamLayer, find_stream, recording
-from headscope.options import Loading
-from headscope.runs.attention import encode_text, read_texts, token_names
+from headscope.runs.text_maps import encode_text, token_names
 
 HEADS, BIAS, MLP, LAYER = "head", "attention bias", "MLP", "layer"
 EMBEDDINGS, NORM_BIAS, UNEMBEDDING = "embeddings", "norm bias", "unembedding bias"
 
 
-def logit_parts(
-    model: ModelLike, text: str, *, max_length: int | None = None, device: str = "cpu"
-) -> xr.DataArray:
-    """Take the logits of a text apart: what embeddings, heads and MLPs each write.
-
-    For every token, the logit of the token that follows, less the mean over the vocabulary, is the
-    sum of all parts. The last norm's divisor is that of the pass. So is that of a norm after
-    attention, where a model has one. Soft-capping and scaling of logits come afterwards and are
-    left out.
-
-    Parameters
-    ----------
-    model
-        A hub id, a folder, ``"demo-llm"``, a :class:`~headscope.Model`, or a network with its
-        tokenizer. It must be a decoder-only language model with its head, whose layers add to the
-        residual stream what they compute (pre-norm).
-    text
-        The text.
-    max_length
-        Cut the text to this many tokens.
-    device
-        Where to run a model that is loaded by name.
-
-    Returns
-    -------
-    xarray.DataArray
-        (token, part) in logits. Coordinates: ``text``, the token; ``next``, the one that follows;
-        ``logit``, its logit less the mean over the vocabulary, as the model computed it; and the
-        ``kind`` of each part. Parts are ``embeddings``, heads by name (``"3-9"``),
-        ``attention bias 3``, ``MLP 3``, ``layer 3`` (a layer without attention, as a whole),
-        ``norm bias`` and ``unembedding bias``.
-
-    Raises
-    ------
-    ModelError
-        If a head has no part of the logit in this model; the message says why.
-
-    See Also
-    --------
-    headscope.measures.LogitAttribution : the parts of heads over a corpus, in a survey.
-
-    Examples
-    --------
-    >>> import headscope as hs
-    >>> parts = hs.logit_parts("demo-llm", "Paris is the capital of France")  # doctest: +SKIP
-    >>> bool(np.allclose(parts.sum("part"), parts["logit"], atol=1e-3))  # doctest: +SKIP
-    True
-    """
-    texts = read_texts(text, None)
-    with using_model(model, Loading(device=device), head="lm") as loaded:
-        stack = loaded.main_stack()
-        stream = find_stream(loaded, stack)
-        encoded = encode_text(loaded, texts, stack, max_length)
-        if len(encoded) < 2:
-            raise UserError(
-                f"the text {text!r} has one token, and no next one", hint="give a longer text"
-            )
-        return _labelled(loaded, encoded, _Parts(loaded, stream, stack, encoded))
+def parts_of_logits(model: Model, texts: tuple[str, ...], max_length: int | None) -> xr.DataArray:
+    """What :func:`headscope.logit_parts` returns."""
+    stack = model.main_stack()
+    stream = find_stream(model, stack)
+    encoded = encode_text(model, texts, stack, max_length)
+    if len(encoded) < 2:
+        raise UserError(
+            f"the text {texts[0]!r} has one token, and no next one", hint="give a longer text"
+        )
+    return _labelled(model, encoded, _Parts(model, stream, stack, encoded))
 
 
 @dataclass

@@ -24,7 +24,7 @@ from headscope.errors import Interrupted, ResultsError, UserError, out_of_memory
 from headscope.files import locked, uninterrupted
 from headscope.identity import KEYS, another_run, differences, identity_of, listed
 from headscope.models import Model
-from headscope.options import EVERY, Saving, Workers
+from headscope.options import EVERY, Engines, Resuming, Saving
 from headscope.progress import Reporter, Update
 from headscope.results import Atlas
 from headscope.runs.checkpoint import (
@@ -64,7 +64,7 @@ class Run(ABC, Generic[Result]):
     Parameters
     ----------
     options
-        Output, overwrite, progress; as :class:`~headscope.options.Workers` also engine, checkpoint.
+        Output, overwrite, progress; as :class:`~headscope.options.Workers` engine, checkpoint.
     title
         What it does, for the progress bar ("surveying").
     size
@@ -79,9 +79,9 @@ class Run(ABC, Generic[Result]):
         self.title, self.overwrite = title, options.overwrite
         self.output = None if options.path is None else options.path.absolute()
         self.state_path = options.state_path
-        self.every = options.every if isinstance(options, Workers) else EVERY
+        self.every = options.every if isinstance(options, Resuming) else EVERY
         self.engine: Engine | None = None
-        if isinstance(options, Workers):
+        if isinstance(options, Engines):
             self.engine = make_engine(options, size=size)
         self.reporter = options.reporter
         self.say = self.reporter.say

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,14 @@ from headscope.encode import START, TEXT, Counts, Encoded, collate
 from headscope.errors import ModelError, UserError
 from headscope.measures.base import Context
 from headscope.measures.kinds import Diagonals, Weighted
-from headscope.measures.options import at_least
 from headscope.measures.relation import Linear, Weights
 from headscope.measures.sums import Sums
 from headscope.models import Model
-from headscope.models.like import ModelLike, using_model
+from headscope.models.like import ModelLike
+from headscope.options import ModelRun, Option, takes
 from headscope.results import Atlas
 from headscope.runs.forward import Pass
+from headscope.runs.preparing import loaded
 from headscope.runs.run import describe, versions
 from headscope.runs.survey.work import Tally
 
@@ -80,9 +82,10 @@ class Sequences:
     count: int = 32
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        at_least("number of random tokens", self.n, 2)
-        at_least("number of sequences", self.count, 2)
+    @property
+    def name(self) -> str:
+        """What results call them."""
+        return f"{self.count} sequences of {self.n} random tokens written twice"
 
     def check(self, model: Model, stack: str) -> None:
         """Refuse models that cannot read such sequences.
@@ -201,9 +204,30 @@ def encoded_tokens(
     )
 
 
-def synthetic(
-    model: ModelLike, *, n: int = 64, sequences: int = 32, seed: int = 0, stack: str = ""
-) -> Atlas:
+@dataclass(frozen=True, kw_only=True)
+class SyntheticOptions(ModelRun):
+    """Options of :func:`synthetic`.
+
+    Parameters
+    ----------
+    n
+        Tokens of one copy, drawn without replacement.
+    sequences
+        How many sequences.
+    seed
+        Of what is drawn.
+    stack
+        The stack. Default: the model's main one.
+    """
+
+    n: Annotated[int, Option(least=2, name="number of random tokens")] = 64
+    sequences: Annotated[int, Option(least=2, name="number of sequences")] = 32
+    seed: int = 0
+    stack: str = ""
+
+
+@takes(SyntheticOptions)
+def synthetic(model: ModelLike, options: SyntheticOptions) -> Atlas:
     """Test every head of a language model on random tokens that are written twice.
 
     A sequence is the start token, if the model has one, ``n`` random tokens, and the same again.
@@ -217,14 +241,6 @@ def synthetic(
     model
         A hub id, a folder, "demo-llm", a :class:`~headscope.Model`, or a pair of a loaded network
         and its tokenizer. It must be a decoder-only language model.
-    n
-        Tokens of one copy, drawn without replacement.
-    sequences
-        How many sequences.
-    seed
-        Of what is drawn.
-    stack
-        The stack. Default: the model's main one.
 
     Returns
     -------
@@ -250,23 +266,30 @@ def synthetic(
     >>> atlas.heads(by="synthetic:induction", top=3)["head"].tolist()  # doctest: +SKIP
     ['19-7', '18-5', '18-6']
     """
-    chosen = Sequences(n, sequences, seed)
-    with using_model(model) as loaded:
-        stack = stack or loaded.main_stack()
-        chosen.check(loaded, stack)
-        sums, tally = chosen.sums(loaded, stack)
+    with loaded(model, options) as used:
+        stack = options.stack or used.main_stack()
+        chosen = Sequences(options.n, options.sequences, options.seed)
+        chosen.check(used, stack)
+        sums, tally = chosen.sums(used, stack)
         about = {
-            "model": describe(loaded, stack),
-            "corpus": {"name": f"{sequences} sequences of {n} random tokens written twice"},
-            "settings": {"n": n, "sequences": sequences, "seed": seed, "stack": stack},
+            "model": describe(used, stack),
+            "corpus": {
+                "name": f"{chosen.count} sequences of {chosen.n} random tokens written twice"
+            },
+            "settings": {
+                "n": chosen.n,
+                "sequences": chosen.count,
+                "seed": chosen.seed,
+                "stack": stack,
+            },
             "measures": [NAME],
-            "details": {NAME: f"n={n}"},
+            "details": {NAME: f"n={chosen.n}"},
             "shards": ["1/1"],
             "identity": "",
             "versions": versions(),
             "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "notes": list(loaded.notes),
-            "counts": asdict(Counts(read=sequences, used=sequences)) | asdict(tally),
+            "notes": list(used.notes),
+            "counts": asdict(Counts(read=chosen.count, used=chosen.count)) | asdict(tally),
         }
     return Atlas.build({NAME: sums.dataset()}, about)
 

@@ -30,7 +30,7 @@ from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 
 from headscope.errors import UserError
 from headscope.files import show_size
-from headscope.options import Workers, cores
+from headscope.options import Engines, cores
 
 AHEAD = 2  # tasks that wait for each worker, so that none is idle
 AGAIN = "a worker died; what it was working on is done again by a new one"
@@ -73,7 +73,7 @@ class Engine(ABC):
         """Do all tasks, and yield the number and the result of each as they are finished."""
 
 
-def make_engine(options: Workers, *, size: int = 0) -> Engine | None:
+def make_engine(options: Engines, *, size: int = 0) -> Engine | None:
     """The engine that options ask for; None for work in this process.
 
     Parameters

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
+from headscope.results.nested import EXCESS, ROLES, Track
 from headscope.results.schema import GRID
-from headscope.results.track import EXCESS, ROLES, Track
 from headscope.stats.grid import labelled_head
 from headscope.stats.thresholds import DEFAULT
 from headscope.stats.track import DIM, track_values

@@ -58,7 +58,7 @@ def outstanding(values: xr.DataArray, percentile: float = PERCENTILE) -> tuple[f
 
 
 def frame_table(
-    results: Atlas, *, direction: str = "both", percentile: float = PERCENTILE, count: int = 10
+    results: Atlas, *, direction: str = "both", percentile: float = PERCENTILE, top: int = 10
 ) -> pd.DataFrame:
     """The heads that attend most along frame links.
 
@@ -70,7 +70,7 @@ def frame_table(
         Which way of a link heads are sorted by: both, target to element, or element to target.
     percentile
         Heads over this percentile of all heads are marked.
-    count
+    top
         How many heads to show.
 
     Returns
@@ -104,4 +104,4 @@ def frame_table(
             rows.append(row)
     table = pd.DataFrame(rows).dropna(subset="mean")
     ordered = table.sort_values("mean", ascending=False, kind="stable")
-    return ordered.head(count).reset_index(drop=True)
+    return ordered.head(top).reset_index(drop=True)

@@ -132,7 +132,7 @@ def check_has_nulls(results: Atlas) -> None:
     if not results.nulls:
         raise ResultsError(
             "these results have no null models to compare with",
-            hint='survey again with null="random-weights" or null="shuffled-words"',
+            hint="survey again: hs.survey(model, corpus, null='random-weights')",
         )
 
 

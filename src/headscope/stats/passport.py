@@ -15,7 +15,7 @@ from headscope.heads import Head
 from headscope.labels import NORM, WEIGHTED, map_measure
 from headscope.numbers import number, p_value
 from headscope.results import Atlas
-from headscope.results.circuits import is_circuits
+from headscope.results.merge import is_circuits
 from headscope.stats.description import Description
 from headscope.stats.passport_tables import shown_relations, shown_roles, shown_statistics
 from headscope.stats.relations import LEAST

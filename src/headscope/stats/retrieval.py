@@ -7,7 +7,7 @@ import pandas as pd
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
-from headscope.results.circuits import RETRIEVAL
+from headscope.results.merge import RETRIEVAL
 
 RECOVERED = 0.5
 """An answer counts as recovered if more than this share of its words was written."""

@@ -10,9 +10,9 @@ import xarray as xr
 
 from headscope.labels import map_measure
 from headscope.results import Atlas
+from headscope.results.nested import EXCESS, ROLES
 from headscope.results.query import split_value
 from headscope.results.schema import GRID, of_heads, statistics
-from headscope.results.track import EXCESS, ROLES
 from headscope.stats.excess import Excess
 from headscope.stats.main_roles import MainRoles, has_main_roles
 from headscope.stats.query import SUMS, chosen_labels, measure_of
@@ -34,7 +34,7 @@ def track_groups(found: Sequence[Atlas], names: Sequence[str]) -> dict[str, xr.D
     Returns
     -------
     dict of str to xarray.Dataset
-        See :class:`headscope.results.track.Track`.
+        See :class:`headscope.results.nested.Track`.
     """
     index = xr.DataArray(np.array(names, dtype=object), dims=DIM, name=DIM)
     groups = {}

@@ -145,8 +145,7 @@ def sample(task: ProbingTask, limit: int, seed: int) -> ProbingTask:
     if task.labels and len(labels) < 2:
         raise UserError(
             f"{limit} examples of {task.title} have only one class",
-            hint="give a larger limit",
-            command="give a larger --limit",
+            hint="draw a larger sample",
         )
     note = f"at most {limit} examples of each split, drawn at random"
     return replace(task, splits=splits, notes=(*task.notes, note))

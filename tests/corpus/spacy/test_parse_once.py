@@ -176,12 +176,12 @@ def test_another_parser_has_its_own_cache(path, spacy, pipeline, tmp_path):
     folder = tmp_path / "pipeline"
     folder.mkdir()
     (folder / "config.cfg").write_text("a")
-    for name in (True, str(folder)):
-        list(corpus.read(path, parse=name))
+    list(corpus.read(path, parse=True))
+    list(corpus.read(path, parser=str(folder)))
     assert spacy.texts == LINES * 2
     (folder / "model").write_text("trained again")
-    list(corpus.read(path, parse=str(folder)))
-    list(corpus.read(path, parse=str(folder)))
+    list(corpus.read(path, parser=str(folder)))
+    list(corpus.read(path, parser=str(folder)))
     assert spacy.texts == LINES * 3
 
 
@@ -212,4 +212,4 @@ def test_a_missing_parser_is_an_error_even_if_nothing_needs_it(tmp_path):
     path = tmp_path / "a.conllu"
     path.write_text("1\tbark\t_\tX\t_\t_\t0\troot\t_\t_\n")
     with pytest.raises(CorpusError, match="spaCy cannot load 'en_nothing'"):
-        list(corpus.read(path, parse="en_nothing"))
+        list(corpus.read(path, parser="en_nothing"))

@@ -135,8 +135,8 @@ def test_a_file_is_parsed_as_it_is_read(tmp_path, pipeline, folder, name):
     path = tmp_path / name
     text = f"{FIRST}\n\n{FIRST}\n" if name == "a.txt" else json.dumps({"a": FIRST, "b": FIRST})
     path.write_text(text)
-    for parser in (True, str(folder)):
-        read = corpus.read(path, parse=parser)
+    for parser in ("", str(folder)):
+        read = corpus.read(path, parse=not parser, parser=parser)
         assert [by_us(example) for example in read] == [by_spacy(pipeline, (FIRST, FIRST))]
     assert read.annotations == {"pair", "words", "tree", "tags"}
     assert (read.format, corpus.read(path).annotations) == (

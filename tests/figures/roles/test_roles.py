@@ -298,9 +298,9 @@ def test_without_single_scores_the_gallery_says_so_and_the_functions_refuse(
             {"what": ["these results keep only the moments, not the score of every sequence"]}
         ),
     )
-    with pytest.raises(ResultsError, match=r"next: keep scores in the survey: hs.Role"):
+    with pytest.raises(ResultsError, match=r"next: keep scores: hs.survey"):
         score_curves(results)
-    with pytest.raises(ResultsError, match=r"next: keep scores in the survey: hs.Role"):
+    with pytest.raises(ResultsError, match=r"next: keep scores: hs.survey"):
         score_histogram(results, "local", "1-1")
 
 

@@ -14,8 +14,8 @@ import pytest
 import headscope as hs
 from headscope.corpus import Example
 from headscope.labelling import example_maps
-from headscope.measures.patterns.labels import pack
 from headscope.measures.patterns import TESTED
+from headscope.measures.patterns.labels import pack
 from headscope.measures.patterns.network import load_network
 from headscope.measures.patterns.training import predict
 

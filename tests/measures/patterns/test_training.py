@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from sklearn.metrics import classification_report
 
 from headscope.errors import UserError
-from headscope.measures.patterns import training
+from headscope.measures.patterns import TESTED, training
 from headscope.measures.patterns.labels import (
     Labelled,
     label_maps,
@@ -23,7 +23,6 @@ from headscope.measures.patterns.labels import (
     unpack,
     write_labelled,
 )
-from headscope.measures.patterns import TESTED
 from headscope.measures.patterns.network import CLASSES, load_network
 from headscope.measures.patterns.training import (
     add_column,

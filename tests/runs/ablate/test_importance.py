@@ -10,8 +10,8 @@ import torch
 
 from headscope.models import Model
 from headscope.runs.ablate import TaskObjective
-from headscope.runs.ablate.importance import head_importance
 from headscope.runs.ablate.objectives import Question
+from headscope.runs.ablate.work import head_importance
 from runs.ablate.made import TASK, classifier, labelled, stream
 from tiny import HEADS, WIDTH, place
 

@@ -22,8 +22,7 @@ from headscope.runs.ablate.objectives import (
     TaskObjective,
 )
 from headscope.runs.ablate.plan import NOTHING, Disabled, plan
-from headscope.runs.ablate.sweep import STACKED_TOKENS, Sweep
-from headscope.runs.ablate.work import AblationWork
+from headscope.runs.ablate.work import STACKED_TOKENS, AblationWork, Sweep
 from runs.ablate.made import RUN, TASK, classifier, labelled, language_model, stream
 from tiny import HEADS, SENTENCES
 

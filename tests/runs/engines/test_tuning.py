@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import signal
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from headscope.runs.tune import Tuned, tune, tune_several
+from headscope.runs.tune import Tuned, tune_several
 from runs.engines.workers import workers_of
 from runs.tune.animals import ANIMALS, QUICK, same, saved, sentences
 
@@ -19,21 +19,18 @@ def test_seeds_have_the_weights_of_local_runs_although_a_worker_is_killed(tmp_pa
     model = saved("bert", tmp_path / "model")
     seeds = (3, 1, 2)
 
-    def runs(folder: str) -> list[partial[Tuned]]:
-        return [
-            partial(
-                tune,
-                model,
-                task=ANIMALS,
-                train=sentences(24, 1),
-                dev=sentences(12, 2),
-                output=tmp_path / folder / str(seed),
-                seed=seed,
-                epochs=1,
-                **QUICK,
-            )
-            for seed in seeds
-        ]
+    def run(folder: str, **more: Any) -> list[Tuned]:
+        return tune_several(
+            model,
+            task=ANIMALS,
+            train=sentences(24, 1),
+            dev=sentences(12, 2),
+            output=tmp_path / folder,
+            seed=seeds,
+            epochs=1,
+            **QUICK,
+            **more,
+        )
 
     killed: list[int] = []
     seen: list[tuple[int, int]] = []
@@ -44,8 +41,8 @@ def test_seeds_have_the_weights_of_local_runs_although_a_worker_is_killed(tmp_pa
             process.send_signal(signal.SIGKILL)
             killed.append(process.pid)
 
-    found = tune_several(runs("workers"), engine="processes", workers=2, progress=kill)
-    alone = tune_several(runs("local"))
+    found = run("workers", engine="processes", workers=2, progress=kill)
+    alone = run("local")
     assert killed
     assert seen == [(done, 3) for done in range(4)]
     assert [tuned.settings.seed for tuned in found] == list(seeds)

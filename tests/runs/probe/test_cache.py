@@ -189,9 +189,8 @@ def test_too_little_disk_space_is_an_error_before_anything_is_computed(
             match=r"^the vectors of 4 texts take .*, but .* has only 1 bytes of free space",
         ) as error:
             make_head_outputs(bert, FEW, tmp_path, max_length=64)
-        assert error.value.hint == "choose another cache folder or a lower limit"
-        assert error.value.command == (
-            "choose another folder with --cache, or fewer texts with --limit"
+        assert error.value.hint == (
+            "choose another folder with cache=, or fewer texts with sample="
         )
 
     def full(self: Path, *_args: Any, **_options: Any) -> int:

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError, UserError
-from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe import L2, Probing
+from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.rows import LabelledRows
 from headscope.tasks.probing import ProbingTask
 

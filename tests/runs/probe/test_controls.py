@@ -14,11 +14,10 @@ from sklearn.linear_model import LogisticRegression
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError
-from headscope.runs.probe import description, probe
+from headscope.runs.probe import Probing, description, probe
 from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.controls import kept_rows, probe_controls
 from headscope.runs.probe.description import block_ends, description_length, uniform_length
-from headscope.runs.probe import Probing
 from headscope.runs.probe.random_heads import compare_random
 from headscope.runs.probe.rows import LabelledRows
 from headscope.tasks.control import control_task, first_word

@@ -9,9 +9,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
-from headscope.runs.probe import linear
+from headscope.runs.probe import L2, linear
 from headscope.runs.probe.linear import solve
-from headscope.runs.probe import L2
 from headscope.runs.probe.problems import Fitted, Problems
 
 Case = tuple[torch.Tensor, torch.Tensor]

@@ -110,7 +110,7 @@ HEADS_OF_PLANTED = (
         ({"solver": "adam"}, "the solver must be one of exact, rmsprop; got 'adam' instead."),
         ({"l2": (0.1, -1)}, "L2 values must be numbers above 0, got 0.1, -1 instead"),
         ({"folds": 1}, "the number of folds must be 2 or more, got 1 instead"),
-        ({"limit": 0}, "the limit must be 1 or more, got 0 instead"),
+        ({"sample": 0}, "the sample must be 1 or more, got 0 instead"),
         ({"batch_size": 0}, "the batch size must be 1 or more, got 0 instead"),
         (
             {"max_length": 25},
@@ -208,7 +208,7 @@ def test_tasks_come_from_files_names_and_objects_in_the_order_given(tmp_path: Pa
         planted_bert(),
         [dogs("first", 1, (20, 10, 10)), file, dogs("unwanted", 2, (20, 10, 10))],
         only=["First", "barking"],
-        limit=16,
+        sample=16,
         cache=tmp_path,
         **ONE,
         **QUICK,

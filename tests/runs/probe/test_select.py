@@ -9,10 +9,9 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from headscope.runs.probe import judge, select
+from headscope.runs.probe import Probing, judge, select
 from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.judge import JUDGE_L2
-from headscope.runs.probe import Probing
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.select import candidates, greedy, judging_rows, ranking
 

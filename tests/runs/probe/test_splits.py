@@ -15,8 +15,7 @@ from headscope.heads import Head
 from headscope.models import Pooling
 from headscope.progress import Reporter
 from headscope.results import Atlas
-from headscope.runs.probe import probe
-from headscope.runs.probe import Probing
+from headscope.runs.probe import Probing, probe
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.splits import count_repeats, redraw
 from headscope.tasks.probing import SPLITS

@@ -80,7 +80,7 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
         "demo",
         ["demo"],
         only=["Tense", "Length"],
-        limit=30,
+        sample=30,
         max_length=48,
         counts=[12],
         greedy=False,

@@ -10,7 +10,7 @@ import pytest
 import headscope as hs
 from headscope.heads import Head
 from headscope.models import Model, Shape
-from headscope.runs.retrieval.masking import choose_heads, layer_note, variants_of
+from headscope.runs.retrieval.scores import choose_heads, layer_note, variants_of
 from runs.retrieval.planted import LENGTH, NEEDLES, TEXTS, retrieving_model
 
 SHAPE = Shape(6, 4, 8)
@@ -95,7 +95,7 @@ def test_results_say_that_random_heads_came_from_other_layers(
     planted: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scores = np.array([[0, 0, 0, 0], [1, 1, 1, 0]], np.float32)  # only 2-4 is left in layer 2
-    monkeypatch.setattr("headscope.runs.retrieval.run.retrieval_scores", lambda *_: scores)
+    monkeypatch.setattr("headscope.runs.retrieval.asking.retrieval_scores", lambda *_: scores)
     how = {"lengths": [LENGTH], "needles": NEEDLES[:2], "masked": [3], "draws": 1}
     atlas = hs.retrieval(planted, TEXTS, **how)
     top, other = (one["heads"] for one in atlas.provenance["masking"][:2])

@@ -14,11 +14,10 @@ from encode.test_chat import CHATML
 from headscope.errors import CorpusError, ModelError, UserError
 from headscope.heads import Head
 from headscope.models import Model, Shape, wrap
-from headscope.runs.retrieval.masking import choose_heads
+from headscope.runs.retrieval import RetrievalOptions
 from headscope.runs.retrieval.needles import choose_needles, read_needles
 from headscope.runs.retrieval.prompts import Prompts
-from headscope.runs.retrieval.scores import retrieval_scores, unigram_recall
-from headscope.runs.retrieval.settings import RetrievalSettings
+from headscope.runs.retrieval.scores import choose_heads, retrieval_scores, unigram_recall
 from tiny import SENTENCES, tiny_model, tiny_network, tiny_tokenizer
 
 NEEDLE = hs.Needle(
@@ -40,7 +39,7 @@ def language_model(kind: str, *, positions: int = 512, template: str = "") -> Mo
 
 def prompts_of(model: Model, **changes: Any) -> Prompts:
     settings = {"lengths": (300,), "needles": (NEEDLE,)} | changes
-    return Prompts(model, hs.read(TEXTS), RetrievalSettings(**settings))
+    return Prompts(model, hs.read(TEXTS), RetrievalOptions(**settings))
 
 
 @pytest.mark.parametrize("template", ["", ASKING], ids=["plain", "chat"])
@@ -192,10 +191,10 @@ def test_contexts_and_texts_that_are_too_short_are_refused() -> None:
     ("option", "message"),
     [
         ({"lengths": []}, "at least one length must be given"),
-        ({"lengths": [0]}, "every length must be 1 token or more, got 0"),
-        ({"depths": [1.5]}, "every depth must be from 0 to 1, got 1.5"),
-        ({"masked": [0]}, "must be 1 or more, got 0"),
-        ({"draws": 0}, "must be 1 or more, got 0"),
+        ({"lengths": [0]}, "the length in tokens must be 1 or more, got 0"),
+        ({"depths": [1.5]}, "the depth must be 0 to 1, got 1.5"),
+        ({"masked": [0]}, "the number of disabled heads must be 1 or more, got 0"),
+        ({"draws": 0}, "the number of draws must be 1 or more, got 0"),
         ({"way": "mean"}, "the way to disable a head must be one of uniform, zero"),
     ],
 )

@@ -32,10 +32,10 @@ def test_one_class_in_training_is_an_error(bert, tmp_path):
     [
         ({"epochs": 0}, "the number of epochs must be 1 or more, got 0 instead"),
         ({"learning_rate": 0.0}, "the learning rate must be between 0 and 1, got 0.0 instead"),
-        ({"learning_rate": math.nan}, "the learning rate must be between 0 and 1, got nan instead"),
+        ({"learning_rate": math.nan}, "the learning rate must be a number, got nan instead"),
         ({"batch_size": 0}, "the batch size must be 1 or more, got 0 instead"),
         ({"warmup": 1.0}, "the warm-up must be a share from 0 to below 1, got 1.0 instead"),
-        ({"seed": -1}, "the seed must be from 0 to 4294967295, got -1 instead"),
+        ({"seed": -1}, "the seed must be 0 to 4294967295, got -1 instead"),
         ({"limit": 0}, "the limit must be 1 or more, got 0 instead"),
         (
             {"start": "scratch"},
@@ -71,7 +71,7 @@ def test_an_impossible_setting_is_an_error_before_anything_is_trained(
 
 
 def test_without_accelerate_the_error_names_the_extra_to_install(bert, tmp_path, monkeypatch):
-    monkeypatch.setattr("headscope.runs.tune.settings.find_spec", lambda name: None)
+    monkeypatch.setattr("headscope.runs.tune.find_spec", lambda name: None)
     with pytest.raises(UserError) as caught:
         tune(
             bert,

@@ -11,7 +11,7 @@ from headscope.corpus.example import Example, Word, join_words
 from headscope.corpus.files import lines
 from headscope.corpus.folders import files_in
 from headscope.errors import CorpusError, shorten
-from headscope.limits import LINE, NESTING, too_long
+from headscope.limits import DEEPEST, LINE, too_long
 
 ENDINGS = (".mrg", ".psd", ".ptb")
 NONE = "-NONE-"
@@ -117,7 +117,7 @@ def read_bracket_examples(path: Path) -> Iterator[Example]:
 
 def _read_file(path: Path) -> Iterator[BracketTree]:
     open_nodes: list[BracketTree] = []
-    deepest, most, size = NESTING.value, LINE.value, 0
+    most, size = LINE.value, 0
     for number, line in lines(path):
         where = f"{path}, line {number}"
         size = size + len(line) if open_nodes else 0
@@ -125,10 +125,10 @@ def _read_file(path: Path) -> Iterator[BracketTree]:
             raise too_long(open_nodes[0].source, "the tree", error=CorpusError)
         for token in _TOKEN.findall(line):
             if token == "(":
-                if len(open_nodes) == deepest:
+                if len(open_nodes) == DEEPEST:
                     raise CorpusError(
-                        f"{where}: {deepest} brackets are open; is one not closed?",
-                        hint=f"{FORM}; {NESTING.advice}",
+                        f"{where}: {DEEPEST} brackets are open; is one not closed?",
+                        hint=FORM,
                     )
                 open_nodes.append(BracketTree("", source=where))
             elif not open_nodes:

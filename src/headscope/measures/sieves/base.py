@@ -161,7 +161,7 @@ def load_sieves(path: str | Path) -> list[str]:
     The file's code runs: it must be the user's own.
     """
     before = {entry.name: entry.target for entry in SIEVES.entries()}
-    run_file(path, what="file of sieves", option="--sieve my_sieves.py")
+    run_file(path, what="file of sieves")
     new = [
         entry.name
         for entry in SIEVES.entries()

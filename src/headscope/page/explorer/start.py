@@ -1,29 +1,25 @@
-"""Start the explorer from Python or from the command line."""
+"""The explorer that is being served."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from headscope.errors import ResultsError
-from headscope.options import Loading
 from headscope.page.packs.examples import example_packs
 from headscope.page.serving import (
     address_of,
     check_server,
     make_server,
     new_token,
-    open_browser,
     open_port,
 )
 from headscope.results import Atlas
 
 if TYPE_CHECKING:
-    from headscope.models import ModelLike
     from headscope.page.explorer.app import LiveAnswers
 
 STARTING = 30.0
@@ -121,91 +117,6 @@ class Explorer:
         self._thread.join(10)
 
 
-def explore(
-    model: ModelLike,
-    results: str | Path | Atlas | None = None,
-    *,
-    port: int = 0,
-    browser: bool = True,
-    wait: bool = True,
-    stack: str = "",
-    device: str = "cpu",
-    say: Callable[[str], None] = print,
-) -> Explorer:
-    """Look at a model's heads live: type a text, switch heads off, see what changes.
-
-    A page is served on this machine only, at an address with a secret part, until Ctrl-C.
-
-    Parameters
-    ----------
-    model
-        A hub id, a folder, ``"demo"``, ``"demo-llm"``, a :class:`~headscope.models.Model`, or a
-        network with its tokenizer, ``(network, tokenizer)``. A model that is loaded by name gets
-        the head it was saved with; give ``headscope.load(name, head="own")`` for other options of
-        loading. Predictions are shown for language models and classifiers. A model that is being
-        explored must not be run elsewhere at the same time.
-    results
-        Results of the same model, or their file: the page then has all views of the report, too.
-    port
-        The port of the page; 0 uses any free one.
-    browser
-        Open the page in the default browser.
-    wait
-        Return only after Ctrl-C. False returns at once; close the explorer yourself.
-    stack
-        ``"encoder"`` or ``"decoder"``, for models with both. Default: the encoder.
-    device
-        Where to run a model that is loaded by name.
-    say
-        Called with the page's address, and with warnings.
-
-    Returns
-    -------
-    Explorer
-        The explorer, closed if ``wait`` is true.
-
-    Raises
-    ------
-    UserError
-        If the port cannot be used, or the web server is not installed.
-    ResultsError
-        If the results are those of a model of another shape.
-
-    See Also
-    --------
-    headscope.attention : The maps of one text as labelled arrays.
-
-    Examples
-    --------
-    >>> import headscope as hs
-    >>> with hs.explore("demo", browser=False, wait=False, say=lambda text: None) as explorer:
-    ...     explorer.address.startswith("http://127.0.0.1:")
-    True
-    """
-    check_server("the explorer")
-    from headscope.models import as_model
-    from headscope.runs.live import Answers, LiveModel
-
-    atlas = Atlas.open(results) if isinstance(results, str | Path) else results
-    loaded = (
-        as_model(model, Loading(device=device), head="own") if _named(model) else as_model(model)
-    )
-    try:
-        explorer = Explorer(Answers(LiveModel(loaded, stack=stack)), atlas, port=port)
-    except BaseException:
-        if loaded is not model:
-            loaded.close()
-        raise
-    for note in [*loaded.notes, *explorer.notes]:
-        say(f"note: {note}")
-    say(explorer.address)
-    if browser:
-        explorer.leading_on = open_browser(explorer.address)
-    if wait:
-        explorer.wait()
-    return explorer
-
-
 def check_results(live: LiveAnswers, atlas: Atlas | None) -> list[str]:
     """Check that results are those of a model; a warning if only their names differ.
 
@@ -222,12 +133,8 @@ def check_results(live: LiveAnswers, atlas: Atlas | None) -> list[str]:
         raise ResultsError(
             f"the results are those of {name}, with {atlas.shape[0]} layers × {atlas.shape[1]} "
             f"heads; {about['name']} has {about['layers']} × {about['heads']}",
-            hint="give results of the same model, or none",
+            hint="give results= of the same model, or leave it out",
         )
     if name and name != about["name"]:
         return [f"the results are those of {name}, and the model is {about['name']}"]
     return []
-
-
-def _named(model: ModelLike) -> bool:
-    return isinstance(model, str | Path)

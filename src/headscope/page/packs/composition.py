@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.results import Atlas
-from headscope.results.circuits import CIRCUITS
+from headscope.results.merge import CIRCUITS
 from headscope.stats.composition import KINDS
 
 TOP = 6

@@ -36,8 +36,8 @@ def probe_findings(table: pd.DataFrame) -> list[Finding]:
     Parameters
     ----------
     table
-        What :func:`headscope.runs.parse.parse_probes` returned. Its ``attrs`` hold the differences
-        between probes with their intervals, which decide.
+        What :func:`~headscope.papers.clark2019.parse.parse_probes` returned. Its ``attrs`` hold the
+        differences between probes with their intervals, which decide.
 
     Returns
     -------

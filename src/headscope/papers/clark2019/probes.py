@@ -14,8 +14,8 @@ from headscope.corpus import Corpus
 from headscope.corpus.vectors import WordVectors
 from headscope.files import digest_of, write_text
 from headscope.models import Model
+from headscope.papers.clark2019.parse import parse_probes
 from headscope.progress import Reporter
-from headscope.runs.parse import parse_probes
 from headscope.runs.run import describe, versions
 from headscope.seals import sealed, unsealed
 
@@ -36,7 +36,7 @@ class ProbeRun:
     vectors
         Word vectors; None if only the probes that need none are trained.
     seed, epochs
-        As in :func:`headscope.runs.parse.parse_probes`.
+        As in :func:`headscope.papers.clark2019.parse.parse_probes`.
     folder
         Where the word maps and the table are kept.
     reporter
@@ -58,7 +58,7 @@ class ProbeRun:
         Returns
         -------
         pandas.DataFrame
-            What :func:`headscope.runs.parse.parse_probes` returns, ``attrs`` included.
+            What :func:`headscope.papers.clark2019.parse.parse_probes` returns, ``attrs`` included.
         """
         path, identity = self.folder / "probes.json", self.identity()
         found = _read(path, identity)

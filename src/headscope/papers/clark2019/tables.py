@@ -268,7 +268,7 @@ def probe_rows(table: pd.DataFrame) -> list[Row]:
     Parameters
     ----------
     table
-        What :func:`headscope.runs.parse.parse_probes` returned.
+        What :func:`headscope.papers.clark2019.parse.parse_probes` returned.
 
     Returns
     -------
@@ -299,7 +299,7 @@ def probe_pairs(pairs: Sequence[Row]) -> list[Row]:
     Parameters
     ----------
     pairs
-        What :func:`headscope.runs.parse.compare_probes` returned.
+        What :func:`headscope.papers.clark2019.parse.compare_probes` returned.
 
     Returns
     -------

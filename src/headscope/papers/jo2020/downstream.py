@@ -73,11 +73,11 @@ class Downstream:
     @cached_property
     def _examples(self) -> dict[str, ProbingTask]:
         """The downstream tasks as probing tasks, by name."""
-        recipe = self.recipe
-        found = {task.name: glue_task(task, str(recipe.data)) for task in self.tasks}
-        if recipe.limit is None:
+        how = self.recipe.options
+        found = {task.name: glue_task(task, str(how.data)) for task in self.tasks}
+        if how.limit is None:
             return found
-        return {name: sample(task, recipe.limit, recipe.seed) for name, task in found.items()}
+        return {name: sample(task, how.limit, how.seed) for name, task in found.items()}
 
     def _before(self, name: str, task: Task) -> Atlas:
         """The frozen heads of a downstream task, before fine-tuning."""
@@ -88,8 +88,8 @@ class Downstream:
         """The same in the fine-tuned models of all seeds: the mean over them."""
         found = []
         for place, tuned in enumerate(runs):
-            model = load(tuned.folder, device=self.recipe.device)
-            seed = self.recipe.seed + place
+            model = load(tuned.folder, **self.recipe.options.for_other_models)
+            seed = self.recipe.options.seed + place
             ending = f"-seed{seed}" if seed else ""
             file = f"{slug(name)}-{task.name}-{state.replace(' ', '-')}{ending}"
             found.append(self.probe(file, model, [self._examples[task.name]]))
@@ -103,7 +103,7 @@ class Downstream:
             f"cross-validation on the training data; pairs are encoded {self.options.pairs}; "
             f"vectors are read at {place_text(results)}."
         )
-        rows = layer_rows(top_table(results, n=self.recipe.top))
+        rows = layer_rows(top_table(results, n=self.recipe.options.top))
         return self.recipe.section(
             "frozen",
             "Classifiers on frozen heads and layers.",
@@ -136,7 +136,7 @@ class Downstream:
         }
         self.gains = {name: mean_gain(self.tasks, runs, STATES[2]) for name, runs in done.items()}
         self.changes = state_changes(probed)
-        seeds = counted(self.recipe.seeds, "seed")
+        seeds = counted(self.recipe.options.seeds, "seed")
         note = (
             f"Dev scores in percent: the median over {seeds}, with the lowest and the highest. "
             + " ".join(chosen)
@@ -163,31 +163,32 @@ class Downstream:
         poolings = table_4_poolings(
             self._before(name, task),
             task.name,
-            position=self.recipe.position or "",
-            top=self.recipe.top,
+            position=self.recipe.options.position or "",
+            top=self.recipe.options.top,
         )
-        seeds = range(self.recipe.seed, self.recipe.seed + self.recipe.seeds)
+        first = self.recipe.options.seed
+        seeds = range(first, first + self.recipe.options.seeds)
         return poolings, {
             state: [self._tune(name, task, pooling, seed) for seed in seeds]
             for state, pooling in poolings.items()
         }
 
     def _tune(self, name: str, task: Task, pooling: Pooling, seed: int) -> Tuned:
-        home = Path(self.recipe.tuned) if self.recipe.tuned else self.recipe.folder / "tuned"
+        home = Path(self.recipe.options.tuned or self.recipe.folder / "tuned")
         home = home / slug(name) if len(self.recipe.models) > 1 else home
         folder = home / f"{task.name}-{pooling_slug(pooling)}{f'-seed{seed}' if seed else ''}"
         with self.recipe.reporter.progress(folder.name) as progress:
             return tune(
                 self.recipe.source(name),
                 task=task,
-                data=self.recipe.data,
+                data=self.recipe.options.data,
                 output=folder,
-                overwrite=self.recipe.overwrite,
+                overwrite=self.recipe.options.overwrite,
                 pooling=pooling,
-                device=self.recipe.device,
+                **self.recipe.options.for_training,
                 progress=progress,
                 seed=seed,
-                epochs=self.recipe.epochs,
-                learning_rate=self.recipe.learning_rate,
-                max_length=self.recipe.max_length,
+                epochs=self.recipe.options.epochs,
+                learning_rate=self.recipe.options.learning_rate,
+                max_length=self.recipe.options.max_length,
             )

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar
 
 import pandas as pd
 
 from headscope.errors import ResultsError, UserError
 from headscope.figures import probe_grid, scatter_grid
-from headscope.figures.probing.panels import RANGES, Colours, check_colours
+from headscope.figures.probing.panels import RANGES
 from headscope.files import slug
-from headscope.models import Model, ModelLike
+from headscope.models import Model
 from headscope.models.random import random_init
+from headscope.options import takes
 from headscope.page import Plot, Section, Table
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows, split_tables
 from headscope.papers.claims import Finding
-from headscope.papers.jo2020 import facts
+from headscope.papers.jo2020 import Jo2020Options, facts
 from headscope.papers.jo2020.claims import findings, layer_scores
 from headscope.papers.jo2020.controls import TEXT, head_table_of_controls, random_head_table
 from headscope.papers.jo2020.downstream import Downstream
@@ -37,63 +36,18 @@ from headscope.papers.jo2020.tables import (
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import gallery_plots, short_name
 from headscope.results import Atlas
-from headscope.runs.probe import Position, Probing, Solver, probe
+from headscope.runs.probe import Probing, probe
 from headscope.runs.probe.controls import probe_controls
 from headscope.stats.probe_tests import small_test_text, small_tests
 from headscope.stats.probing import probing_remarks, top_table
-from headscope.tasks import Task, find_task
 from headscope.tasks.find import find_tasks
 from headscope.tasks.probing import ProbingTask
 
 
-@dataclass
 class Jo2020(Recipe):
     """Roles and Utilization of Attention Heads: probing, top heads, and fine-tuning from them.
 
-    Options that all recipes share are described in :class:`headscope.papers.recipe.Recipe`.
-    ``limit`` is the most examples of each split of a task, drawn at random; fine-tuning uses all.
-
-    Parameters
-    ----------
-    model
-        A hub id, a model folder, ``"demo"``, a :class:`headscope.Model` or a network with its
-        tokenizer; or a list of them.
-    tasks
-        Probing tasks, or where to find them: SentEval files, a folder of them, or a treebank.
-        ``"demo"`` makes the ten tasks from the built-in corpus.
-    only
-        Only these probing tasks, by name.
-    downstream
-        GLUE tasks, by name or as :class:`headscope.tasks.Task`.
-    data
-        The folder with the GLUE files (``FOLDER/MRPC/train.tsv``), or ``"hub"``.
-    seeds
-        How many models to fine-tune from each of the last layer, the best layer and the top heads;
-        0 skips fine-tuning.
-    tuned
-        Where tuned models are, or will be. Finished ones are reused. Default: ``tuned/`` in the
-        output folder.
-    epochs, learning_rate
-        Passes over the training examples, and the highest learning rate, for fine-tuning.
-    position
-        Where vectors are read: cls, last or mean. Default: what fits the model.
-    top
-        How many of the best heads to combine. Default: as many as a layer has.
-    solver
-        exact, or rmsprop (as in the paper).
-    cache
-        Where vectors are kept. Default: ``vectors/`` in the output folder.
-    controls
-        Whether to compute controls: control tasks with selectivity, description lengths, the
-        embeddings alone, the model with random weights, random heads beside the top heads, and
-        repeated splits of small tasks.
-        Takes several times as long.
-    published
-        The numbers that the authors released: their repository, a folder with its results, or a
-        tar archive of one. Figures 3, 5, 6 and 7 are drawn from them, with ours beside them.
-    colours
-        Colour ranges of heat maps: ``"own"``, ``"shared"`` (one for all maps of a task) or
-        ``"majority"`` (one for all maps of a task, from the majority class up).
+    Its options are those of :class:`headscope.papers.Jo2020Options`.
 
     Examples
     --------
@@ -107,35 +61,11 @@ class Jo2020(Recipe):
     Transformer-based Neural Language Models. ACL.
     """
 
-    model: ModelLike | Sequence[ModelLike] = "demo"
-    _: KW_ONLY
-    tasks: Sequence[str | Path | ProbingTask] = ("demo",)
-    only: Sequence[str] = ()
-    downstream: Sequence[str | Task] = ()
-    data: str | Path = "hub"
-    seeds: int = 5
-    tuned: str | Path | None = None
-    epochs: int = 3
-    learning_rate: float = 2e-5
-    position: Position | None = None
-    top: int | None = None
-    solver: Solver = "exact"
-    cache: str | Path | None = None
-    controls: bool = False
-    published: str | Path | None = None
-    colours: Colours = "own"
-    batch_size: int = 32
+    options: Jo2020Options
 
-    name: ClassVar[str] = "jo2020"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.parts:  # extras that were not asked for are not skipped parts
-            extras = {"published", "controls"} - self.given
-            self.chosen = tuple(part for part in self.chosen if part.name not in extras)
-        check_colours(self.colours)
-        if self.seeds < 0:
-            raise UserError(f"the number of seeds must be 0 or more, got {self.seeds} instead")
+    @takes(Jo2020Options)
+    def __init__(self, options: Jo2020Options) -> None:
+        super().__init__(options.model, options)
         for name in self.models:
             same = [other for other in self.models if slug(other) == slug(name)]
             if len(same) > 1:
@@ -144,28 +74,17 @@ class Jo2020(Recipe):
                     "share their files",
                     hint="rename a folder, or run them into two output folders",
                 )
-        found = (find_task(task) if isinstance(task, str) else task for task in self.downstream)
-        self._downstream: tuple[Task, ...] = tuple(dict.fromkeys(found))
+        self._downstream = options.downstream_tasks
         self._options = Probing(
-            position=self.position,
-            n=self.top,
-            max_length=self.max_length,
-            batch_size=self.batch_size,
-            solver=self.solver,
-            seed=self.seed,
-            device=self.device,
+            position=options.position,
+            n=options.top,
+            max_length=options.max_length,
+            batch_size=options.batch_size,
+            solver=options.solver,
+            seed=options.seed,
+            device=options.device,
         )
         self._later = Downstream(self, self._downstream, self._probe, self._options)
-
-    @property
-    def given(self) -> frozenset[str]:
-        """Whether there are downstream tasks, controls and published numbers."""
-        there = {
-            "downstream": bool(self.downstream),
-            "controls": self.controls,
-            "published": self.published is not None,
-        }
-        return frozenset(name for name, given in there.items() if given)
 
     def steps(self, part: str) -> Sequence[Step]:
         """Heads have one section per model, downstream tasks one per model and task."""
@@ -176,7 +95,7 @@ class Jo2020(Recipe):
             "maps": [self._maps],
             "scatter": [self._scatter],
             "frozen": [partial(self._later.frozen, *pair) for pair in pairs],
-            "tuning": [self._later.tuning] if self.seeds else [],
+            "tuning": [self._later.tuning] if self.options.seeds else [],
             "controls": [partial(self._controls, name) for name in self.models],
             "published": [self._beside],
         }
@@ -209,9 +128,10 @@ class Jo2020(Recipe):
 
     @cached_property
     def _tasks(self) -> list[ProbingTask]:
-        ready = [task for task in self.tasks if isinstance(task, ProbingTask)]
-        sources = [str(task) for task in self.tasks if not isinstance(task, ProbingTask)]
-        found = find_tasks(sources, only=self.only or None, limit=self.limit, seed=self.seed)
+        ready = [task for task in self.options.tasks if isinstance(task, ProbingTask)]
+        sources = [str(task) for task in self.options.tasks if not isinstance(task, ProbingTask)]
+        how = self.options
+        found = find_tasks(sources, only=how.only or None, limit=how.limit, seed=how.seed)
         return [*ready, *found]
 
     def _probe(self, name: str, model: Model, tasks: Sequence[ProbingTask]) -> Atlas:
@@ -220,17 +140,17 @@ class Jo2020(Recipe):
         results = probe(
             model,
             tasks,
-            position=self.position,
-            n=self.top,
-            max_length=self.max_length,
-            batch_size=self.batch_size,
-            solver=self.solver,
-            seed=self.seed,
-            device=self.device,
+            position=self.options.position,
+            n=self.options.top,
+            max_length=self.options.max_length,
+            batch_size=self.options.batch_size,
+            solver=self.options.solver,
+            seed=self.options.seed,
+            device=self.options.device,
             repeats=1,  # repeated splits are among the controls
-            cache=self.cache or self.folder / "vectors",
+            cache=self.options.cache or self.folder / "vectors",
             output=path,
-            overwrite=self.overwrite,
+            overwrite=self.options.overwrite,
             progress=self.reporter,
         )
         return self.keep(path, results)
@@ -262,7 +182,7 @@ class Jo2020(Recipe):
         results = self._probed[name]
         encoder = encoder_of(results.provenance)
         published = (facts.TABLE_3 | facts.TABLE_5).get(encoder)
-        table = top_table(results, published, n=self.top)
+        table = top_table(results, published, n=self.options.top)
         beside = (
             f"The published numbers are for {encoder}, on other sentences."
             if published
@@ -299,19 +219,19 @@ class Jo2020(Recipe):
             "heads-sorted",
             "Scores of heads, sorted",
             "As in Figures 3 and 6: layer 1 at the bottom, the best head of a layer on the left.",
-            probe_grid(self._named, colours=self.colours),
+            probe_grid(self._named, colours=self.options.colours),
         )
         unordered = Plot(
             "heads-unsorted",
             "Scores of heads, in their order",
             "As in Figure 7: every head keeps its place, so that it can be followed across tasks.",
-            probe_grid(self._named, sorted=False, colours=self.colours),
+            probe_grid(self._named, sorted=False, colours=self.options.colours),
         )
-        text = f"Models stand below each other; {RANGES[self.colours]}."
+        text = f"Models stand below each other; {RANGES[self.options.colours]}."
         return self.section("maps", text, plots=[ordered, unordered])
 
     def _scatter(self) -> Section:
-        rows, note = scatter_rows(self._named, seed=self.seed)
+        rows, note = scatter_rows(self._named, seed=self.options.seed)
         plot = Plot(
             "scatter",
             "Syntactic and semantic scores",
@@ -323,7 +243,7 @@ class Jo2020(Recipe):
 
     def _controls(self, name: str) -> Section:
         results, model = self._probed[name], self.load(name)
-        random = random_init(model, seed=self.seed)
+        random = random_init(model, seed=self.options.seed)
         nulls = self._probe(f"{slug(name)}-random", random, self._tasks)
         path = self.folder / f"controls-{slug(name)}.nc"
         controls = self._kept_controls(path, results)
@@ -333,7 +253,7 @@ class Jo2020(Recipe):
                 self._tasks,
                 results,
                 self._options,
-                cache=Path(self.cache or self.folder / "vectors"),
+                cache=Path(self.options.cache or self.folder / "vectors"),
                 progress=self.reporter,
             )
             controls.save(path)
@@ -362,11 +282,11 @@ class Jo2020(Recipe):
 
     @cached_property
     def _release(self) -> Release:
-        assert self.published is not None
-        return read_release(self.published)
+        assert self.options.published is not None
+        return read_release(self.options.published)
 
     def _beside(self) -> Section:
         probing = {"tasks", "heads", "maps", "scatter"} & {part.name for part in self.chosen}
         ours = self._named if probing - {"tasks"} else {}
-        text, tables, plots = published_parts(self._release, ours, seed=self.seed)
+        text, tables, plots = published_parts(self._release, ours, seed=self.options.seed)
         return self.section("published", text, tables, plots)

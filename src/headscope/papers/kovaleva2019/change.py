@@ -97,7 +97,7 @@ class Change:
         source = dev.source
         return replace(
             dev,
-            source=lambda: parse(source(), parser=self.recipe.parser),
+            source=lambda: parse(source(), parser=self.recipe.options.parser),
             rough=source,
             format=f"{dev.format}+spacy",
         )
@@ -112,9 +112,9 @@ class Change:
                 measures=["feature", "link"],
                 output=path,
                 progress=progress,
-                seed=self.recipe.seed,
-                batch_size=self.recipe.batch_size,
-                max_length=self.recipe.max_length,
+                seed=self.recipe.options.seed,
+                batch_size=self.recipe.options.batch_size,
+                max_length=self.recipe.options.max_length,
             )
         return self.recipe.keep(path, results)
 
@@ -172,7 +172,7 @@ class Change:
                         "feature-change",
                         f"{name}: change in attention to features",
                         columns=3,
-                        scale=self.recipe.scale,
+                        scale=self.recipe.options.scale,
                     ),
                 )
             )
@@ -189,7 +189,7 @@ class Change:
                 "links-change",
                 "Change in attention from token to token",
                 "Section 4.5. The tuned model minus the pretrained one.",
-                links_by_task(firsts, self.recipe.scale),
+                links_by_task(firsts, self.recipe.options.scale),
             ),
         ]
 

@@ -130,7 +130,7 @@ def pattern_findings(tuned: Mapping[str, Atlas]) -> list[Finding]:
 
 def frame_finding(results: Atlas) -> Finding:
     """Test the claim on frame heads."""
-    rows = frame_table(results, count=2)
+    rows = frame_table(results, top=2)
     here = ", ".join(
         f"{name}: {number(value)}" for name, value in zip(rows["head"], rows["mean"], strict=True)
     )

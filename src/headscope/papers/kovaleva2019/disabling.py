@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
@@ -18,7 +18,7 @@ from headscope.papers.kovaleva2019 import facts
 from headscope.papers.kovaleva2019.disabling_claims import disabling_findings
 from headscope.papers.kovaleva2019.tables import gain_rows, points, summary_row
 from headscope.results import Atlas
-from headscope.runs.ablate import Way, ablate
+from headscope.runs.ablate import ablate
 from headscope.stats import frame_table
 from headscope.stats.ablation import change_table, few_documents
 from headscope.stats.disabling import DisablingSummary, disabling_summary, shared_heads
@@ -90,7 +90,7 @@ class Disabling:
 
     def frame_heads(self) -> list[Head]:
         """The heads of the pretrained model that attend most along frame links."""
-        names = frame_table(self.recipe.frame_results(), count=FRAME_HEADS)["head"]
+        names = frame_table(self.recipe.frame_results(), top=FRAME_HEADS)["head"]
         return [Head.parse(str(name)) for name in names]
 
     def gains(self, task: str) -> xr.DataArray:
@@ -99,7 +99,7 @@ class Disabling:
         return xr.concat(found, "seed").mean("seed")
 
     def _task(self, task: Task, frame_heads: Sequence[Head]) -> None:
-        title = task.title
+        title, seed = task.title, self.recipe.options.seed
         self.results[title], self.heads[title], self.layers[title] = {}, {}, {}
         sets = [",".join(map(str, frame_heads))] if len(frame_heads) > 1 else []
         for place, tuned in enumerate(self.recipe.tuned_models.checkpoints(task)):
@@ -111,24 +111,24 @@ class Disabling:
                     task=task,
                     dev=self.recipe.tuned_models.dev(task),
                     sets=sets,
-                    way=cast("Way", self.recipe.way),
+                    way=self.recipe.options.way,
                     output=path,
-                    overwrite=self.recipe.overwrite,
+                    overwrite=self.recipe.options.overwrite,
                     progress=progress,
-                    seed=self.recipe.seed,
-                    batch_size=self.recipe.batch_size,
-                    max_length=self.recipe.max_length,
-                    device=self.recipe.device,
+                    seed=self.recipe.options.seed,
+                    batch_size=self.recipe.options.batch_size,
+                    max_length=self.recipe.options.max_length,
+                    **self.recipe.options.for_other_models,
                 )
             self.results[title][tuned.label] = self.recipe.keep(path, results)
             for kind, kept in (("head", self.heads), ("layer", self.layers)):
-                kept[title][tuned.label] = disabling_summary(results, kind, seed=self.recipe.seed)
+                kept[title][tuned.label] = disabling_summary(results, kind, seed=seed)
 
     def _text(self) -> str:
         first = {task: next(iter(seeds.values())) for task, seeds in self.heads.items()}
         sizes = {task: one.examples for task, one in first.items()}
         text = (
-            f"Every head and every layer is disabled in turn ({WAYS[self.recipe.way]}). "
+            f"Every head and every layer is disabled in turn ({WAYS[self.recipe.options.way]}). "
             f"{self.recipe.examples_sentence()} The paper's largest gain from one head is "
             f"{facts.GAINS['mrpc']} points (MRPC) and its smallest {facts.GAINS['sts-b']} (STS-B); "
             f"disabling the first layer gains {facts.LAYER_GAIN['rte']} points on RTE."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from headscope.corpus import Corpus
@@ -11,7 +12,8 @@ from headscope.figures.patterns.classes import PATTERNS
 from headscope.figures.patterns.typical import NamedMap, typical_maps
 from headscope.models import Model
 from headscope.page import Plot
-from headscope.runs.pattern_maps import ClassifiedMaps, classified_maps
+from headscope.results import TextAttention
+from headscope.runs.attention import attention
 
 TYPICAL = 4
 """Maps of each class in Figure 1."""
@@ -19,13 +21,21 @@ LONGEST = 64
 """Tokens of an example whose maps are drawn."""
 
 
-def random_maps(model: Model, corpus: Corpus, *, seed: int) -> ClassifiedMaps:
+@dataclass(frozen=True)
+class DrawnExample:
+    """All maps of a model on one example, with the classes of their patterns."""
+
+    texts: tuple[str, ...]
+    seen: TextAttention
+
+
+def random_maps(model: Model, corpus: Corpus, *, seed: int) -> DrawnExample:
     """All maps of a model on one example that is drawn at random, as in Appendix A."""
-    example = next(iter(corpus.sample(1, seed=seed)))
-    return classified_maps(model, example.texts, max_length=LONGEST)
+    texts = next(iter(corpus.sample(1, seed=seed))).texts
+    return DrawnExample(texts, attention(model, *texts, max_length=LONGEST, patterns=True))
 
 
-def typical_plot(found: Mapping[str, ClassifiedMaps]) -> Plot:
+def typical_plot(found: Mapping[str, DrawnExample]) -> Plot:
     """Draw the maps of each class that the network is surest of (Figure 1).
 
     Parameters
@@ -35,11 +45,11 @@ def typical_plot(found: Mapping[str, ClassifiedMaps]) -> Plot:
     """
     maps: dict[str, list[tuple[float, str, Any]]] = {name: [] for name in PATTERNS}
     for name, one in found.items():
-        for layer, classes in enumerate(one.classes):
-            for head, pattern in enumerate(classes):
-                label = f"{name} {one.name(layer, head)}"
-                sure = float(one.sureness[layer, head])
-                maps[pattern].append((sure, label, one.maps[layer, head]))
+        for row in one.seen.patterns().itertuples():
+            weights = one.seen.maps.sel(layer=row.layer, head=row.head).values
+            maps[str(row.pattern)].append(
+                (float(row.sureness), f"{name} {row.layer}-{row.head}", weights)  # type: ignore[arg-type]
+            )
     chosen: dict[str, list[NamedMap]] = {
         name: [(label, weights) for _, label, weights in _surest(several)]
         for name, several in maps.items()
@@ -57,17 +67,17 @@ def _surest(maps: Sequence[tuple[float, str, Any]]) -> list[tuple[float, str, An
     return sorted(maps, key=lambda one: -one[0])[:TYPICAL]
 
 
-def appendix_plots(found: Mapping[str, ClassifiedMaps]) -> list[Plot]:
+def appendix_plots(found: Mapping[str, DrawnExample]) -> list[Plot]:
     """Draw all maps of one example of each task (Appendix A)."""
     plots = []
     for name, one in found.items():
         title = f"{name}: all maps of one example"
         chart = pattern_grid(
-            one.maps,
-            one.classes,
+            one.seen.maps.values,
+            one.seen.maps["pattern"].values.tolist(),
             title=title,
             subtitle=" / ".join(one.texts),
-            numbers=one.numbers,
+            numbers=one.seen.maps["layer"].values.tolist(),
         )
         caption = (
             "After Appendix A: every head on one dev example that was drawn at random and cut to "

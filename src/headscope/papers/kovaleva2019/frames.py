@@ -52,11 +52,11 @@ def frame_section(recipe: Kovaleva2019, model: Model, corpus: Corpus) -> Section
         frame_rows(results), title="Heads with the most attention along frame links", note=note
     )
     annotated = Table(
-        annotation_rows(corpus, seed=recipe.seed),
+        annotation_rows(corpus, seed=recipe.options.seed),
         title="Sentences with frame annotation",
         note="As in Figure 4: the frame's target, and its core elements with their names.",
     )
-    heads = [Head.parse(str(name)) for name in frame_table(results, count=2)["head"]]
+    heads = [Head.parse(str(name)) for name in frame_table(results, top=2)["head"]]
     examples = {head: frame_example(model, corpus, head=head) for head in heads}
     drawn = [(head, one) for head, one in examples.items() if one is not None]
     seen = results.provenance["counts"]["seen"]

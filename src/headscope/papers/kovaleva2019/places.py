@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headscope.errors import UserError
-from headscope.runs.tune.recorded import RECORD, recorded_task
+from headscope.runs.tune.record import RECORD, recorded_task
 from headscope.tasks import Task, find_task
 
 CONFIG = "config.json"

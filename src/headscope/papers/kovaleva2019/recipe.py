@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, cast
 
-from headscope.corpus import Corpus, CorpusLike, read
-from headscope.errors import UserError, unknown
+from headscope.corpus import Corpus
 from headscope.figures import task_patterns
-from headscope.figures.grids import SCALES, Scale
 from headscope.measures.patterns import RELIABLE
-from headscope.models import Model, ModelLike
-from headscope.models.replacement import WAYS
+from headscope.models import Model
+from headscope.options import takes
 from headscope.page import Plot, Section, Table
 from headscope.papers.claims import Finding
-from headscope.papers.kovaleva2019 import facts
+from headscope.papers.kovaleva2019 import Kovaleva2019Options, facts
 from headscope.papers.kovaleva2019.change import Change
 from headscope.papers.kovaleva2019.checkpoints import Checkpoint
 from headscope.papers.kovaleva2019.claims import (
@@ -26,71 +22,29 @@ from headscope.papers.kovaleva2019.claims import (
     tuning_findings,
 )
 from headscope.papers.kovaleva2019.disabling import Disabling
-from headscope.papers.kovaleva2019.drawings import appendix_plots, random_maps, typical_plot
+from headscope.papers.kovaleva2019.drawings import (
+    DrawnExample,
+    appendix_plots,
+    random_maps,
+    typical_plot,
+)
 from headscope.papers.kovaleva2019.frames import frame_section
 from headscope.papers.kovaleva2019.glue_table import gain_sentence, tuning_tables
-from headscope.papers.kovaleva2019.places import TunedLike, tuned_places
 from headscope.papers.kovaleva2019.tables import share_rows
 from headscope.papers.kovaleva2019.tuned import TunedModels
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import as_sentence, gallery_plots
 from headscope.results import Atlas
-from headscope.runs.pattern_maps import ClassifiedMaps
-from headscope.runs.tune import STARTS, Precision, TuneSettings
-from headscope.tasks import Task, find_task
+from headscope.tasks import Task
 
-SAMPLES = ("random", "first")
 EXAMPLES = 1000
 """The most dev examples of each task, as in the paper."""
 
 
-@dataclass
 class Kovaleva2019(Recipe):
     """Revealing the Dark Secrets of BERT: fine-tuning, patterns, frames, and disabled heads.
 
-    Options that all recipes share are described in :class:`headscope.papers.recipe.Recipe`.
-    ``limit`` limits the dev examples (1000 at most, as in the paper), not the sentences with frame
-    links and not training; ``train_limit`` limits training.
-
-    Parameters
-    ----------
-    model
-        A hub id, a model folder, ``"demo"``, a :class:`headscope.Model`, or a network with its
-        tokenizer.
-    tasks
-        GLUE tasks, by name or as :class:`headscope.tasks.Task`. Without one, only the parts
-        ``patterns`` and ``frames`` can run.
-    data
-        The folder with the GLUE files (``FOLDER/RTE/train.tsv``), or ``"hub"``.
-    frames
-        Sentences with frame links: JSON lines, ``"framenet"`` for nltk's, or ``"demo"``.
-    tuned
-        Fine-tuned models. A folder in which they are, or will be (``FOLDER/TASK-START``, as
-        ``headscope tune`` makes them): models that are there are used as they are. Or checkpoints
-        of your own, folders and hub ids, with or without Headscope's record: ``"rte=FOLDER"``, a
-        list of such strings, or ``{"rte": "FOLDER"}``; a task may have several. Default: ``tuned/``
-        in the output folder.
-    starts
-        The columns of Table 1: pretrained, random, untrained.
-    seeds
-        How many models are tuned for each task and start, with the seeds ``seed``, ``seed`` + 1 ….
-    train_limit
-        Train on at most this many examples of each task, drawn at random. Default: all.
-    precision
-        Of training: ``"float32"``, or mixed precision ``"bf16"`` or ``"fp16"`` (GPU only).
-    way
-        How a head is disabled: uniform, zero or mean.
-    parser
-        The spaCy pipeline that finds linguistic features. Default: the small English one.
-    epochs
-        Passes over the training examples.
-    learning_rate
-        The highest learning rate, reached after warm-up.
-    sample
-        Which dev examples are used where there are more than wanted: ``"random"`` ones, drawn with
-        ``seed``, or the ``"first"`` ones.
-    scale
-        Whether all maps of a figure of changes have ``"one"`` colour scale, or ``"each"`` its own.
+    Its options are those of :class:`headscope.papers.Kovaleva2019Options`.
 
     Examples
     --------
@@ -104,59 +58,18 @@ class Kovaleva2019(Recipe):
     of BERT. EMNLP-IJCNLP.
     """
 
-    model: ModelLike = "demo"
-    _: KW_ONLY
-    tasks: Sequence[str | Task] = ()
-    data: str | Path = "hub"
-    frames: CorpusLike = "demo"
-    tuned: TunedLike | None = None
-    starts: Sequence[str] = STARTS
-    seeds: int = 1
-    train_limit: int | None = None
-    precision: str = "float32"
-    way: str = "uniform"
-    parser: str = ""
-    epochs: int = 3
-    learning_rate: float = 5e-5
-    sample: Literal["random", "first"] = "random"
-    scale: Scale = "one"
+    options: Kovaleva2019Options
 
-    name: ClassVar[str] = "kovaleva2019"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in self.starts:
-            if name not in STARTS:
-                raise unknown("start", name, STARTS)
-        self.chosen_starts = tuple(start for start in STARTS if start in self.starts)
-        if self.way not in WAYS:
-            raise unknown("way of disabling heads", self.way, WAYS)
-        if self.sample not in SAMPLES:
-            raise unknown("sample", self.sample, SAMPLES)
-        if self.scale not in SCALES:
-            raise unknown("colour scale", self.scale, SCALES)
-        if self.seeds < 1:
-            raise UserError(f"the number of seeds must be 1 or more, got {self.seeds} instead")
-        if self.train_limit is not None and self.train_limit < 1:
-            raise UserError(f"the training limit must be 1 or more, got {self.train_limit} instead")
-        found = (find_task(task) if isinstance(task, str) else task for task in self.tasks)
-        self.chosen_tasks: tuple[Task, ...] = tuple(dict.fromkeys(found))
-        TuneSettings(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            precision=cast("Precision", self.precision),
-        )
-        self._frames = read(self.frames)
-        places = tuned_places(self.tuned, self.chosen_tasks)
-        self.tuned_models = TunedModels(self, places, limit=self.at_most(EXAMPLES))
+    @takes(Kovaleva2019Options)
+    def __init__(self, options: Kovaleva2019Options) -> None:
+        super().__init__(options.model, options)
+        self.chosen_tasks, self.chosen_starts = options.chosen_tasks, options.chosen_starts
+        self._frames = options.links
+        limit = options.at_most(EXAMPLES)
+        self.tuned_models = TunedModels(self, options.places, limit=limit)
         self._change, self._disabling = Change(self), Disabling(self)
         self._done: list[Checkpoint] = []
         self._patterns_found: dict[str, Atlas] | None = None
-
-    @property
-    def given(self) -> frozenset[str]:
-        """Whether there are tasks."""
-        return frozenset({"tasks"} if self.tasks else ())
 
     def steps(self, part: str) -> Sequence[Step]:
         """Each part has one section, with the tasks side by side."""
@@ -191,12 +104,6 @@ class Kovaleva2019(Recipe):
         """The tasks."""
         return [(", ".join(task.title for task in self.chosen_tasks) or "none", "tasks")]
 
-    def drawn(self, corpus: Corpus, most: int | None) -> Corpus:
-        """At most so many examples of a corpus, drawn at random or the first ones."""
-        return (
-            corpus.sample(most, seed=self.seed) if self.sample == "random" else corpus.first(most)
-        )
-
     def run_name(self, task: Task, place: int) -> str:
         """What the files of a task's models are called: the first has the name of the task."""
         return task.name + (f"-{place + 1}" if place else "")
@@ -206,7 +113,7 @@ class Kovaleva2019(Recipe):
         parts = []
         for task in self.chosen_tasks:
             whole, used = self.tuned_models.all_dev(task).size(), self.tuned_models.dev(task).size()
-            how = "drawn at random" if self.sample == "random" else "the first ones"
+            how = "drawn at random" if self.options.sample == "random" else "the first ones"
             of = f"all {used:,}" if whole == used else f"{used:,} of {whole:,}, {how}"
             parts.append(f"{task.title} {of}")
         return f"Dev examples: {'; '.join(parts)}."
@@ -230,7 +137,7 @@ class Kovaleva2019(Recipe):
     def _pattern_survey(self, name: str, model: Model, corpus: Corpus) -> Atlas:
         """Classify maps at a length for which the network is reliable, whatever tuning uses."""
         length = min(RELIABLE, model.longest or RELIABLE)
-        drawn = self.drawn(corpus, self.at_most(EXAMPLES))
+        drawn = self.options.drawn(corpus, self.options.at_most(EXAMPLES))
         return self.survey(name, model, drawn, ["pattern"], max_length=length, whole=True)
 
     def _patterns(self) -> Section:
@@ -276,15 +183,17 @@ class Kovaleva2019(Recipe):
             ],
         )
 
-    def _random_maps(self) -> dict[str, ClassifiedMaps]:
+    def _random_maps(self) -> dict[str, DrawnExample]:
         """All maps of one random example: of each task's tuned model, or of the built-in corpus."""
         found = {}
         for task in self.chosen_tasks:
             tuned = next(iter(self.tuned_models.models(task).values()))
-            found[task.title] = random_maps(tuned, self.tuned_models.dev(task), seed=self.seed)
+            found[task.title] = random_maps(
+                tuned, self.tuned_models.dev(task), seed=self.options.seed
+            )
         corpus = {"Pretrained": self._frames}
         return found or {
-            name: random_maps(self._pretrained, texts, seed=self.seed)
+            name: random_maps(self._pretrained, texts, seed=self.options.seed)
             for name, texts in corpus.items()
         }
 

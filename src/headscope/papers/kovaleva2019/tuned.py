@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from headscope.corpus import Corpus
 from headscope.models import Model, load
 from headscope.papers.kovaleva2019.checkpoints import Checkpoint, found_checkpoint
 from headscope.papers.kovaleva2019.places import CONFIG, TunedPlaces
-from headscope.runs.tune import Precision, Start, tune
-from headscope.runs.tune.recorded import RECORD
+from headscope.runs.tune import Start, tune
+from headscope.runs.tune.record import RECORD
 from headscope.runs.tune.run import CHECKPOINTS
 from headscope.tasks import Task, task_examples
 
@@ -40,16 +40,16 @@ class TunedModels:
 
     def all_dev(self, task: Task) -> Corpus:
         """All dev examples of a task."""
-        return task_examples(task, str(self.recipe.data), "dev")
+        return task_examples(task, str(self.recipe.options.data), "dev")
 
     def dev(self, task: Task) -> Corpus:
         """The dev examples that are looked at: random ones if there are more than the limit."""
-        return self.recipe.drawn(self.all_dev(task), self.limit)
+        return self.recipe.options.drawn(self.all_dev(task), self.limit)
 
     def train(self, task: Task) -> Corpus:
         """The training examples: random ones if there are more than the training limit."""
-        whole = task_examples(task, str(self.recipe.data), "train")
-        return self.recipe.drawn(whole, self.recipe.train_limit)
+        whole = task_examples(task, str(self.recipe.options.data), "train")
+        return self.recipe.options.drawn(whole, self.recipe.options.train_limit)
 
     def check(self) -> None:
         """Check every model that is there already, before anything is trained."""
@@ -86,7 +86,7 @@ class TunedModels:
     def models(self, task: Task) -> dict[str, Model]:
         """The models that were tuned from the pretrained one, by seed or name."""
         return {
-            tuned.label: load(tuned.place, device=self.recipe.device)
+            tuned.label: load(tuned.place, **self.recipe.options.for_other_models)
             for tuned in self.checkpoints(task)
         }
 
@@ -96,10 +96,10 @@ class TunedModels:
     def _folders(self, task: Task, start: Start) -> dict[int, Path]:
         """Where the tuned models are or will be, by seed."""
         home = self.places.home or self.recipe.folder / "tuned"
-        first = self.recipe.seed
+        first = self.recipe.options.seed
         return {
             seed: home / (f"{task.name}-{start}" + (f"-seed{seed}" if seed else ""))
-            for seed in range(first, first + self.recipe.seeds)
+            for seed in range(first, first + self.recipe.options.seeds)
         }
 
     def _made(self, folder: Path, seed: int, task: Task, start: Start) -> Checkpoint:
@@ -113,15 +113,15 @@ class TunedModels:
                 train=self.train(task),
                 dev=self.all_dev(task),
                 output=folder,
-                overwrite=self.recipe.overwrite,
-                device=self.recipe.device,
+                overwrite=self.recipe.options.overwrite,
+                **self.recipe.options.for_training,
                 progress=progress,
                 start=start,
                 seed=seed,
-                precision=cast("Precision", self.recipe.precision),
-                epochs=self.recipe.epochs,
-                learning_rate=self.recipe.learning_rate,
-                max_length=self.recipe.max_length,
+                precision=self.recipe.options.precision,
+                epochs=self.recipe.options.epochs,
+                learning_rate=self.recipe.options.learning_rate,
+                max_length=self.recipe.options.max_length,
             )
         return Checkpoint.of(done)
 
@@ -132,9 +132,9 @@ class TunedModels:
             start,
             self.all_dev(task),
             like=self.recipe.load(self.recipe.models[0]),
-            data=str(self.recipe.data),
-            max_length=self.recipe.max_length,
-            device=self.recipe.device,
+            data=str(self.recipe.options.data),
+            max_length=self.recipe.options.max_length,
+            device=self.recipe.options.device,
         )
 
 

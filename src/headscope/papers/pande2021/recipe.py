@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import pandas as pd
 import xarray as xr
 
-from headscope.errors import UserError, unknown
-from headscope.measures import Role
-from headscope.models import Model, ModelLike, as_model
-from headscope.options import Loading
+from headscope.measures import Role, load_sieves
+from headscope.models import Model, as_model
+from headscope.options import Loading, takes
 from headscope.page import Section, Table, role_sections, shift_section
 from headscope.page.document import Row
 from headscope.page.roles import usual_tau
 from headscope.papers.claims import Finding
-from headscope.papers.pande2021 import facts
-from headscope.papers.pande2021.corpora import Given, open_corpora
+from headscope.papers.pande2021 import Pande2021Options, facts
 from headscope.papers.pande2021.findings import findings
 from headscope.papers.pande2021.pooled import pooled_plots, pooled_text
 from headscope.papers.pande2021.sieves import sieve_plot
@@ -35,56 +32,14 @@ from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import with_suffix
 from headscope.results import Atlas
 from headscope.stats import cautions, pooled_tau, role_shift, role_tests
-from headscope.stats.roles import ROLE_CORRECTIONS, TESTS
-from headscope.stats.shift import LEAST
 from headscope.stats.tau import Tau, is_exploratory
 
-SAMPLES = ("random", "first")
 
-
-@dataclass
 class Pande2021(Recipe):
     """The heads hypothesis: which heads have which role, tested, before and after fine-tuning.
 
-    Options that all recipes share are described in :class:`headscope.papers.recipe.Recipe`. At most
-    1000 sequences of each corpus are used.
-
-    Parameters
-    ----------
-    model
-        A hub id, a model folder, ``"demo"``, a :class:`headscope.Model`, or a network with its
-        tokenizer.
-    corpora
-        Files, ``"demo"`` or corpora; a mapping gives them names.
-    tuned
-        Fine-tuned models by name, or as :class:`headscope.Model`: one for all corpora, or one for
-        each. With them, roles are those of the
-        fine-tuned model, and the part ``shift`` compares it with ``model``.
-    tau
-        The threshold: a number over 0, ``"auto"`` (from the same scores: exploratory), or a mapping
-        from roles to either, with ``""`` for all other roles.
-    test
-        z, as in the paper, t, bootstrap or permutation.
-    correction
-        none, as in the paper; holm or bh, over all heads and roles; maxt for tests by resampling.
-    alpha
-        The level of the test.
-    resamples
-        Of tests by resampling; by default as many as the correction needs.
-    clusters
-        Whether sequences of one document count as one cluster, where the corpus says so.
-    least
-        The smallest shift by fine-tuning that is of interest, in times uniform attention.
-    roles
-        Only these roles, or dependency labels. Default: all that the corpus allows.
-    direction
-        Which way dependency roles go: auto, to head, from head or both (see
-        :class:`headscope.measures.Role`).
-    parser
-        The spaCy pipeline for text without trees. Default: the small English one.
-    sample
-        Which sequences are used of a corpus that has more than 1000: ``"random"`` draws them with
-        the seed, ``"first"`` takes the first ones.
+    Its options are those of :class:`headscope.papers.Pande2021Options`. At most 1000 sequences of
+    each corpus are used.
 
     Examples
     --------
@@ -99,53 +54,18 @@ class Pande2021(Recipe):
     in BERT. AAAI.
     """
 
-    model: ModelLike = "demo"
-    _: KW_ONLY
-    corpora: Sequence[Given] | Mapping[str, Given] = ("demo",)
-    tuned: Sequence[str | Path | Model] = ()
-    tau: float | str | Mapping[str, float | str] = float(facts.TAU)
-    test: str = "z"
-    correction: str = "none"
-    alpha: float = 0.05
-    resamples: int | None = None
-    clusters: bool = True
-    least: float = LEAST
-    roles: Sequence[str] = ()
-    direction: str = "auto"
-    parser: str = ""
-    sample: Literal["random", "first"] = "random"
+    options: Pande2021Options
 
-    name: ClassVar[str] = "pande2021"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.test not in TESTS:
-            raise unknown("test", self.test, TESTS)
-        if self.correction not in ROLE_CORRECTIONS:
-            raise unknown("correction", self.correction, ROLE_CORRECTIONS)
-        if self.sample not in SAMPLES:
-            raise unknown("sample", self.sample, SAMPLES)
-        self._corpora = open_corpora(
-            self.corpora,
-            parser=self.parser,
-            most=self.at_most(facts.SEQUENCES),
-            seed=self.seed if self.sample == "random" else None,
-        )
-        if len(self.tuned) not in (0, 1, len(self._corpora)):
-            raise UserError(
-                "the number of fine-tuned models must be 1, or that of the corpora "
-                f"({len(self._corpora)}), got {len(self.tuned)} instead",
-                hint="give one fine-tuned model for all corpora, or one for each",
-            )
+    @takes(Pande2021Options)
+    def __init__(self, options: Pande2021Options) -> None:
+        super().__init__(options.model, options)
+        for file in options.sieves:
+            self.reporter.say(f"sieves of {file}: {', '.join(load_sieves(file))}")
+        self._corpora = options.opened
         self._results: dict[str, Atlas] = {}
         self._tests: dict[str, xr.Dataset] = {}
         self._shifts: dict[str, pd.DataFrame] = {}
         self._role_sections: dict[str, dict[str, Section]] = {}
-
-    @property
-    def given(self) -> frozenset[str]:
-        """Whether there are fine-tuned models."""
-        return frozenset({"tuned"} if self.tuned else ())
 
     def steps(self, part: str) -> Sequence[Step]:
         """Summary, sieves and shift are one section; everything else has one per corpus."""
@@ -178,21 +98,25 @@ class Pande2021(Recipe):
     def _how(self) -> dict[str, Any]:
         """How heads are tested."""
         return {
-            "test": self.test,
-            "correction": self.correction,
-            "alpha": self.alpha,
-            "resamples": self.resamples,
-            "clusters": self.clusters,
-            "seed": self.seed,
+            "test": self.options.test,
+            "correction": self.options.correction,
+            "alpha": self.options.alpha,
+            "resamples": self.options.resamples,
+            "clusters": self.options.clusters,
+            "seed": self.options.seed,
         }
 
     def _scores(self, file: str, model: Model, name: str) -> Atlas:
+        how = self.options
+        measure = Role(
+            roles=how.roles, direction=how.direction, subtypes=how.subtypes, keep=how.keep
+        )
         return self.survey(
             file,
             model,
             self._corpora[name],
-            [Role(roles=self.roles, direction=self.direction)],  # type: ignore[arg-type]
-            limit=self.at_most(facts.SEQUENCES),
+            [measure],
+            limit=self.options.at_most(facts.SEQUENCES),
         )
 
     def _before(self, name: str) -> Atlas:
@@ -201,32 +125,35 @@ class Pande2021(Recipe):
     def _after(self, name: str) -> Atlas:
         """The scores that the roles are taken from: the fine-tuned model's, if there is one."""
         if name not in self._results:
-            self._results[name] = self._tuned_scores(name) if self.tuned else self._before(name)
+            scores = self._tuned_scores if self.options.tuned else self._before
+            self._results[name] = scores(name)
         return self._results[name]
 
     def _tuned_scores(self, name: str) -> Atlas:
-        place = list(self._corpora).index(name) % len(self.tuned)
-        model = as_model(self.tuned[place], Loading(device=self.device))
+        place = list(self._corpora).index(name) % len(self.options.tuned)
+        loading = Loading(**self.options.for_other_models)
+        model = as_model(self.options.tuned[place], loading)
         return self._scores(f"{name}-tuned", model, name)
 
     @property
     def _tau(self) -> Tau:
         """The thresholds; those from the data are of all corpora together, as in the paper."""
-        if not is_exploratory(self.tau):
-            return self.tau
-        return pooled_tau([self._after(name) for name in self._corpora], self.tau)
+        if not is_exploratory(self.options.thresholds):
+            return self.options.thresholds
+        return pooled_tau([self._after(name) for name in self._corpora], self.options.thresholds)
 
     def _tested(self, name: str) -> xr.Dataset:
         if name not in self._tests:
             tests = role_tests(self._after(name), tau=self._tau, **self._how)
-            exploratory = int(is_exploratory(self.tau))  # pooled thresholds are numbers
+            # Pooled thresholds are numbers.
+            exploratory = int(is_exploratory(self.options.thresholds))
             self._tests[name] = tests.assign_attrs(exploratory=exploratory)
         return self._tests[name]
 
     def claims(self) -> Sequence[Finding]:
         """All claims of the paper, if its four roles were asked for."""
         tests = {name: self._tests[name] for name in self._corpora if name in self._tests}
-        if not tests or self.roles:
+        if not tests or self.options.roles:
             return ()
         return findings(self._results, tests, self._shifts)
 
@@ -272,18 +199,20 @@ class Pande2021(Recipe):
 
     def _shift(self) -> Section:
         """What fine-tuning does, all corpora side by side."""
+        how = self.options
         counts: list[Row] = []
         for name in self._corpora:
             before, after = self._before(name), self._after(name)
-            self._shifts[name] = role_shift(
-                before, after, alpha=self.alpha, least=self.least, clusters=self.clusters
-            ).assign(corpus=name)
+            shift = role_shift(
+                before, after, alpha=how.alpha, least=how.least, clusters=how.clusters
+            )
+            self._shifts[name] = shift.assign(corpus=name)
             old = role_tests(before, tau=self._tau, **self._how)
             counts += [{"corpus": name} | row for row in count_rows(old, self._tested(name))]
-        shift = pd.concat(self._shifts.values(), ignore_index=True)
+        whole = pd.concat(self._shifts.values(), ignore_index=True)
         first = next(iter(self._shifts.values()))
-        shift.attrs |= {key: first.attrs[key] for key in ("least", "alpha", "correction")}
-        section = shift_section(shift)
+        whole.attrs |= {key: first.attrs[key] for key in ("least", "alpha", "correction")}
+        section = shift_section(whole)
         table = Table(counts, title="Heads with each role", id="shift-counts")
         return replace(section, tables=[*section.tables, table])
 

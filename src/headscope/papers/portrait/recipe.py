@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from headscope.corpus import CorpusLike, read
+from headscope.corpus import Corpus
 from headscope.errors import AnotherRunError, UserError
-from headscope.measures.options import at_least
 from headscope.measures.registry import choose
 from headscope.models import Model, ModelLike
 from headscope.page import Section
-from headscope.papers.catalogue import PORTRAIT, Paper
 from headscope.papers.claims import Finding
-from headscope.papers.portrait import sections
+from headscope.papers.portrait import PortraitOptions, sections
 from headscope.papers.portrait.claims import portrait_claims
 from headscope.papers.portrait.found import GROUPS, Found
 from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import short_name
 from headscope.results import Atlas
-from headscope.runs.ablate.groups import check_predicts, group_losses
+from headscope.runs.ablate import group_losses
+from headscope.runs.ablate.groups import check_predicts
 from headscope.runs.circuits import circuits
 from headscope.runs.retrieval import retrieval
 from headscope.runs.retrieval.needles import choose_needles
@@ -32,65 +30,18 @@ from headscope.stats import model_summary
 ATTRIBUTION = "logit_attribution"
 
 
-@dataclass
 class Portrait(Recipe):
-    """A page about the heads of a causal language model.
+    """What :func:`headscope.portrait` runs: a page about the heads of a causal language model."""
 
-    Sinks, previous tokens, induction, duplicates, copying, syntax, direct logit attribution and
-    retrieval, each with its figure; what disabling the top heads of each role does to the loss;
-    and what the field says about heads, tested here. Options that all recipes share are described
-    in :class:`headscope.papers.recipe.Recipe`.
-
-    Parameters
-    ----------
-    model
-        A hub id, a model folder, ``"demo-llm"``, a :class:`headscope.Model` loaded with its
-        language-model head, or a network with its tokenizer.
-    corpus
-        Texts: whatever :func:`headscope.read` takes. Syntax needs trees.
-    top
-        How many heads stand for a role where heads are disabled.
-    lengths
-        Tokens of the long texts for retrieval.
-    needles
-        How many facts are hidden in them.
-    draws
-        How often other heads are drawn to compare with.
-
-    Examples
-    --------
-    >>> portrait = Portrait("demo-llm", parts=["induction"])
-    >>> [part.title for part in portrait.chosen]
-    ['Induction']
-
-    ``portrait.run()`` then writes the page into the folder ``portrait-demo-llm``.
-    """
-
-    model: ModelLike = "demo-llm"
-    _: KW_ONLY
-    corpus: CorpusLike = "demo"
-    top: int = 5
-    lengths: Sequence[int] = (512,)
-    needles: int = 12
-    draws: int = 10
-
-    name: ClassVar[str] = "portrait"
+    options: PortraitOptions
     head: ClassVar[Literal["lm"] | None] = "lm"
     claims_title: ClassVar[str] = "What the field says"
     claims_column: ClassVar[str] = "claim"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("number of heads", self.top, 1)
-        at_least("number of needles", self.needles, 1)
-        at_least("number of draws", self.draws, 1)
-        self._corpus = read(self.corpus)
+    def __init__(self, model: ModelLike, corpus: Corpus, options: PortraitOptions) -> None:
+        super().__init__(model, options)
+        self._corpus = corpus
         self._found = Found()
-
-    @property
-    def paper(self) -> Paper:
-        """The parts of the page."""
-        return PORTRAIT
 
     @property
     def one(self) -> Model:
@@ -141,7 +92,7 @@ class Portrait(Recipe):
 
     def claims(self) -> Sequence[Finding]:
         """What the field says."""
-        return list(portrait_claims(self._found, top=self.top, seed=self.seed))
+        return list(portrait_claims(self._found, top=self.options.top, seed=self.options.seed))
 
     @cached_property
     def surveyed(self) -> Atlas:
@@ -157,7 +108,7 @@ class Portrait(Recipe):
             self._found.why["attribution"] = error.message
         stack, synthetic = model.main_stack(), True
         try:
-            Sequences(seed=self.seed).check(model, stack)
+            Sequences(seed=self.options.seed).check(model, stack)
         except UserError as error:
             self.reporter.say(f"no random tokens written twice: {error.message}")
             self._found.why["synthetic"], synthetic = error.message, False
@@ -169,12 +120,12 @@ class Portrait(Recipe):
                 measures=measures,
                 synthetic=synthetic,
                 output=path,
-                overwrite=self.overwrite,
+                overwrite=self.options.overwrite,
                 progress=progress,
-                limit=self.limit,
-                seed=self.seed,
-                batch_size=self.batch_size,
-                max_length=self.max_length,
+                limit=self.options.limit,
+                seed=self.options.seed,
+                batch_size=self.options.batch_size,
+                max_length=self.options.max_length,
             )
         self._found.survey = self.keep(path, atlas)
         return atlas
@@ -187,9 +138,9 @@ class Portrait(Recipe):
             with self.reporter.progress("circuits") as progress:
                 atlas = circuits(
                     self.one,
-                    seed=self.seed,
+                    seed=self.options.seed,
                     output=path,
-                    overwrite=self.overwrite,
+                    overwrite=self.options.overwrite,
                     progress=progress,
                 )
         except UserError as error:
@@ -207,11 +158,11 @@ class Portrait(Recipe):
                 atlas = retrieval(
                     self.one,
                     self._corpus,
-                    lengths=tuple(self.lengths),
-                    needles=choose_needles(None)[: self.needles],
-                    seed=self.seed,
+                    lengths=self.options.lengths,
+                    needles=choose_needles()[: self.options.needles],
+                    seed=self.options.seed,
                     output=path,
-                    overwrite=self.overwrite,
+                    overwrite=self.options.overwrite,
                     progress=progress,
                 )
         except UserError as error:
@@ -230,7 +181,7 @@ class Portrait(Recipe):
         except UserError as error:
             self.reporter.say(f"no composition: {error.message}")
             feeders = None
-        return sections.induction(atlas, feeders, self._found, self.top)
+        return sections.induction(atlas, feeders, self._found, self.options.top)
 
     def _attribution(self) -> sections.Content:
         atlas = self.surveyed
@@ -241,7 +192,7 @@ class Portrait(Recipe):
     def _disabling(self) -> sections.Content:
         """The top heads of every role that was measured."""
         _ = self.surveyed
-        groups = {name: self._found.ranked(name, self.top) for name in GROUPS}
+        groups = {name: self._found.ranked(name, self.options.top) for name in GROUPS}
         chosen = {name: heads for name, heads in groups.items() if heads}
         path = self.folder / "disabling.nc"
         try:
@@ -250,10 +201,10 @@ class Portrait(Recipe):
                     self.one,
                     self._corpus,
                     chosen,
-                    draws=self.draws,
-                    seed=self.seed,
+                    draws=self.options.draws,
+                    seed=self.options.seed,
                     output=path,
-                    overwrite=self.overwrite,
+                    overwrite=self.options.overwrite,
                     progress=progress,
                 )
         except UserError as error:

@@ -13,8 +13,7 @@ from headscope.encode import Batch
 from headscope.models import Shape
 from headscope.progress import clock
 from headscope.runs.ablate.plan import NOTHING, Disabled
-from headscope.runs.ablate.sweep import STACKED_TOKENS
-from headscope.runs.ablate.work import AblationWork
+from headscope.runs.ablate.work import STACKED_TOKENS, AblationWork
 
 IMPORTANCE = 3.0
 """Gradient importance takes about as long as so many full passes."""

@@ -7,6 +7,7 @@ so that intervals can respect documents.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +19,13 @@ from numpy.typing import NDArray
 from headscope.corpus import bucket_of
 from headscope.corpus.example import BUCKETS
 from headscope.encode import Batch
-from headscope.results.fixed import BucketSums
+from headscope.results import Atlas
+from headscope.results.moments import BucketSums
+from headscope.runs.ablate import Scoring
 from headscope.runs.ablate.objectives import Question
 from headscope.runs.ablate.plan import Disabled
+from headscope.stats.ablation import scored, with_nodes
+from headscope.stats.importance import agreement as rank_agreement
 from headscope.tasks.metrics import METRICS
 
 SOURCE = "Kovaleva et al. 2019, §4.6, Figures 8 and 9"
@@ -67,8 +72,7 @@ class BatchOutputs:
         cls, arrays: Mapping[str, NDArray[Any]], names: Mapping[str, list[str]]
     ) -> BatchOutputs:
         """Outputs from their :attr:`arrays` and :attr:`names`, which a checkpoint held."""
-        values: dict[str, Any] = {**arrays, **names}
-        return cls(**values)
+        return cls(**arrays, **names)  # type: ignore[arg-type]
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -257,3 +261,78 @@ def _labels(found: BatchOutputs) -> dict[str, Any]:
         "example": np.array(found.ids, object),
         "group": ("example", np.array(found.groups, object)),
     }
+
+
+class OutputParts:
+    """The outputs of the batches done so far, by their numbers; they may come in any order."""
+
+    def __init__(self) -> None:
+        self.batches: dict[int, BatchOutputs] = {}
+        self.examples = 0
+        """How many examples were used or skipped."""
+
+    def add(self, number: int, outputs: BatchOutputs) -> None:
+        """Add a batch. One that is done again takes the place of the first."""
+        if number not in self.batches:
+            self.examples += sum(outputs.size)
+        self.batches[number] = outputs
+
+    def joined(self) -> BatchOutputs | None:
+        """All batches as one, in the order of their numbers; None if there is none."""
+        ordered = [self.batches[number] for number in sorted(self.batches)]
+        return join_outputs(ordered) if ordered else None
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a checkpoint must hold."""
+        joined = self.joined()
+        if joined is None:
+            return {"names": None, "batches": []}, {}
+        sizes = [[number, *self.batches[number].size] for number in sorted(self.batches)]
+        return {"names": joined.names, "batches": sizes}, joined.arrays
+
+    def restore(self, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take up what a checkpoint held."""
+        if state["names"] is None:
+            return
+        whole = BatchOutputs.restored(arrays, state["names"])
+        parts = split_outputs(whole, [size for _, *size in state["batches"]])
+        for (number, *_), part in zip(state["batches"], parts, strict=True):
+            self.add(number, part)
+
+
+def with_scores(atlas: Atlas, options: Scoring) -> Atlas:
+    """Add scores, intervals and tests; with gradient importance, its agreement with disabling.
+
+    Parameters
+    ----------
+    atlas
+        The outputs of an ablation, scored or not.
+    options
+        How scores are computed. They are written to the provenance.
+    """
+    how = options.subset(Scoring)
+    done = scored(atlas, **how)
+    if "importance" in done.measures and "head_off" in done.measures:
+        agreement = agreement_dataset(done, options.confidence)
+        done = with_nodes(done, {"importance_agreement": agreement})
+    tree = done.tree.copy()
+    provenance = done.provenance | {"scores": how}
+    tree.attrs["provenance"] = json.dumps(provenance, sort_keys=True)
+    return Atlas(tree)
+
+
+def agreement_dataset(atlas: Atlas, confidence: float) -> xr.Dataset:
+    """The rank agreement of gradient importance with what disabling each head does."""
+    table = rank_agreement(atlas, confidence=confidence)
+    columns = {"mean": "Spearman", "low": "low", "high": "high", "n": "heads"}
+    return xr.Dataset(
+        {name: ("against", table[column].to_numpy()) for name, column in columns.items()},
+        {"against": table["importance against"].to_numpy(object)},
+        {
+            "title": "Gradient importance and the effect of disabling heads",
+            "unit": "Spearman's ρ over all heads",
+            "source": "Michel et al. 2019, §4.1",
+            "listed": "no",
+            "kind": "correlation",
+        },
+    )

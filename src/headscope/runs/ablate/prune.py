@@ -7,7 +7,7 @@ of the others: the examples that chose the heads would flatter them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -20,48 +20,15 @@ from headscope.encode import Batch, Encoded
 from headscope.errors import UserError
 from headscope.heads import Head, head_names, parse_heads
 from headscope.models import Model
-from headscope.runs.ablate.greedy import GreedySearch, GreedyState
-from headscope.runs.ablate.importance import head_importance
+from headscope.runs.ablate import AblateOptions
 from headscope.runs.ablate.objectives import Objective
-from headscope.runs.ablate.outputs import BatchOutputs, join_outputs, outputs_dataset
-from headscope.runs.ablate.parts import OutputParts
+from headscope.runs.ablate.outputs import BatchOutputs, OutputParts, join_outputs, outputs_dataset
 from headscope.runs.ablate.plan import NOTHING, Disabled, disabled_set
+from headscope.runs.ablate.work import head_importance
 from headscope.runs.workers import Engine, Task
 
-CANDIDATES = 3
-POINTS = 20
 SOURCE = "Michel et al. 2019, §4.2"
 TITLE = "Loss with fewer and fewer heads"
-
-
-@dataclass(frozen=True)
-class PruneSettings:
-    """How a pruning curve is computed.
-
-    Parameters
-    ----------
-    candidates
-        How many heads are tried at each step of the greedy order: those whose removal cost least
-        when they were last tried.
-    budget
-        The greedy order ends after this many trials, passes over half of the examples. By default
-        it has enough for all heads.
-    points
-        The curves are computed at ``points - 1`` numbers of remaining heads, evenly spaced.
-    """
-
-    candidates: int = CANDIDATES
-    budget: int | None = None
-    points: int = POINTS
-
-    def __post_init__(self) -> None:
-        for name, given, least in (
-            ("number of candidates", self.candidates, 1),
-            ("budget of trials", self.budget, 0),
-            ("number of points", self.points, 2),
-        ):
-            if given is not None and given < least:
-                raise UserError(f"the {name} must be {least} or more, got {given} instead")
 
 
 class Pruning:
@@ -71,14 +38,10 @@ class Pruning:
     ----------
     model, objective
         The model, and what it is judged by.
-    stack, way
-        The stack whose heads are removed, and how.
     items
         All encoded examples.
-    settings
-        See :class:`PruneSettings`.
-    batch_size, seed
-        Examples per forward pass; the seed of the random order.
+    options
+        With the stack whose heads are removed.
 
     Raises
     ------
@@ -91,16 +54,7 @@ class Pruning:
     """
 
     def __init__(
-        self,
-        model: Model,
-        objective: Objective,
-        *,
-        stack: str,
-        way: str,
-        items: Sequence[Encoded],
-        settings: PruneSettings,
-        batch_size: int,
-        seed: int,
+        self, model: Model, objective: Objective, items: Sequence[Encoded], options: AblateOptions
     ) -> None:
         if len(items) < 2:
             raise UserError(
@@ -108,20 +62,20 @@ class Pruning:
                 "is scored",
                 hint="give more examples",
             )
-        self.model, self.objective, self.stack, self.way = model, objective, stack, way
-        self.shape, self.seed = model.shape(stack), seed
+        self.model, self.objective, self.options = model, objective, options
+        self.shape = model.shape(options.stack)
         self.heads = self.shape.every_head
         self.choosing, self.scored = (
-            list(model.batches(items[half::2], size=batch_size)) for half in (0, 1)
+            list(model.batches(items[half::2], size=options.batch_size)) for half in (0, 1)
         )
         self.chosen_on = len(items) - len(items) // 2
-        every, points = len(self.heads), settings.points
+        every, points = len(self.heads), options.prune_points
         counts = {round(every * step / points) for step in range(1, points)}
         self.counts = sorted(counts - {0, every})
-        budget = settings.budget
-        self.trials = every * (1 + settings.candidates) if budget is None else budget
+        candidates, budget = options.prune_candidates, options.prune_budget
+        self.trials = every * (1 + candidates) if budget is None else budget
         self.search = GreedySearch(
-            self.heads, self._mean_losses, candidates=settings.candidates, budget=self.trials
+            self.heads, self._mean_losses, candidates=candidates, budget=self.trials
         )
         self.parts = OutputParts()
         self.workers: Engine | None = None
@@ -169,16 +123,10 @@ class Pruning:
 
     def dataset(self) -> xr.Dataset:
         """The curves: outputs and losses with fewer and fewer heads, in three orders."""
-        found = self.parts.joined()
-        assert found is not None  # there are two examples or more
-        dataset = outputs_dataset(
-            self.passes,
-            found,
-            self.objective.about(),
-            self.way,
-            title=TITLE,
-            source=SOURCE,
-        )
+        outputs = self.parts.joined()
+        assert outputs is not None  # there are two examples or more
+        about, way = self.objective.about(), self.options.way
+        dataset = outputs_dataset(self.passes, outputs, about, way, title=TITLE, source=SOURCE)
         orders = {f"order_{kind}": head_names(order) for kind, order in self.orders.items()}
         left = len(self.heads) - dataset["off"]
         return dataset.assign(left=left).assign_attrs(orders, chosen_on=self.chosen_on)
@@ -186,11 +134,15 @@ class Pruning:
     @cached_property
     def orders(self) -> dict[str, tuple[Head, ...]]:
         """The order in which heads are removed: by importance, greedily, at random."""
-        asked = [self.objective.ask(batch) for batch in self.choosing]
         values = np.concatenate(
-            [head_importance(self.model, self.objective, one, self.stack) for one in asked]
+            [
+                head_importance(
+                    self.model, self.objective, self.objective.ask(batch), self.options.stack
+                )
+                for batch in self.choosing
+            ]
         ).mean(0)
-        shuffled = np.random.default_rng(self.seed).permutation(len(self.heads))
+        shuffled = np.random.default_rng(self.options.seed).permutation(len(self.heads))
         return {
             "importance": tuple(
                 self.heads[place] for place in np.argsort(values, axis=None, kind="stable")
@@ -217,8 +169,8 @@ class Pruning:
         how = {"pruning": True}
         tasks = (Task(place, (batch, passes, base), how) for place, batch in enumerate(chosen))
         assert self.workers is not None
-        found = dict(self.workers.map(tasks))
-        return join_outputs(found[place][0] for place in range(len(chosen)))
+        done = dict(self.workers.map(tasks))
+        return join_outputs(done[place][0] for place in range(len(chosen)))
 
     def _mean_losses(self, base: Sequence[Head], tried: Sequence[Head]) -> list[float]:
         """The mean loss without ``base``, then without each tried head as well."""
@@ -226,3 +178,95 @@ class Pruning:
         passes = [start, *(disabled_set(self.shape, [*base, head]) for head in tried)]
         losses = self._outputs(self.choosing, passes, start).losses.astype(np.float64)
         return [float(value) for value in np.nanmean(losses, 1)]
+
+
+Losses = Callable[[Sequence[Head], Sequence[Head]], list[float]]
+"""The loss with some heads removed, then with each of some others removed as well."""
+
+
+@dataclass(frozen=True)
+class GreedyState:
+    """How far a greedy search is.
+
+    Parameters
+    ----------
+    removed
+        The removed heads, in their order.
+    costs
+        What removing each head added to the loss when it was last tried.
+    trials
+        How many trials were made.
+    """
+
+    removed: tuple[Head, ...] = ()
+    costs: tuple[float, ...] = ()
+    trials: int = 0
+
+
+class GreedySearch:
+    """Removes the head that costs least, again and again, until one is left.
+
+    What a head's removal costs is remembered from when it was last tried; only the heads that
+    seemed cheapest are tried again.
+
+    Parameters
+    ----------
+    heads
+        All heads.
+    losses
+        Computes the loss without some heads.
+    candidates
+        How many heads are tried at each step: those whose removal cost least when last tried.
+    budget
+        After how many trials the search ends.
+
+    Examples
+    --------
+    >>> from headscope.heads import head_names
+    >>> costs = {Head(0, 0): 3.0, Head(0, 1): 1.0, Head(0, 2): 2.0}
+    >>> def losses(base, tried):
+    ...     start = sum(costs[head] for head in base)
+    ...     return [start, *(start + costs[head] for head in tried)]
+    >>> search = GreedySearch(list(costs), losses, candidates=2, budget=99)
+    >>> while not search.finished:
+    ...     search.step()
+    >>> head_names(search.state.removed)
+    '1-2,1-3'
+    """
+
+    def __init__(
+        self, heads: Sequence[Head], losses: Losses, *, candidates: int, budget: int
+    ) -> None:
+        self.heads, self.losses = tuple(heads), losses
+        self.candidates, self.budget = candidates, budget
+        self.state = GreedyState()
+
+    @property
+    def finished(self) -> bool:
+        """Whether one head is left, or the budget does not suffice for another step."""
+        state = self.state
+        if not state.costs:
+            return False
+        left = len(self.heads) - len(state.removed)
+        return left <= 1 or state.trials + min(self.candidates, left) > self.budget
+
+    def step(self) -> None:
+        """Try each head alone at first; afterwards remove one head."""
+        state = self.state
+        if not state.costs:
+            start, *alone = self.losses((), self.heads)
+            costs = tuple(loss - start for loss in alone)
+            self.state = GreedyState((), costs, len(self.heads))
+            return
+        costs_by_head = dict(zip(self.heads, state.costs, strict=True))
+        left = [head for head in self.heads if head not in state.removed]
+        tried = sorted(left, key=lambda head: costs_by_head[head])[: self.candidates]
+        start, *losses = self.losses(state.removed, tried)
+        for head, loss in zip(tried, losses, strict=True):
+            costs_by_head[head] = loss - start
+        cheapest = min(tried, key=lambda head: costs_by_head[head])
+        self.state = GreedyState(
+            (*state.removed, cheapest),
+            tuple(costs_by_head[head] for head in self.heads),
+            state.trials + len(tried),
+        )

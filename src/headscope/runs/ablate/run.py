@@ -7,37 +7,49 @@ memory grows with examples × passes × classes, not with the model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 
+from headscope.corpus import Corpus
 from headscope.encode import Batch, Encoder
 from headscope.encode.batch import WINDOW
-from headscope.errors import UserError
-from headscope.options import Pass, Workers
+from headscope.errors import ModelError, UserError
+from headscope.models import Model, ModelLike, using_model
+from headscope.options import Loading, Pass
 from headscope.progress import Update
 from headscope.results import Atlas
+from headscope.runs.ablate import AblateOptions, Scoring
 from headscope.runs.ablate.estimate import describe_time, time_passes, tokens_of_example
-from headscope.runs.ablate.inputs import AblationInputs
+from headscope.runs.ablate.objectives import (
+    LanguageModelObjective,
+    Objective,
+    TaskObjective,
+    as_objective,
+)
 from headscope.runs.ablate.outputs import (
     BatchOutputs,
+    OutputParts,
     importance_dataset,
     outputs_dataset,
+    with_scores,
 )
-from headscope.runs.ablate.parts import OutputParts
-from headscope.runs.ablate.plan import Disabled
-from headscope.runs.ablate.prune import PruneSettings, Pruning
-from headscope.runs.ablate.scores import with_scores
-from headscope.runs.ablate.settings import ScoreSettings
-from headscope.runs.ablate.sweep import head_means
-from headscope.runs.ablate.work import AblationWork
+from headscope.runs.ablate.plan import plan
+from headscope.runs.ablate.prune import Pruning
+from headscope.runs.ablate.work import AblationWork, head_means
 from headscope.runs.run import Arrays, Block, Run, describe
-from headscope.runs.workers import Here, Task, Work
+from headscope.runs.tune.classifier import load_classifier
+from headscope.runs.workers import Here, Work
+from headscope.runs.workers import Task as WorkerTask
+from headscope.tasks import Task
 
+NO_TASK = "give task= and data= for a tuned classifier, or choose a masked or causal language model"
 PRUNING = "pruning/"
 """Begins the names of the pruning curve's arrays in a checkpoint."""
 SHOWN = 20
@@ -49,43 +61,23 @@ class AblationRun(Run[Atlas]):
 
     Parameters
     ----------
-    inputs
-        The model, the examples and the objective.
-    passes
-        What is disabled in each pass; the first one has all heads.
-    settings
-        How the examples are run through the model.
-    way
-        How heads are disabled.
-    importance
-        Whether gradient importance is computed.
-    prune
-        How a pruning curve is computed; None computes none.
-    scores
-        How scores are computed.
+    model, corpus, objective
+        The model, the examples and what it is judged by.
     options
-        Output, checkpoint, engine and progress.
+        What is disabled, and how.
     """
 
     def __init__(
-        self,
-        inputs: AblationInputs,
-        passes: Sequence[Disabled],
-        settings: Pass,
-        *,
-        way: str,
-        importance: bool = False,
-        prune: PruneSettings | None = None,
-        scores: ScoreSettings | None = None,
-        options: Workers | None = None,
+        self, model: Model, corpus: Corpus, objective: Objective, options: AblateOptions
     ) -> None:
-        super().__init__(options or Workers(), "disabling heads", size=inputs.model.size)
-        self.model, self.objective = inputs.model, inputs.objective
-        self.shape = inputs.model.shape(settings.stack)
-        self.corpus = inputs.corpus.first(settings.limit)
-        self.passes, self.settings, self.way = list(passes), settings, way
-        self.importance, self.prune = importance, prune
-        self.scores = scores or ScoreSettings()
+        super().__init__(options, "disabling heads", size=model.size)
+        self.model, self.objective = model, objective
+        self.options = replace(options, stack=options.stack or model.main_stack())
+        self.shape = model.shape(self.options.stack)
+        self.corpus = corpus.first(options.limit)
+        self.passes = plan(
+            self.shape, heads=options.heads, layers=options.layers, sets=options.sets
+        )
         self.encoder = self._new_encoder()
         self.parts = OutputParts()
         self.skips = True
@@ -94,53 +86,51 @@ class AblationRun(Run[Atlas]):
     @cached_property
     def about(self) -> dict[str, Any]:
         """Everything that changes the outputs. Scores are computed again if they differ."""
+        options = self.options
+        curve = {
+            "candidates": options.prune_candidates,
+            "budget": options.prune_budget,
+            "points": options.prune_points,
+        }
         return {
-            "model": describe(self.model, self.settings.stack),
+            "model": describe(self.model, options.stack),
             "corpus": self.corpus.about,
-            "settings": asdict(self.settings),
+            "settings": options.subset(Pass),
             "objective": self.objective.about(),
             "ablation": {
-                "way": self.way,
+                "way": options.way,
                 "runs": [off.name for off in self.passes],
-                "importance": self.importance,
-                "prune": asdict(self.prune) if self.prune else None,
+                "importance": options.importance,
+                "prune": curve if options.prune else None,
             },
         }
 
     @cached_property
     def works(self) -> AblationWork:
         """What is done to every batch."""
-        stack = self.settings.stack
+        options = self.options
         means = chosen = None
-        if self.way == "mean":
-            means = head_means(self.model, self._batches(self._new_encoder()), stack)
+        if options.way == "mean":
+            means = head_means(self.model, self._batches(self._new_encoder()), options.stack)
             if self.pruning:
-                chosen = head_means(self.model, self.pruning.choosing, stack)
+                chosen = head_means(self.model, self.pruning.choosing, options.stack)
         return AblationWork(
             self.model,
             self.objective,
-            stack=stack,
-            way=self.way,
+            stack=options.stack,
+            way=options.way,
             means=means,
             choosing_means=chosen,
-            seed=self.settings.seed,
+            seed=options.seed,
         )
 
     @cached_property
     def pruning(self) -> Pruning | None:
         """The steps of the pruning curve."""
-        if self.prune is None:
+        if not self.options.prune:
             return None
-        return Pruning(
-            self.model,
-            self.objective,
-            stack=self.settings.stack,
-            way=self.way,
-            items=list(self._new_encoder().encode(self.corpus)),
-            settings=self.prune,
-            batch_size=self.settings.batch_size,
-            seed=self.settings.seed,
-        )
+        items = list(self._new_encoder().encode(self.corpus))
+        return Pruning(self.model, self.objective, items, self.options)
 
     @cached_property
     def examples(self) -> int:
@@ -156,7 +146,7 @@ class AblationRun(Run[Atlas]):
                 sizes = {"passes": len(self.passes), "examples": self.examples, "workers": workers}
                 curve = ", with the pruning curve" if self.pruning else ""
                 self.reporter.say(describe_time(seconds, **sizes) + curve)
-            torch.manual_seed(self.settings.seed)
+            torch.manual_seed(self.options.seed)
 
     def estimate(self) -> float | None:
         """The seconds that the rest of the run would take one worker; None if there is no text."""
@@ -165,7 +155,9 @@ class AblationRun(Run[Atlas]):
             return None
         threads = self.engine.threads if self.engine else None
         times = time_passes(self.works, window[len(window) // 2], self.passes, threads=threads)
-        total = times.sweep(self.passes, self.shape, importance=self.importance) * self.examples
+        total = (
+            times.sweep(self.passes, self.shape, importance=self.options.importance) * self.examples
+        )
         if self.pruning:  # most of its passes disable heads of low layers
             total += times.lowest * self.pruning.total
         done, all_work = self.progress()
@@ -194,13 +186,13 @@ class AblationRun(Run[Atlas]):
             return
         batch: Batch = block.work
         done, total = self.progress()
-        found = self.works(
+        outputs = self.works(
             batch,
             self.passes,
-            importance=self.importance,
+            importance=self.options.importance,
             update=lambda passes: update(done + passes * len(batch), total),
         )
-        self.absorb(block.index, found)
+        self.absorb(block.index, outputs)
 
     def all_blocks(self, update: Update) -> None:
         """Do all blocks that are left. Workers do each step of the pruning curve together."""
@@ -220,22 +212,24 @@ class AblationRun(Run[Atlas]):
         """The same work for workers elsewhere."""
         return self.works
 
-    def task(self, block: Block) -> Task:
+    def task(self, block: Block) -> WorkerTask:
         """A batch, and what is disabled."""
         if self.pruning and isinstance(block.work, int):
             batch = self.pruning.scored_batch(block.work)
-            return Task(block.index, (batch, self.pruning.passes), {"pruning": True})
-        return Task(block.index, (block.work, self.passes), {"importance": self.importance})
+            return WorkerTask(block.index, (batch, self.pruning.passes), {"pruning": True})
+        return WorkerTask(
+            block.index, (block.work, self.passes), {"importance": self.options.importance}
+        )
 
     def absorb(self, index: int, result: tuple[BatchOutputs, bool]) -> None:
         """Keep the outputs of a batch."""
-        found, skips = result
+        outputs, skips = result
         step = index - self.batch_count
         if self.pruning and step >= len(self.pruning.heads):
-            self.pruning.parts.add(step, found)
+            self.pruning.parts.add(step, outputs)
             self.pruning_done = self.pruning.work_after(step)
             return
-        self.parts.add(index, found)
+        self.parts.add(index, outputs)
         self.skips = self.skips and skips
 
     def passed(self, block: Block) -> None:
@@ -251,7 +245,7 @@ class AblationRun(Run[Atlas]):
 
     def so_far(self) -> str:
         """What has been done, for the message after Ctrl-C."""
-        examples = sum(len(part.ids) for part in self.parts.found.values())
+        examples = sum(len(part.ids) for part in self.parts.batches.values())
         if self.pruning and self.pruning.search.state.trials:
             return f"{examples} examples and a part of the pruning curve"
         return f"{examples} examples"
@@ -280,47 +274,75 @@ class AblationRun(Run[Atlas]):
 
     def result(self) -> Atlas:
         """Outputs, scores, intervals and tests, and whatever else was asked for."""
-        found = self.parts.joined()
-        if found is None or not found.ids:
+        outputs = self.parts.joined()
+        if outputs is None or not outputs.ids:
             raise UserError(
                 f"no example of {self.corpus.name} can be used: "
                 "the model's output is not finite for any of them",
                 hint="check the model, or give longer texts",
             )
-        about = self.about["objective"]
-        groups = {"ablation": outputs_dataset(self.passes, found, about, self.way)}
-        if self.importance:
-            groups["importance"] = importance_dataset(found, self.shape.labels)
+        about, way = self.about["objective"], self.options.way
+        groups = {"ablation": outputs_dataset(self.passes, outputs, about, way)}
+        if self.options.importance:
+            groups["importance"] = importance_dataset(outputs, self.shape.labels)
         if self.pruning:
             groups["pruning"] = self.pruning.dataset()
+        skipped = [f"{name}: no finite output" for name in outputs.skipped[:SHOWN]]
         counts = {
-            "seen": len(found.ids),
-            "nonfinite": len(found.skipped),
-            "nonfinite_examples": [f"{name}: no finite output" for name in found.skipped[:SHOWN]],
+            "seen": len(outputs.ids),
+            "nonfinite": len(outputs.skipped),
+            "nonfinite_examples": skipped,
         }
         provenance = self.provenance() | {
             "counts": {**asdict(self.encoder.counts), **counts},
             "layer_cache": self.skips,
             "notes": [*self.corpus.notes, *self.model.notes],
         }
-        return with_scores(Atlas.build(groups, provenance), self.scores)
+        return with_scores(Atlas.build(groups, provenance), self.options)
 
     def finished(self) -> Atlas | None:
         """The results of this run, if the output holds them; scored again if options differ."""
-        found = super().finished()
-        if found is None or found.provenance.get("scores") == asdict(self.scores):
-            return found
-        again = with_scores(found, self.scores)
+        opened = super().finished()
+        if opened is None or opened.provenance.get("scores") == self.options.subset(Scoring):
+            return opened
+        again = with_scores(opened, self.options)
         again.save(str(self.output))
         return again
 
     def _new_encoder(self) -> Encoder:
         return self.model.encoder(
-            max_length=self.settings.max_length,
-            long=self.settings.long,
+            max_length=self.options.max_length,
+            long=self.options.long,
             stack="",
-            token_types=self.settings.token_types,
+            token_types=self.options.token_types,
         )
 
     def _batches(self, encoder: Encoder) -> Iterator[Batch]:
-        return self.model.batches(encoder.encode(self.corpus), size=self.settings.batch_size)
+        return self.model.batches(encoder.encode(self.corpus), size=self.options.batch_size)
+
+
+@contextmanager
+def judged(
+    model: ModelLike, task: Task | None, options: AblateOptions
+) -> Iterator[tuple[Model, Objective]]:
+    """A model and what it is judged by; a network that was wrapped is put back at the end."""
+    head: Literal["lm"] | None = "lm" if isinstance(model, str | Path) else None
+    with ExitStack() as stack:
+        if task is not None and isinstance(model, str | Path):
+            how = options.subset(Loading)
+            used, _ = load_classifier(model, task, seed=options.seed, **how)
+        elif task is not None or options.objective is not None:
+            used = stack.enter_context(using_model(model, options))
+        else:
+            try:
+                used = stack.enter_context(using_model(model, options, head=head))
+            except ModelError as error:
+                if "language-model head" not in error.message:
+                    raise
+                raise ModelError(f"{error.message}; and no task was given", hint=NO_TASK) from None
+        if task is not None:
+            yield used, TaskObjective(used, task, options.metric)
+        elif options.objective is not None:
+            yield used, as_objective(options.objective, options.metric)
+        else:
+            yield used, LanguageModelObjective(used, options.seed)

@@ -9,7 +9,7 @@ from headscope.measures.work import sinks
 from headscope.models import Model
 from headscope.results.kept import NO_HEAD, KeptText
 from headscope.results.stored import PARTS, StoredText
-from headscope.runs.attention import token_names
+from headscope.runs.text_maps import token_names
 
 LONGEST_WORD = 256
 """Characters that are kept of a word."""

@@ -15,7 +15,7 @@ from headscope.encode import Encoded
 from headscope.encode.template import TEXT
 from headscope.errors import UserError
 from headscope.models import Model
-from headscope.runs.attention import token_names
+from headscope.runs.text_maps import token_names
 
 UNLIMITED = 10**7
 MOST = 8192

@@ -87,7 +87,7 @@ class Probing(Vectors):
         validation or test examples, none for others. Scores of the task's own split are the same in
         any case.
     seed
-        Seed of everything random: tasks that are made, limit, folds, shuffled labels.
+        Seed of everything random: tasks that are made, sample, folds, shuffled labels.
     device
         Where the model is run and classifiers are trained: cpu, cuda, cuda:1, mps.
     """
@@ -190,15 +190,15 @@ class ProbeOptions(Probing, ModelRun, Workers):
     data
         Folder with the files of GLUE tasks, as FOLDER/RTE/train.tsv (.gz too), or hub to download
         them.
-    limit
-        Maximum number of examples in each split, drawn at random. Default: no limit.
+    sample
+        At most N examples of each split, drawn at random. Default: all.
     cache
         Folder where vectors are kept for other runs.
     """
 
     only: Annotated[Sequence[str], Option(flag="--task", metavar="NAME", completes="tasks")] = ()
     data: Annotated[AnyPath | None, Option(metavar="FOLDER")] = None
-    limit: Annotated[int | None, Option(least=1, metavar="N")] = None
+    sample: Annotated[int | None, Option(least=1, metavar="N")] = None
     cache: Annotated[AnyPath, Option(rare=True, metavar="FOLDER")] = Path("headscope-vectors")
 
 
@@ -252,7 +252,7 @@ def probe(model: ModelLike, tasks: TaskLike | Sequence[TaskLike], options: Probe
     >>> import tempfile
     >>> import headscope as hs
     >>> atlas = hs.probe(
-    ...     "demo", "demo", only="Tense", limit=20, n=2, counts=[2], greedy=False, control=False,
+    ...     "demo", "demo", only="Tense", sample=20, n=2, counts=[2], greedy=False, control=False,
     ...     l2=[0.01], repeats=1, cache=tempfile.mkdtemp(),
     ... )
     >>> atlas["probe"]["test"].dims
@@ -286,7 +286,7 @@ def _find(tasks: TaskLike | Sequence[TaskLike], options: ProbeOptions) -> list[P
         list(sources),
         data=None if options.data is None else str(options.data),
         only=options.only or None,
-        limit=options.limit,
+        limit=options.sample,
         seed=options.seed,
     )
     if not probing_tasks:

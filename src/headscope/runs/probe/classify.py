@@ -214,7 +214,7 @@ class _Trainer:
         """
         part = slice(-1, None) if control else slice(None)
         problems = Problems(
-            x, targets.to(x.device), self.rows.outputs, self.sets[part].to(x.device), l2
+            x, targets.to(x.device), self.rows.outputs, self.sets[part].to(x.device), tuple(l2)
         )
         if self.options.solver == "exact" and is_costly(problems):
             if control:

@@ -236,15 +236,13 @@ class _Computation:
         except OSError as error:
             raise UserError(
                 f"the cache folder {self.cache} cannot be used: {error.strerror or error}",
-                hint="choose another cache folder",
-                command="choose another folder with --cache",
+                hint="choose another folder with cache=",
             ) from None
         if size > free:
             raise UserError(
                 f"the vectors of {count} texts take {show_size(size)}, but {self.cache} has only "
                 f"{show_size(free)} of free space",
-                hint="choose another cache folder or a lower limit",
-                command="choose another folder with --cache, or fewer texts with --limit",
+                hint="choose another folder with cache=, or fewer texts with sample=",
             )
         if say:
             say(self._needs(count, size, free))

@@ -1,6 +1,158 @@
-"""Retrieval heads: which heads copy an answer out of a long text."""
+"""Retrieval heads: which heads copy an answer out of a long text. Options and function."""
 
-from headscope.runs.retrieval.find import retrieval
-from headscope.runs.retrieval.needles import Needle
+from __future__ import annotations
 
-__all__ = ["Needle", "retrieval"]
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from headscope.corpus import CorpusLike, read
+from headscope.errors import UserError
+from headscope.models.names import check_loading
+from headscope.options import ModelRun, Option, Resuming, takes
+from headscope.runs.retrieval.needles import Needle, NeedlesLike, choose_needles
+
+if TYPE_CHECKING:
+    from headscope.models.like import ModelLike
+    from headscope.results import Atlas
+
+__all__ = ["Needle", "RetrievalOptions", "retrieval"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalOptions(ModelRun, Resuming):
+    """Options of :func:`retrieval`.
+
+    Parameters
+    ----------
+    lengths
+        Tokens of the prompts, at most; shortened to what the model takes. Default: 512 and 1024.
+    depths
+        Where in the text needles are hidden, from 0 (first) to 1 (last). Default: 0.1, 0.3, 0.5,
+        0.7 and 0.9.
+    every_depth
+        Ask for each needle at every depth. The default takes the depths in turn, one per needle and
+        length.
+    needles
+        How many of the 24 built-in needles; a JSON-lines file of your own (text, question, answer);
+        or, in Python, a list of headscope.Needle. Default: all built-in ones.
+    masking
+        Also disable the top heads, and as many random ones of the same layers, and see how much
+        of the answers is left.
+    masked
+        How many heads to disable at a time. Default: 5 and 10, or fewer in a small model.
+    draws
+        How many sets of random heads are drawn for each of these numbers.
+    way
+        How heads are disabled: zero (their output is 0) or uniform (they attend equally to every
+        token).
+    chat
+        Make the prompt the user's turn of a chat. Default: if the tokenizer has a chat template.
+    seed
+        Seed of the text around each needle, and of the random heads.
+    """
+
+    prefix: ClassVar[str] = "retrieval"
+
+    lengths: Annotated[
+        Sequence[int], Option(flag="--length", least=1, name="length in tokens", metavar="N")
+    ] = (512, 1024)
+    depths: Annotated[
+        Sequence[float], Option(flag="--depth", least=0, most=1, name="depth", metavar="X")
+    ] = (0.1, 0.3, 0.5, 0.7, 0.9)
+    every_depth: bool = False
+    needles: Annotated[NeedlesLike, Option(metavar="N|FILE")] = None
+    masking: bool = True
+    masked: Annotated[
+        Sequence[int] | None, Option(least=1, name="number of disabled heads", metavar="N")
+    ] = None
+    draws: Annotated[int, Option(least=1, name="number of draws")] = 3
+    way: Annotated[Literal["zero", "uniform"], Option(rare=True, name="way to disable a head")] = (
+        "zero"
+    )
+    chat: bool | None = None  # type: ignore[assignment]  # may depend on the tokenizer here
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for what, values in (("length", self.lengths), ("depth", self.depths)):
+            if not values:
+                raise UserError(f"at least one {what} must be given")
+        masked = self.masked if self.masking else ()
+        masked = None if masked is None else tuple(sorted(set(masked)))
+        object.__setattr__(self, "masked", masked)
+        object.__setattr__(self, "needles", choose_needles(self.needles))
+
+    @property
+    def hidden(self) -> tuple[Needle, ...]:
+        """The needles themselves."""
+        return self.needles  # type: ignore[return-value]  # chosen by now
+
+    def about(self) -> dict[str, Any]:
+        """What the numbers depend on, as provenance keeps it; the needles only by their number."""
+        names = ("lengths", "depths", "every_depth", "chat", "masked", "draws", "way", "seed")
+        return {name: getattr(self, name) for name in names} | {"needles": len(self.hidden)}
+
+
+@takes(RetrievalOptions)
+def retrieval(model: ModelLike, text: CorpusLike = "demo", *, options: RetrievalOptions) -> Atlas:
+    """Find the heads that copy an answer out of a long text (Wu et al. 2024).
+
+    An invented fact, the needle, is hidden in a long text, and a question about it is asked. While
+    the model writes its answer, a head scores for each token of the answer to which it attends most
+    in the very step in which the model writes that token.
+
+    Parameters
+    ----------
+    model
+        A hub id, a folder, ``"demo-llm"``, a :class:`~headscope.Model`, or a network with its
+        tokenizer, ``(network, tokenizer)``. It must be a causal language model.
+    text
+        The text around the needles: whatever :func:`headscope.read` takes. Default: the built-in
+        corpus, which is repeated where a context is longer.
+
+    Returns
+    -------
+    Atlas
+        With the groups
+
+        - ``retrieval``: the score of every head, from 0 to 1, on average over the prompts whose
+          answer was recovered, with an interval over needles. ``score`` has the scores on single
+          prompts, with their ``needle``, ``length``, ``depth``, ``recall`` and what was
+          ``written``;
+        - ``retrieval_masking``: the recall of the recovered answers with heads ``disabled``: none,
+          the top ones, random ones of the same layers; ``difference`` is that between the two.
+
+        The scores are NaN if no answer was recovered. The provenance has the ``needles``, the
+        heads that were disabled (``masking``) and ``notes``.
+
+    Raises
+    ------
+    UserError
+        If a context has no room for a needle and its question, or an option is not allowed.
+    ModelError
+        If the model is no decoder, or has no language-model head.
+    CorpusError
+        If there is too little text.
+
+    See Also
+    --------
+    headscope.stats.retrieval : Tables of heads, of answers and of the check.
+
+    References
+    ----------
+    Wu et al. (2024), Retrieval Head Mechanistically Explains Long-Context Factuality.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> atlas = hs.retrieval("demo-llm", lengths=[256], needles=4)  # doctest: +SKIP
+    >>> atlas.heads(by="retrieval", top=1)["head"].tolist()  # doctest: +SKIP
+    ['19-7']
+    """
+    check_loading(model, options)
+    corpus = read(text)
+    with options.reporter.status("loading libraries and model"):
+        from headscope.runs.retrieval.asking import RetrievalRun, language_model
+    with language_model(model, options) as used:
+        return RetrievalRun(used, corpus, options).execute()

@@ -59,7 +59,6 @@ class TopKeys:
             raise ModelError(
                 "the attention of the model is not finite on this text",
                 hint="load the model in float32: dtype='float32'",
-                command="give --dtype float32",
             )
         keys = row.argmax(-1).cpu().numpy()
         self.places[self.shape.place(view.layer)] = keys + (self.total - row.shape[-1])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from headscope.errors import CorpusError, UserError
 from headscope.limits import read_text
@@ -66,8 +67,10 @@ class Needle:
         return self.text.index(self.answer)
 
 
-NeedlesLike = int | str | Path | Sequence[Needle] | None
-"""How many of the built-in needles, a JSON-lines file, or needles themselves."""
+if TYPE_CHECKING:
+    NeedlesLike = int | str | Path | Sequence[Needle] | None
+else:  # checked where they are chosen
+    NeedlesLike = Any
 
 
 def read_needles(path: str | Path) -> tuple[Needle, ...]:
@@ -125,6 +128,8 @@ def choose_needles(needles: NeedlesLike = None) -> tuple[Needle, ...]:
     >>> len(choose_needles()), len(choose_needles(5))
     (24, 5)
     """
+    if isinstance(needles, str) and needles.isdecimal():  # typed
+        needles = int(needles)
     if isinstance(needles, str | Path):
         return read_needles(needles)
     if needles is None or isinstance(needles, int):
@@ -133,8 +138,7 @@ def choose_needles(needles: NeedlesLike = None) -> tuple[Needle, ...]:
         if not 1 <= count <= len(known):
             raise UserError(
                 f"the number of needles must be from 1 to {len(known)}, got {count} instead",
-                hint="give your own: needles=[headscope.Needle(text, question, answer), …]",
-                command="give your own in a file: --needles FILE.jsonl",
+                hint="give your own in a file: needles='FILE.jsonl'",
             )
         return known[:count]
     given = tuple(needles)

@@ -1,10 +1,16 @@
-"""Prompts: a needle in a long text, a question about it, and where the answer's tokens are."""
+"""Prompts: a needle in a long text, a question about it, and where the answer's tokens are.
+
+The haystack is made of the sentences of a corpus, in documents.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,16 +18,134 @@ from numpy.typing import NDArray
 from headscope.corpus import Corpus
 from headscope.encode.chat import ask_chat, check_chat
 from headscope.encode.template import TemplatePart, find_template, with_bos
-from headscope.errors import ModelError, UserError
+from headscope.errors import CorpusError, ModelError, UserError
 from headscope.models import Model
-from headscope.runs.retrieval.haystack import Haystack, Sentence, make_haystack
 from headscope.runs.retrieval.needles import Needle
-from headscope.runs.retrieval.settings import RetrievalSettings
+
+if TYPE_CHECKING:
+    from headscope.runs.retrieval import RetrievalOptions
 
 ANSWER = 50
 """The most tokens that a model may write."""
 LEAST = 16
 """The fewest tokens of other text around a needle."""
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+LONG = 40
+"""What looks like a sentence of more words is cut: text without full stops has no sentences."""
+PLENTY = 20
+"""Documents are read until there are so many times as many tokens as the longest text needs."""
+BUILT_IN = "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, about how many tokens it takes, and whether it begins a document."""
+
+    text: str
+    tokens: int
+    first: bool
+
+
+@dataclass(frozen=True)
+class Haystack:
+    """Documents to make long texts of.
+
+    Parameters
+    ----------
+    name
+        The name of the corpus.
+    documents
+        The sentences of each document.
+    """
+
+    name: str
+    documents: tuple[tuple[Sentence, ...], ...]
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens there are in all."""
+        return sum(sentence.tokens for document in self.documents for sentence in document)
+
+    def sentences(self, generator: np.random.Generator) -> Iterator[Sentence]:
+        """Sentences without end: documents in random order, then all of them again, and so on."""
+        while True:
+            for place in generator.permutation(len(self.documents)):
+                yield from self.documents[place]
+
+
+def make_haystack(corpus: Corpus, count: Callable[[str], int], longest: int) -> Haystack:
+    """Read documents of a corpus until there is plenty of text.
+
+    Parameters
+    ----------
+    corpus
+        The corpus. Examples of one group, one after the other, are one document.
+    count
+        Counts the tokens of a text.
+    longest
+        How many tokens the longest text needs.
+
+    Raises
+    ------
+    CorpusError
+        If the corpus is shorter than the longest text, unless it is the built-in one, which is
+        then repeated.
+
+    Examples
+    --------
+    >>> from headscope.corpus import read
+    >>> made = make_haystack(read(["One. Two."]), lambda text: len(text.split()), longest=2)
+    >>> [sentence.text for sentence in made.documents[0]]
+    ['One.', 'Two.']
+    """
+    documents, total = [], 0
+    for texts in _documents(corpus):
+        pieces = [piece for text in texts for piece in split_sentences(text)]
+        sentences = tuple(Sentence(one, count(" " + one), not at) for at, one in enumerate(pieces))
+        if sentences:
+            documents.append(sentences)
+            total += sum(sentence.tokens for sentence in sentences)
+        if total >= PLENTY * longest:
+            break
+    if not documents or (total < longest and corpus.name != BUILT_IN):
+        raise CorpusError(
+            f"{corpus.name} has {total:,} tokens, and the longest context needs {longest:,} of "
+            "text around the needle",
+            hint="give more text, or shorter contexts: lengths=[256]",
+        )
+    return Haystack(corpus.name, tuple(documents))
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split a text after full stops, question marks and exclamation marks.
+
+    >>> split_sentences("It rains. Why?  Nobody knows.")
+    ['It rains.', 'Why?', 'Nobody knows.']
+    """
+    found = []
+    for sentence in SENTENCE_END.split(" ".join(text.split())):
+        words = sentence.split()
+        found += [" ".join(words[at : at + LONG]) for at in range(0, len(words), LONG)]
+    return found
+
+
+def _documents(corpus: Corpus) -> Iterator[list[str]]:
+    """The texts of each document."""
+    held: list[str] = []
+    group = ""
+    for example in corpus:
+        if held and not (example.group and example.group == group):
+            yield held
+            held = []
+        held += map(_plain if example.words else str, example.texts)
+        group = example.group
+    if held:
+        yield held
+
+
+def _plain(text: str) -> str:
+    """Words that were joined by spaces, with punctuation at the word that it belongs to."""
+    return re.sub(r"([(\[]) ", r"\1", re.sub(r" ([.,;:!?)\]]|n't|'\w+)(?=\s|$)", r"\1", text))
 
 
 @dataclass(frozen=True)
@@ -61,7 +185,7 @@ class Prompts:
         The model that reads them.
     corpus
         The text around the needles.
-    settings
+    options
         Needles, lengths, depths and seed.
 
     Attributes
@@ -81,22 +205,22 @@ class Prompts:
         If there is too little text.
     """
 
-    def __init__(self, model: Model, corpus: Corpus, settings: RetrievalSettings) -> None:
-        self.model, self.settings, self.tokenizer = model, settings, model.tokenizer
+    def __init__(self, model: Model, corpus: Corpus, options: RetrievalOptions) -> None:
+        self.model, self.options, self.tokenizer = model, options, model.tokenizer
         has_template = bool(getattr(self.tokenizer, "chat_template", None))
-        self.chat = has_template if settings.chat is None else settings.chat
+        self.chat = has_template if options.chat is None else options.chat
         if self.chat:
             check_chat(self.tokenizer)
         most = None if model.longest is None else max(model.longest - ANSWER, 1)
-        capped = [min(one, most or one) for one in settings.lengths]
+        capped = [min(one, most or one) for one in options.lengths]
         self.lengths = tuple(sorted(set(capped)))
         self.notes = []
-        if list(self.lengths) != sorted(set(settings.lengths)):
+        if list(self.lengths) != sorted(set(options.lengths)):
             self.notes.append(
                 f"contexts were shortened to {most} tokens: {model.label} takes {model.longest}, "
                 f"and {ANSWER} are kept for the answer"
             )
-        bare = [len(self._tokens(needle, [], [])[0]) for needle in settings.needles]
+        bare = [len(self._tokens(needle, [], [])[0]) for needle in options.hidden]
         self._check_room(max(bare))
         self.haystack = make_haystack(corpus, self._count, max(self.lengths) - min(bare))
         if self.haystack.tokens < max(self.lengths):
@@ -107,12 +231,12 @@ class Prompts:
     @cached_property
     def places(self) -> list[Place]:
         """One prompt per needle and length, depths in turn; or one for every depth."""
-        depths = self.settings.depths
+        depths = self.options.depths
         found = []
         for at, length in enumerate(self.lengths):
-            for needle in range(len(self.settings.needles)):
+            for needle in range(len(self.options.hidden)):
                 turn = (depths[(needle + at) % len(depths)],)
-                every = depths if self.settings.every_depth else turn
+                every = depths if self.options.every_depth else turn
                 found += [Place(needle, length, depth) for depth in every]
         return found
 
@@ -122,9 +246,9 @@ class Prompts:
         Its text is drawn at random, and then cut, sentence by sentence, to the length.
         """
         place = self.places[number]
-        needle = self.settings.needles[place.needle]
+        needle = self.options.hidden[place.needle]
         bare = len(self._tokens(needle, [], [])[0])
-        generator = np.random.default_rng([self.settings.seed, number])
+        generator = np.random.default_rng([self.options.seed, number])
         chosen = self._fill(self.haystack, place.length - bare, generator)
         while chosen:
             before = _before(chosen, place.depth)
@@ -136,7 +260,6 @@ class Prompts:
             f"no sentence of {self.haystack.name} fits into a context of {place.length} tokens "
             f"beside a needle and its question, which take {bare}",
             hint=f"give longer contexts: lengths=[{2 * place.length}]",
-            command=f"give longer contexts: --length {2 * place.length}",
         )
 
     def _fill(
@@ -180,8 +303,7 @@ class Prompts:
             raise ModelError(
                 f"the tokenizer of {self.model.name} makes no tokens of the answer "
                 f"{needle.answer!r}",
-                hint="give needles in a language that the model knows: needles=[…]",
-                command="give needles in a language that the model knows: --needles FILE.jsonl",
+                hint="give needles in a language that the model knows: needles='FILE.jsonl'",
             )
         ids = np.array([*lead, *coded["input_ids"]], np.int64)
         return ids, (inside[0], inside[-1] + 1)
@@ -214,9 +336,6 @@ class Prompts:
             hint="choose a model with a longer context"
             if small
             else f"give longer contexts: lengths=[{2 * bare}]",
-            command="choose a model with a longer context"
-            if small
-            else f"give longer contexts: --length {2 * bare}",
         )
 
 

@@ -1,12 +1,36 @@
-"""The arithmetic of retrieval: a head's score on one answer, and how much of an answer is right."""
+"""Retrieval scores, the check of the heads that they choose, and both with labels.
+
+Heads must not be judged on the needles that chose them. Needles are divided into two halves by
+their number: what is disabled for the needles of one half was chosen on the other half. Random
+heads come from the layers of the top ones, because layers differ in how much depends on them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
+
+from headscope.heads import Head, all_heads
+from headscope.models import Shape
+from headscope.results.moments import Range
+from headscope.runs.ablate.groups import matched_heads
+from headscope.runs.retrieval.prompts import Place
+from headscope.stats.inference import interval, standard_error
+from headscope.stats.retrieval import RECOVERED
+
+MASKED = (5, 10)
+HALVES = 2
+SHARE = 4
+"""Without a number of heads from the user, at most one head of so many is disabled."""
+SOURCE = "Wu et al. 2024"
+Array = NDArray[Any]
 
 
 def retrieval_scores(
@@ -73,3 +97,295 @@ def unigram_recall(answer: str, written: str) -> float:
     """
     wanted, given = (Counter(re.findall(r"\w+", text.lower())) for text in (answer, written))
     return (wanted & given).total() / max(wanted.total(), 1)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is disabled in one answer: nothing, the ``count`` top heads, or a draw of other heads.
+
+    ``draw`` counts from 1; 0 stands for the top heads.
+    """
+
+    count: int = 0
+    draw: int = 0
+
+    @property
+    def group(self) -> str:
+        """What the results call it, all draws together."""
+        if not self.count:
+            return "none"
+        return f"random {self.count}" if self.draw else f"top {self.count}"
+
+
+def half_of(needle: int) -> int:
+    """The half that a needle belongs to, 0 or 1."""
+    return needle % HALVES
+
+
+def variants_of(counts: Sequence[int], draws: int) -> list[Variant]:
+    """All that is disabled in turn for one prompt, beginning with nothing.
+
+    >>> [variant.group for variant in variants_of([5], draws=2)]
+    ['none', 'top 5', 'random 5', 'random 5']
+    """
+    return [Variant(), *(Variant(count, draw) for count in counts for draw in range(draws + 1))]
+
+
+def head_counts(given: Sequence[int] | None, heads: int) -> tuple[int, ...]:
+    """How many heads are disabled at a time, for a model with so many heads.
+
+    Random heads are drawn from those that are not among the top ones, so twice the largest number
+    must not be more than there are.
+
+    >>> head_counts(None, 270), head_counts(None, 24), head_counts(None, 8)
+    ((5, 10), (5,), (1,))
+    """
+    if given is None:
+        return tuple(one for one in MASKED if one <= heads // SHARE) or (1,)
+    return tuple(one for one in given if 2 * one <= heads)
+
+
+def choose_heads(
+    scores: NDArray[np.float32],
+    needles: NDArray[np.int64],
+    recovered: NDArray[np.bool_],
+    half: int,
+    *,
+    shape: Shape,
+    counts: Sequence[int],
+    draws: int,
+    seed: int,
+) -> list[tuple[Head, ...]] | None:
+    """The heads to disable for the needles of one half, in the order of :func:`variants_of`.
+
+    Parameters
+    ----------
+    scores
+        Retrieval scores, (prompt, layer, head).
+    needles, recovered
+        The needle of each prompt, and whether its answer was recovered, (prompt,).
+    half
+        The half that is answered. Its own needles do not choose heads.
+    shape
+        The shape of the stack.
+    counts, draws
+        How many heads, and how many draws of random heads.
+    seed
+        Of the draws.
+
+    Returns
+    -------
+    list of tuple of Head, or None
+        None if no needle of the other half was recovered, or no head scored anything. Heads that
+        score 0 are never among the top ones, so there may be fewer than asked for; draws of random
+        heads are then as small. Random heads are drawn from the layers of the top ones; none of
+        them is among the top heads of the largest number.
+    """
+    others = np.array([half_of(int(one)) != half for one in needles], np.bool_) & recovered
+    if not others.any():
+        return None
+    mean = scores[others].mean(0, dtype=np.float64).ravel()
+    order = np.argsort(-mean, kind="stable")[: int((mean > 0).sum())]
+    if not len(order):
+        return None
+    names = all_heads(shape.numbers, shape.heads)
+    ranked = [names[place] for place in order]
+    others_left = [head for head in names if head not in set(ranked[: max(counts)])]
+    found: list[tuple[Head, ...]] = []
+    for variant in variants_of(counts, draws):
+        heads = tuple(ranked[: variant.count])
+        if variant.draw:
+            generator = np.random.default_rng([seed, half, variant.count, variant.draw])
+            heads = matched_heads(heads, others_left, generator)
+        found.append(heads)
+    return found
+
+
+def layer_note(
+    halves: Sequence[Sequence[tuple[Head, ...]]], variants: Sequence[Variant]
+) -> str | None:
+    """What to say if layers had too few other heads to match the top ones, or None.
+
+    Parameters
+    ----------
+    halves
+        What :func:`choose_heads` returned for each half of the needles.
+    variants
+        What stands for each of these sets of heads.
+
+    Examples
+    --------
+    >>> chosen = [(), (Head(0, 0), Head(0, 1)), (Head(0, 2), Head(1, 1))]
+    >>> layer_note([chosen], variants_of([2], draws=1))
+    'layer 1 has too few other heads: 1 of 2 random heads came from other layers'
+    """
+    missing: Counter[int] = Counter()
+    drawn = 0
+    for chosen in halves:
+        top: Counter[int] = Counter()
+        for heads, variant in zip(chosen, variants, strict=True):
+            layers = Counter(head.layer for head in heads)
+            if variant.draw:
+                drawn += len(heads)
+                missing += top - layers
+            else:
+                top = layers
+    if not missing:
+        return None
+    names = ", ".join(str(layer + 1) for layer in sorted(missing))
+    which = f"layer {names} has" if len(missing) == 1 else f"layers {names} have"
+    return (
+        f"{which} too few other heads: {missing.total()} of {drawn} random heads came from other "
+        "layers"
+    )
+
+
+def score_dataset(
+    scores: NDArray[np.float32],
+    recall: NDArray[np.float64],
+    tokens: NDArray[np.int64],
+    written: Sequence[str],
+    places: Sequence[Place],
+    shape: Shape,
+) -> xr.Dataset:
+    """The retrieval score of every head, with its interval over needles, and all answers.
+
+    Parameters
+    ----------
+    scores
+        (prompt, layer, head).
+    recall, tokens, written
+        Of each prompt: how much of the answer was written, the prompt's length, the text.
+    places
+        The needle, length and depth of each prompt.
+    shape
+        The shape of the stack.
+    """
+    needles = np.array([place.needle for place in places], np.int64)
+    recovered = recall > RECOVERED
+    cells = xr.DataArray(scores.astype(np.float64), dims=("prompt", "layer", "head"))
+    mean, low, high, error = over_needles(cells[recovered], needles[recovered], "share")
+    grid = ("layer", "head")
+    count = int(recovered.sum())
+    spread = cells[recovered].std("prompt", ddof=1) if count > 1 else mean * np.nan
+    return xr.Dataset(
+        {
+            "mean": (grid, mean.values),
+            "low": (grid, low.values),
+            "high": (grid, high.values),
+            "error": (grid, error.values),
+            "deviation": (grid, spread.values),
+            "n": (grid, np.full(mean.shape, count, np.int64)),
+            "score": (("prompt", *grid), scores),
+            "recall": ("prompt", recall),
+            "tokens": ("prompt", tokens),
+            "needle": ("prompt", needles + 1),
+            "length": ("prompt", np.array([place.length for place in places], np.int64)),
+            "depth": ("prompt", np.array([place.depth for place in places], np.float64)),
+            "written": ("prompt", np.array(written, dtype=object)),
+        },
+        {"layer": list(shape.labels), "head": list(range(1, shape.heads + 1))},
+        {
+            "title": "retrieval score",
+            "unit": "share of the answer's tokens",
+            "source": SOURCE,
+            "kind": "mean",
+            "listed": "yes",
+        },
+    )
+
+
+def masking_dataset(
+    recall: NDArray[np.float64],
+    used: NDArray[np.bool_],
+    needles: NDArray[np.int64],
+    variants: Sequence[Variant],
+) -> xr.Dataset:
+    """How much of the answers is written with heads disabled, with intervals over needles.
+
+    Parameters
+    ----------
+    recall
+        (prompt, variant).
+    used
+        Which prompts were run, (prompt,).
+    needles
+        The needle of each prompt, (prompt,).
+    variants
+        What was disabled.
+    """
+    groups = list(dict.fromkeys(variant.group for variant in variants))
+    draws = max(variant.draw for variant in variants)
+    merged = np.empty((len(groups), int(used.sum())))
+    by_draw = np.full((len(groups), max(draws, 1)), np.nan)
+    for at, group in enumerate(groups):
+        own = [place for place, variant in enumerate(variants) if variant.group == group]
+        merged[at] = recall[used][:, own].mean(1)
+        by_draw[at, : len(own)] = recall[used][:, own].mean(0)
+    against = [groups.index(group.replace("top", "random")) for group in groups]
+    cells = xr.DataArray(merged, dims=("disabled", "prompt"))
+    mean, low, high, error = over_needles(cells, needles[used], "share")
+    difference = over_needles(cells - cells[against].values, needles[used])
+    compared = np.array([one != at for at, one in enumerate(against)])
+    names = ("difference", "difference_low", "difference_high")
+    return xr.Dataset(
+        {
+            "mean": ("disabled", mean.values),
+            "low": ("disabled", low.values),
+            "high": ("disabled", high.values),
+            "deviation": ("disabled", error.values),
+            "n": ("disabled", np.full(len(groups), int(used.sum()), np.int64)),
+            "draw_mean": (("disabled", "draw"), by_draw),
+            **{
+                name: ("disabled", np.where(compared, part.values, np.nan))
+                for name, part in zip(names, difference, strict=False)
+            },
+        },
+        {"disabled": np.array(groups, dtype=object)},
+        {
+            "title": "recall of answers with heads disabled",
+            "unit": "share of the answer's words",
+            "source": SOURCE,
+            "kind": "curve",
+            "listed": "no",
+        },
+    )
+
+
+def over_needles(
+    cells: xr.DataArray, needles: Array, values: Range = "signed"
+) -> tuple[xr.DataArray, ...]:
+    """The mean over prompts with its 95 % interval and standard error, by jackknife over needles.
+
+    Prompts with the same needle depend on each other, so one needle after the other is left out.
+
+    Parameters
+    ----------
+    cells
+        Values, one of the dimensions of which is prompt.
+    needles
+        The needle of each prompt.
+    values
+        Where the mean may lie: "share" (0 to 1), "positive" or "signed".
+
+    Returns
+    -------
+    tuple of xarray.DataArray
+        Mean, low, high and standard error. All are NaN without prompts; all but the mean are NaN
+        with too few needles.
+
+    Examples
+    --------
+    >>> cells = xr.DataArray([0.2, 0.4, 0.9], dims="prompt")
+    >>> mean, low, high, error = over_needles(cells, np.array([0, 0, 1]))
+    >>> round(float(mean), 3), round(float(error), 3)
+    (0.5, 0.447)
+    """
+    if not cells.sizes["prompt"]:
+        nothing = cells.sum("prompt") * np.nan
+        return nothing, nothing, nothing, nothing
+    known = np.unique(needles)
+    parts = [cells[{"prompt": np.flatnonzero(needles == one)}].sum("prompt") for one in known]
+    sums = xr.concat(parts, dim="bucket")
+    counts = xr.DataArray([int((needles == one).sum()) for one in known], dims="bucket")
+    return cells.mean("prompt"), *interval(sums, counts, values), standard_error(sums, counts)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
 else:  # what the command line takes, and what options keep
-    MeasuresLike = Sequence[str]
+    MeasuresLike = Sequence[Any]
 
 MOST_EXAMPLES = 1024
 NullName = Literal["random-weights", "random-weights-keep-embeddings", "shuffled-words"]
@@ -94,6 +94,9 @@ class Measuring(CorpusRun, Roles):
         vector that each key sends through the head (Kobayashi et al. 2020); or both. Results on
         norm-weighted maps have names that begin with norm_, such as norm_entropy. Examples and
         synthetic sequences are of attention maps.
+    network
+        The weights of a network of your own that classifies patterns (headscope label --retrain).
+        Default: the one shipped with Headscope.
     examples
         How many examples to keep for looking at heads: a random sample of so many that all heads
         share, and of each head a quarter as many on which it is strongest. Their texts are stored
@@ -111,6 +114,7 @@ class Measuring(CorpusRun, Roles):
     ] = None
     measure_files: Annotated[Sequence[AnyPath], Option(flag="--measure-file", metavar="FILE")] = ()
     maps: Annotated[Literal["attention", "norm", "both"], Option(name="kind of maps")] = "attention"
+    network: Annotated[AnyPath | None, RARE] = None
     examples: Annotated[
         int,
         Option(
@@ -150,9 +154,9 @@ class Measuring(CorpusRun, Roles):
             Those of the corpus, and the capabilities of the model.
         """
         roles = self.changed(Roles)
-        if not roles and not self.measure_files:
+        if not roles and not self.measure_files and self.network is None:
             return self.measures  # type: ignore[return-value]  # a tuple by now
-        from headscope.measures import Dependency, Role, load_measure_file, load_sieves
+        from headscope.measures import Dependency, Pattern, Role, load_measure_file, load_sieves
 
         for file in self.sieves:
             names = ", ".join(load_sieves(file))
@@ -168,6 +172,8 @@ class Measuring(CorpusRun, Roles):
             ),
             "dependency": Dependency(subtypes=self.subtypes),
         }
+        if self.network is not None:
+            configured["pattern"] = Pattern(self.network)
         asked: Any = self.measures or offered
         mine = {measure.name for measure in own} if self.measures else set()
         named = (configured.get(one, one) if isinstance(one, str) else one for one in asked)

@@ -27,8 +27,7 @@ from headscope.models.random import random_init
 from headscope.options import Loading, Saving, Workers
 from headscope.progress import Reporter
 from headscope.results import Atlas
-from headscope.results.nested import NULL_WORDS, with_nulls, with_track
-from headscope.results.track import CHECKPOINTS
+from headscope.results.nested import CHECKPOINTS, NULL_WORDS, with_nulls, with_track
 from headscope.runs.run import NOTHING, Run
 from headscope.runs.survey import Measuring, SurveyOptions
 from headscope.runs.survey.surveying import Survey

@@ -56,6 +56,8 @@ class Survey(Run[Atlas]):
             offered=options.measures is None,
             seed=options.seed,
         )
+        if self.no_sequences:
+            options.reporter.say(f"note: {self.no_sequences}")
         chosen = self.chosen(options)
         check_lengths(chosen, options.max_length)
         self.examples = 0 if self.stack == "cross" else options.examples

@@ -12,14 +12,8 @@ from headscope.corpus import Corpus
 from headscope.errors import ModelError
 from headscope.models import Model
 from headscope.runs.survey.comparison import check_alike
-from headscope.runs.tune.classifier import (
-    class_names,
-    load_classifier,
-    same_classes,
-    task_for,
-)
-from headscope.runs.tune.predictions import predict
-from headscope.runs.tune.rows import encode_rows
+from headscope.runs.tune.classifier import class_names, load_classifier, same_classes, task_for
+from headscope.runs.tune.rows import encode_rows, predict
 from headscope.tasks.metrics import score
 from headscope.tasks.task import Task
 
@@ -91,12 +85,7 @@ def score_checkpoint(
 
 
 def check_checkpoint(
-    place: str | Path,
-    task: Task,
-    dev: Corpus,
-    *,
-    like: Model | None = None,
-    device: str = "cpu",
+    place: str | Path, task: Task, dev: Corpus, *, like: Model | None = None, device: str = "cpu"
 ) -> Model:
     """Check that a checkpoint is a trained classifier for a task.
 

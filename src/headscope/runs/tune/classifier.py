@@ -14,10 +14,8 @@ from transformers import (
     AutoModelForSequenceClassification,
 )
 
-from headscope.encode import Bos
 from headscope.errors import ModelError
 from headscope.models import Model, load
-from headscope.options import DeviceMap
 from headscope.tasks.task import Task
 
 SPREAD = 0.02
@@ -31,16 +29,7 @@ def load_classifier(
     title: str = "",
     seed: int = 0,
     random: bool = False,
-    device: str = "cpu",
-    dtype: Any = "float32",
-    device_map: DeviceMap = "",
-    quantization: Any = "",
-    adapter: str | Path = "",
-    bos: Bos = "keep",
-    chat: bool = False,
-    revision: str = "",
-    allow_pickle: bool = False,
-    trust_remote_code: bool = False,
+    **loading: Any,
 ) -> tuple[Model, list[str]]:
     """Load a model with a classifier.
 
@@ -57,9 +46,8 @@ def load_classifier(
         Draws the weights that the checkpoint lacks.
     random
         Draw all weights, those of the encoder too, from normal(0, 0.02).
-    device, dtype, device_map, quantization, adapter, bos, chat, revision, allow_pickle, \
-    trust_remote_code
-        As in :func:`headscope.load`.
+    loading
+        As in :func:`headscope.load`: device, dtype, revision …
 
     Returns
     -------
@@ -83,33 +71,16 @@ def load_classifier(
     'the classifier of demo was never trained for this task: 2 of its weights are random (...'
     """
     auto = _ClassifierClass(title or str(name), task, random=random)
-    model = load(
-        name,
-        head=auto,
-        seed=seed,
-        device=device,
-        dtype=dtype,
-        device_map=device_map,
-        quantization=quantization,
-        adapter=adapter,
-        bos=bos,
-        chat=chat,
-        revision=revision,
-        allow_pickle=allow_pickle,
-        trust_remote_code=trust_remote_code,
-    )
-    again = model.reload
-    assert again is not None
-    model.reload = partial(_named_and_padded, again, title)
-    model.name = title or model.name
-    _set_padding(model)
+    model = _named_and_padded(partial(load, name, head=auto, seed=seed, **loading), title)
+    assert model.reload is not None
+    model.reload = partial(_named_and_padded, model.reload, title)
     model.notes += auto.notes
     return model, auto.notes
 
 
-def _named_and_padded(load_again: Callable[[], Model], title: str) -> Model:
-    """A classifier that is loaded again, where a worker needs it."""
-    model = load_again()
+def _named_and_padded(load_model: Callable[[], Model], title: str) -> Model:
+    """A classifier that is loaded, now or again where a worker needs it."""
+    model = load_model()
     model.name = title or model.name
     _set_padding(model)
     return model

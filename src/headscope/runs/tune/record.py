@@ -1,21 +1,29 @@
-"""The record of a tuned model, kept beside its weights as ``headscope-tune.json``."""
+"""The record of a tuned model, kept beside its weights as ``headscope-tune.json``.
+
+Nothing here imports torch.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headscope.errors import UserError
+from headscope.errors import UserError, cut
 from headscope.files import write_text
-from headscope.models import Pooling
-from headscope.runs.tune.recorded import RECORD, task_of, unreadable
-from headscope.runs.tune.settings import Start, TuneSettings
+from headscope.models.pooling import Pooling
+from headscope.runs.tune import Start, TuneSettings
 from headscope.seals import sealed, unsealed
 from headscope.tasks.task import Task
 
+RECORD = "headscope-tune.json"
+"""The name of the record, beside the weights."""
+DAMAGED = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, ArithmeticError)
+"""What reading a damaged record may raise."""
 SCORES = ("scores", "majority")
 
 
@@ -113,7 +121,13 @@ def read_record(folder: str | Path) -> Tuned:
         If the folder has no record, or one that cannot be read.
     """
     path = Path(folder) / RECORD
-    try:
+    if not path.exists():
+        raise UserError(
+            f"{folder} has no {RECORD}: it is not the folder of a finished run",
+            hint="make one with headscope.tune",
+            command="make one with headscope tune",
+        )
+    with _reading(path):
         about: dict[str, Any] = unsealed(json.loads(path.read_text(encoding="utf-8")))
         about.pop("minutes")
         if about.get("pooling") is not None:
@@ -126,19 +140,59 @@ def read_record(folder: str | Path) -> Tuned:
         about["task"] = task_of(about)
         settings = TuneSettings(**about.pop("settings"))
         return Tuned(folder=Path(folder), settings=settings, **about)
-    except FileNotFoundError:
+
+
+def task_of(record: Mapping[str, Any]) -> Task:
+    """The task that a record names.
+
+    Examples
+    --------
+    >>> rte = {"name": "rte", "title": "RTE", "kind": "classification"}
+    >>> task_of({"task": rte | {"labels": ["yes", "no"], "metrics": ["accuracy"]}}).labels
+    ('yes', 'no')
+    """
+    task = record["task"]
+    lists = {"labels": tuple(task["labels"]), "metrics": tuple(task["metrics"])}
+    return Task(**{**task, **lists})
+
+
+def recorded_task(folder: str | Path) -> Task | None:
+    """The task that a model was tuned for, its classes in the order of the classifier's outputs.
+
+    Parameters
+    ----------
+    folder
+        A hub id or a folder.
+
+    Returns
+    -------
+    Task or None
+        None if there is no record there: the model was not tuned by Headscope.
+
+    Raises
+    ------
+    UserError
+        If there is a record that cannot be read.
+
+    Examples
+    --------
+    >>> recorded_task("bert-base-uncased") is None
+    True
+    """
+    path = Path(folder) / RECORD
+    if not path.is_file():
+        return None
+    with _reading(path):
+        return task_of(unsealed(json.loads(path.read_text(encoding="utf-8"))))
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Whatever is wrong with a record is one error."""
+    try:
+        yield
+    except DAMAGED as error:
         raise UserError(
-            f"{folder} has no {RECORD}: it is not the folder of a finished run",
-            hint="make one with headscope.tune",
-            command="make one with headscope tune",
+            f"{path} cannot be read: {cut(str(error), 300)}",
+            hint="delete the folder and tune again",
         ) from None
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        RuntimeError,
-        ArithmeticError,
-    ) as error:
-        raise unreadable(path, error) from None

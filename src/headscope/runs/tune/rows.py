@@ -1,11 +1,11 @@
-"""Labelled examples as rows of tokens, and the order in which training sees them."""
+"""Labelled examples as rows of tokens: their order in training, and a classifier's outputs."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ from headscope.labels import lost_tokens
 from headscope.models import Model
 from headscope.tasks.labels import label_ids
 from headscope.tasks.task import Task
+
+if TYPE_CHECKING:
+    from headscope.runs.tune.pooled import PooledClassifier
 
 TokenRow = dict[str, Any]
 """The token ids, token types and label of one example."""
@@ -185,3 +188,37 @@ def collator(network: Any, pad: int) -> Callable[[list[TokenRow]], dict[str, tor
         return batch | ({"token_type_ids": torch.from_numpy(types)} if typed else {})
 
     return collate
+
+
+def predict(
+    model: Model, rows: TokenRows, *, batch_size: int, pooled: PooledClassifier | None = None
+) -> NDArray[Any]:
+    """The outputs of a classifier, in the order of the rows.
+
+    Parameters
+    ----------
+    model
+        A model with a classifier in its own network, or without one if ``pooled`` is given.
+    rows
+        Encoded examples.
+    batch_size
+        Rows per forward pass. Long rows come first, which does not change the order of the outputs.
+    pooled
+        The classifier on a layer or on heads, see :func:`headscope.runs.tune.load_pooled`.
+
+    Returns
+    -------
+    array
+        (row, class), or (row,) if there is only one output.
+    """
+    network, collate = (pooled or model.network).eval(), collator(model.network, model.pad)
+    order = np.argsort(rows.lengths, kind="stable")[::-1]
+    outputs = np.zeros((len(rows), pooled.outputs if pooled else model.config.num_labels))
+    with torch.inference_mode():
+        for start in range(0, len(order), batch_size):
+            chosen = order[start : start + batch_size]
+            batch = collate([rows[index] for index in chosen.tolist()])
+            del batch["labels"]
+            inputs = {key: value.to(model.device) for key, value in batch.items()}
+            outputs[chosen] = network(**inputs).logits.float().cpu().numpy()
+    return outputs[:, 0] if outputs.shape[1] == 1 else outputs

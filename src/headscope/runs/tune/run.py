@@ -1,11 +1,13 @@
-"""One fine-tuning run: what is finished is read, what was interrupted resumes."""
+"""Fine-tuning runs: what is finished is read, what was interrupted resumes."""
 
 from __future__ import annotations
 
 import shutil
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -14,19 +16,17 @@ from typing import Any
 import numpy as np
 
 from headscope.corpus import Corpus
-from headscope.errors import Interrupted, ResultsError, UserError
+from headscope.errors import Interrupted, ModelError, ResultsError, UserError
 from headscope.identity import another_run, differences
-from headscope.options import Saving
+from headscope.models import Model, ModelLike, Pooling, using_model
+from headscope.options import Source
 from headscope.progress import Reporter
 from headscope.runs.run import AGAIN, Run
-from headscope.runs.tune.classifier import task_for
-from headscope.runs.tune.loading import LoadedClassifier
-from headscope.runs.tune.pooled.files import remove_pooled, save_pooled
-from headscope.runs.tune.predictions import predict
-from headscope.runs.tune.record import Tuned, read_record
-from headscope.runs.tune.recorded import RECORD
-from headscope.runs.tune.rows import TokenRows, encode_rows
-from headscope.runs.tune.settings import TuneSettings
+from headscope.runs.tune import SeveralOptions, TuneOptions, TuneSettings
+from headscope.runs.tune.classifier import load_classifier, task_for
+from headscope.runs.tune.pooled import PooledClassifier, load_base, remove_pooled, save_pooled
+from headscope.runs.tune.record import RECORD, Tuned, read_record
+from headscope.runs.tune.rows import TokenRows, encode_rows, predict
 from headscope.runs.tune.trainer import (
     last_checkpoint,
     read_state,
@@ -35,19 +35,137 @@ from headscope.runs.tune.trainer import (
     write_state,
     writing,
 )
+from headscope.runs.workers import Task as WorkerTask
+from headscope.runs.workers import make_engine
 from headscope.seals import FILES, folder_damage, seal_folder
 from headscope.tasks.data import TaskData
 from headscope.tasks.metrics import majority, score
+from headscope.tasks.task import Task
 
 CHECKPOINTS = "checkpoints"
 LIBRARIES = ("headscope", "torch", "transformers", "accelerate")
 """The libraries whose versions a record keeps."""
 
 
-class IntoFolder(Saving):
-    """Where a model goes."""
+def tune_on(model: ModelLike, data: TaskData, options: TuneOptions) -> Tuned:
+    """Fine-tune a model on examples that were read and checked."""
+    loaded = load_to_train(model, data.task, options)
+    return Tuning(loaded, data, options).execute()
 
-    into_folder = True
+
+def tune_all(
+    model: ModelLike, runs: Sequence[tuple[TaskData, TuneOptions]], options: SeveralOptions
+) -> list[Tuned]:
+    """Do several fine-tuning runs, here or by workers."""
+    reporter = options.reporter
+    engine = make_engine(options)
+    done: dict[int, Tuned] = {}
+
+    def keep(place: int, tuned: Tuned) -> None:
+        done[place] = tuned
+        if tuned.again:
+            reporter.say(f"{tuned.folder} is already finished; its scores are read from there")
+        for note in tuned.notes:
+            reporter.say(note)
+
+    if engine is None:
+        for place, (data, one) in enumerate(runs):
+            keep(place, tune_on(model, data, one))
+        return list(done.values())
+    work = _TuneWork(model, [(data, replace(one, progress=False)) for data, one in runs])
+    try:
+        with reporter.progress("fine-tuning runs") as update, engine.start(work) as pool:
+            update(0, len(runs))
+            for place, tuned in pool.map(WorkerTask(place, (place,)) for place in range(len(runs))):
+                keep(place, tuned)
+                update(len(done), len(runs))
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"stopped after {len(done)} of {len(runs)} runs; their folders are kept, and the last "
+            "checkpoints of the others",
+            **AGAIN,
+        ) from None
+    return [done[place] for place in range(len(runs))]
+
+
+@dataclass(frozen=True)
+class _TuneWork:
+    """Runs that are sent to each worker once."""
+
+    model: ModelLike
+    runs: Sequence[tuple[TaskData, TuneOptions]]
+
+    def __call__(self, place: int) -> Tuned:
+        return tune_on(self.model, *self.runs[place])
+
+
+@dataclass(frozen=True)
+class LoadedClassifier:
+    """A model to train.
+
+    Attributes
+    ----------
+    model
+        The model, with its own classifier unless there is a pooled one.
+    pooled
+        The classifier on a layer or on heads.
+    notes
+        Which weights of the classifier were never trained.
+    """
+
+    model: Model
+    pooled: PooledClassifier | None
+    notes: list[str]
+
+    @property
+    def pooling(self) -> Pooling | None:
+        """What a pooled classifier sees."""
+        return self.pooled.pooling if self.pooled else None
+
+
+def load_to_train(model: ModelLike, task: Task, options: TuneOptions) -> LoadedClassifier:
+    """Load a model with a classifier for a task: its own or, with a pooling, a pooled one."""
+    drawn = {"seed": options.seed, "random": options.start == "random"}
+    with _checkpoint_of(model) as (place, name):
+        how: dict[str, Any] = {"title": name, **drawn, **options.subset(Source)}
+        if options.sees is None:
+            loaded, notes = load_classifier(place, task, **how)
+            return LoadedClassifier(loaded, None, notes)
+        base = load_base(place, options.sees, **how)
+    pooled = PooledClassifier(base, base.pooling, task.outputs, seed=options.seed)
+    note = f"the classifier on {base.pooling.title} of {name} was never trained: its weights"
+    return LoadedClassifier(base, pooled, [f"{note} are random"])
+
+
+@contextmanager
+def _checkpoint_of(model: ModelLike) -> Iterator[tuple[str, str]]:
+    """Where a model can be loaded from, and its name. One in memory is written to disk first."""
+    if isinstance(model, str | Path):
+        yield str(model), str(model)
+        return
+    with using_model(model) as loaded, tempfile.TemporaryDirectory() as folder:
+        _check_plain(loaded)
+        with without_bars():
+            loaded.network.save_pretrained(folder)
+        loaded.tokenizer.save_pretrained(folder)
+        yield folder, loaded.name
+
+
+def _check_plain(model: Model) -> None:
+    """Refuse models that would not be the same once they are saved and loaded again."""
+    loading = {
+        "adapter": model.adapter,
+        "quantization": model.quantization,
+        "bos": "" if model.bos == "keep" else model.bos,
+        "chat": model.chat,
+    }
+    for option, value in loading.items():
+        if value:
+            raise ModelError(
+                f"a model that was loaded with {option}={value!r} cannot be fine-tuned",
+                hint=f"load it without {option}="
+                + (", or merge the adapter into it with PEFT" if option == "adapter" else ""),
+            )
 
 
 class Tuning(Run[Tuned]):
@@ -59,38 +177,19 @@ class Tuning(Run[Tuned]):
         The model and its classifier.
     data
         The task and its examples.
-    settings
-        How to train.
     options
-        The output, whether to train again what is finished and replace what another run left, and
-        progress.
-    device
-        Where to train.
-    every
-        Seconds between two checkpoints, which transformers' Trainer writes.
-    resume
-        False removes what an earlier run left in the folder.
+        How to train.
     """
 
-    def __init__(
-        self,
-        loaded: LoadedClassifier,
-        data: TaskData,
-        settings: TuneSettings,
-        options: IntoFolder,
-        *,
-        device: str,
-        every: float,
-        resume: bool = True,
-    ) -> None:
-        super().__init__(options, Path(options.output or "").name)
+    def __init__(self, loaded: LoadedClassifier, data: TaskData, options: TuneOptions) -> None:
+        super().__init__(options, Path(options.output).name)
         self.state_path = None  # transformers' Trainer keeps its own
-        assert self.output is not None
-        self.loaded, self.data, self.settings, self.folder = loaded, data, settings, self.output
-        self.device, self.every, self.resume = device, every, resume
+        self.folder = Path(options.output).absolute()
+        self.loaded, self.data, self.options = loaded, data, options
+        self.settings = TuneSettings.of(options)
         self.model = loaded.model
         self.tuned_task = data.task if loaded.pooled else task_for(loaded.model, data.task)
-        self.state_folder = self.folder / CHECKPOINTS
+        self.checkpoints = self.folder / CHECKPOINTS
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -100,7 +199,7 @@ class Tuning(Run[Tuned]):
             "task": asdict(self.data.task) | {"title": ""},
             "train": self.data.train.about,
             "dev": self.data.dev.about,
-            "settings": asdict(self.settings) | {"device": self.device},
+            "settings": asdict(self.settings) | {"device": self.options.device},
             "pooling": f"{pooling.title} ({pooling.position})" if pooling else "none",
             "model": {"name": self.model.label, **self.model.identity(self.model.main_stack())},
         }
@@ -117,8 +216,8 @@ class Tuning(Run[Tuned]):
         UserError
             If it holds other files, which are never replaced.
         """
-        if not self.resume:
-            shutil.rmtree(self.state_folder, ignore_errors=True)
+        if not self.options.resume:
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
             self.clear()
         elif not (self.folder / RECORD).exists():
             self._check_folder()
@@ -171,7 +270,7 @@ class Tuning(Run[Tuned]):
     def save(self, result: Tuned) -> None:
         """Write the checkpoint, then the record, then remove the training state."""
         with writing(self.folder):
-            self.state_folder.mkdir(parents=True, exist_ok=True)  # marks the folder as ours
+            self.checkpoints.mkdir(parents=True, exist_ok=True)  # marks the folder as ours
             with without_bars():
                 self.model.network.save_pretrained(self.folder)
             self.model.tokenizer.save_pretrained(self.folder)
@@ -180,7 +279,7 @@ class Tuning(Run[Tuned]):
         with writing(self.folder):
             seal_folder(self.folder)
         result.write()
-        shutil.rmtree(self.state_folder, ignore_errors=True)
+        shutil.rmtree(self.checkpoints, ignore_errors=True)
 
     def _encode(self, corpus: Corpus) -> tuple[TokenRows, list[str]]:
         return encode_rows(self.model, self.tuned_task, corpus, max_length=self.settings.max_length)
@@ -191,8 +290,7 @@ class Tuning(Run[Tuned]):
             raise UserError(
                 f"a task needs two classes or more; the {len(rows)} training examples of "
                 f"{self.data.train.name} are all {only!r}",
-                hint="give more examples, or a larger limit",
-                command="give more examples, or a larger --limit",
+                hint="give more examples, or a larger limit=",
             )
 
     def _score(self, dev: TokenRows) -> dict[str, float]:
@@ -202,7 +300,7 @@ class Tuning(Run[Tuned]):
         return score(self.tuned_task, outputs, dev.labels)
 
     def _check_folder(self) -> None:
-        if self.folder.exists() and any(self.folder.iterdir()) and not self.state_folder.is_dir():
+        if self.folder.exists() and any(self.folder.iterdir()) and not self.checkpoints.is_dir():
             raise UserError(
                 f"{self.folder} is not empty, and not the folder of a fine-tuning run",
                 hint="choose another folder, or empty this one",
@@ -210,36 +308,29 @@ class Tuning(Run[Tuned]):
 
     def _open_state(self) -> None:
         """Make the folder of the checkpoints. Those of another run are an error."""
-        found = read_state(self.state_folder)
-        differing = differences(found.get("about", found), self.about) if found else []
+        there = read_state(self.checkpoints)
+        differing = differences(there.get("about", there), self.about) if there else []
         if differing and not self.overwrite:
-            raise another_run(f"{self.state_folder} holds the state of another run", differing)
+            raise another_run(f"{self.checkpoints} holds the state of another run", differing)
         if differing:
-            shutil.rmtree(self.state_folder, ignore_errors=True)
-        self.state_folder.mkdir(parents=True, exist_ok=True)
-        if differing or not found:
-            write_state(self.state_folder, {"about": self.about})
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        if differing or not there:
+            write_state(self.checkpoints, {"about": self.about})
 
     def _train(self, rows: TokenRows, reporter: Reporter) -> tuple[float, list[float]]:
         try:
             with reporter.progress(self.title) as update:
                 return train_rows(
-                    self.model,
-                    rows,
-                    self.settings,
-                    pooled=self.loaded.pooled,
-                    device=self.device,
-                    folder=self.state_folder,
-                    update=update,
-                    every=self.every,
+                    self.model, self.loaded.pooled, rows, self.options, self.checkpoints, update
                 )
         except KeyboardInterrupt:
-            kept = last_checkpoint(self.state_folder)
+            kept = last_checkpoint(self.checkpoints)
             if kept is None:
                 raise Interrupted("stopped before a checkpoint was written", **AGAIN) from None
             step = kept.name.rpartition("-")[2]
             raise Interrupted(
-                f"stopped; the state after step {step} is kept in {self.state_folder}", **AGAIN
+                f"stopped; the state after step {step} is kept in {self.checkpoints}", **AGAIN
             ) from None
 
 

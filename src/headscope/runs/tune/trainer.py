@@ -22,13 +22,11 @@ from headscope.errors import UserError
 from headscope.files import DISK, sync_folder, write_text
 from headscope.models import NAME, Model
 from headscope.progress import Update
-from headscope.runs.tune.pooled.classifier import PooledClassifier
+from headscope.runs.tune import TuneOptions
+from headscope.runs.tune.pooled import PooledClassifier
 from headscope.runs.tune.rows import LengthOrder, TokenRows, collator
-from headscope.runs.tune.settings import TuneSettings
 from headscope.seals import sealed, unsealed
 
-EVERY = 120.0
-"""Seconds between two checkpoints."""
 DECAY = 0.01
 """Weight decay, as in Devlin et al. 2019, whose settings Kovaleva et al. 2019 use."""
 STATE = "run.json"
@@ -131,14 +129,11 @@ class LengthTrainer(Trainer):  # type: ignore[misc]
 
 def train_rows(
     model: Model,
+    pooled: PooledClassifier | None,
     rows: TokenRows,
-    settings: TuneSettings,
-    *,
-    pooled: PooledClassifier | None = None,
-    device: str,
+    options: TuneOptions,
     folder: Path,
     update: Update,
-    every: float,
 ) -> tuple[float, list[float]]:
     """Train a model on rows, from the last checkpoint in ``folder`` if there is one.
 
@@ -148,12 +143,10 @@ def train_rows(
         The model, and its classifier if that is on a layer or on heads.
     rows
         The encoded training examples.
-    settings
+    options
         Epochs, learning rate and so on.
-    device
-        ``"cpu"``, ``"cuda"`` or ``"mps"``.
     folder
-        Where checkpoints are written, one every ``every`` seconds.
+        Where checkpoints are written.
     update
         Called after each step with (steps done, steps in all).
 
@@ -165,10 +158,10 @@ def train_rows(
         The mean loss of each epoch.
     """
     network = pooled or model.network
-    clock = CheckpointClock(folder, update, every)
+    clock = CheckpointClock(folder, update, options.every)
     trainer = LengthTrainer(
         model=network,
-        args=_arguments(settings, device, folder),
+        args=_arguments(options, folder),
         train_dataset=rows,
         data_collator=collator(model.network, model.pad),
         callbacks=[clock],
@@ -189,25 +182,26 @@ def train_rows(
     return clock.seconds, trainer.epoch_losses()
 
 
-def _arguments(settings: TuneSettings, device: str, folder: Path) -> TrainingArguments:
-    gpus = max(1, torch.cuda.device_count()) if device == "cuda" else 1
+def _arguments(options: TuneOptions, folder: Path) -> TrainingArguments:
+    cuda = options.device == "cuda"
+    gpus = max(1, torch.cuda.device_count()) if cuda else 1
     return TrainingArguments(
         output_dir=str(folder),
-        per_device_train_batch_size=max(1, settings.batch_size // gpus),
-        num_train_epochs=settings.epochs,
-        learning_rate=settings.learning_rate,
-        warmup_steps=settings.warmup,
+        per_device_train_batch_size=max(1, options.batch_size // gpus),
+        num_train_epochs=options.epochs,
+        learning_rate=options.learning_rate,
+        warmup_steps=options.warmup,
         weight_decay=DECAY,
-        seed=settings.seed,
-        bf16=settings.precision == "bf16",
-        fp16=settings.precision == "fp16",
-        use_cpu=device == "cpu",
+        seed=options.seed,
+        bf16=options.precision == "bf16",
+        fp16=options.precision == "fp16",
+        use_cpu=options.device == "cpu",
         save_strategy="no",
         save_total_limit=2,  # the last one may be incomplete
         logging_strategy="epoch",
         report_to="none",
         disable_tqdm=True,
-        dataloader_pin_memory=device == "cuda",
+        dataloader_pin_memory=cuda,
         remove_unused_columns=False,
     )
 

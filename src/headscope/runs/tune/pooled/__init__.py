@@ -1,1 +1,0 @@
-"""Classifiers on the last layer, a layer or heads (Jo and Myaeng 2020, §5.2)."""
