@@ -15,7 +15,8 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -24,13 +25,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import cloudpickle
-from joblib.externals.loky import (
-    FIRST_COMPLETED,
-    BrokenProcessPool,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
+import psutil
+from joblib.externals.loky import BrokenProcessPool, ProcessPoolExecutor
 
 from headscope.errors import UserError
 from headscope.files import show_size
@@ -94,24 +90,16 @@ def make_engine(options: Engines, *, size: int = 0) -> Engine | None:
     """
     if options.engine == "local":
         return None
-    if not options.address:
-        check_memory(options.workers or cores(), size)
-    if options.engine == "processes":
-        return Processes(options.workers or cores())
-    return RayCluster(options.workers, options.address)
-
-
-def check_memory(workers: int, size: int) -> None:
-    """Refuse more workers than this machine has memory for."""
-    import psutil
-
-    free = psutil.virtual_memory().available
-    if workers * size > free:
+    workers, free = options.workers or cores(), psutil.virtual_memory().available
+    if workers * size > free and not options.address:
         raise UserError(
             f"each worker loads the model, {show_size(size)}; {workers} of them need "
             f"{show_size(workers * size)}, but {show_size(free)} are free",
             hint=f"give workers={max(1, free // size)}",
         )
+    if options.engine == "processes":
+        return Processes(workers)
+    return RayCluster(options.workers, options.address)
 
 
 def threads_for(workers: int) -> int:
@@ -140,15 +128,13 @@ class Here(Engine):
 
 # --- in a worker ---
 
+Refs = tuple[Any, ...]  # of the work on a Ray cluster; in a tuple, or Ray would fetch it each time
 _payload = b""  # the work of a process of loky, before it is unpacked
 
 
 @lru_cache(1)
-def _unpacked(refs: tuple[Any, ...], threads: int) -> Work:
-    """The work of this worker: unpacked by its first task, which may fail properly.
-
-    ``refs`` names it on a Ray cluster, in a tuple, or Ray would fetch it anew for every task.
-    """
+def _unpacked(refs: Refs, threads: int) -> Work:
+    """The work of this worker: unpacked by its first task, which may fail properly."""
     payload = import_module("ray").get(refs[0]) if refs else _payload
     work: Work = cloudpickle.loads(payload)
     use_threads(threads)
@@ -165,7 +151,7 @@ def use_threads(threads: int) -> None:
         sys.modules["torch"].set_num_threads(threads)
 
 
-def _do(refs: tuple[Any, ...], threads: int, task: Task) -> Any:
+def _do(refs: Refs, threads: int, task: Task) -> Any:
     return _unpacked(refs, threads)(*task.arguments, **task.options)
 
 
@@ -252,12 +238,9 @@ class Processes(Engine):
 
 
 def _died(task: Task, error: BaseException | None) -> UserError:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return UserError(
-        f"workers died twice while working on unit {task.index + 1} and others: "
-        f"{lines[0] if lines else type(error).__name__}",
-        hint=SMALLER,
-    )
+    why = str(error).strip().partition("\n")[0] or type(error).__name__
+    unit = f"unit {task.index + 1}"
+    return UserError(f"workers died twice working on {unit} and others: {why}", hint=SMALLER)
 
 
 @contextmanager
@@ -272,9 +255,8 @@ def isolated() -> Iterator[None]:
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["PYTHONSAFEPATH"]
-        else:
+        del os.environ["PYTHONSAFEPATH"]
+        if before is not None:
             os.environ["PYTHONSAFEPATH"] = before
 
 
@@ -290,7 +272,6 @@ LOCAL = {
     "RAY_prestart_worker_first_driver": "0",
     "RAY_task_oom_retries": "1",
 }
-QUIET = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": False}
 WAIT = 10.0  # seconds that a cluster has to answer
 PATIENCE = 60.0  # seconds without any worker after which a user is warned
 TOKEN = "if it uses a token, type first: export RAY_AUTH_MODE=token"  # an address alone is no sign
@@ -322,28 +303,28 @@ class RayCluster(Engine):
     def start(self, work: Work) -> Iterator[Self]:
         """Connect to the cluster, or start one."""
         ours = not self.ray.is_initialized()
-        self._running: dict[Any, Task] = {}
-        self._raylet = ""
-        with isolated(), hushed() if ours else nullcontext():
+        with isolated(), ExitStack() as stack:
             if ours:
+                stack.enter_context(hushed())
+                stack.callback(self.ray.shutdown)
                 self._connect()
-            try:
-                if self.address:
-                    self._count()
-                # Ray queues tasks without end, but on the cluster of others only as many are sent
-                # as there are workers: Ray would use all of its CPUs.
-                self._room = self.workers * (AHEAD if ours and not self.address else 1)
-                here = self.ray.get_runtime_context().get_node_id()
-                sockets = {node["NodeID"]: node["RayletSocketName"] for node in self.ray.nodes()}
-                self._raylet = sockets.get(here, "")
-                self._refs = (self.ray.put(cloudpickle.dumps(work)),)
-                yield self
-            finally:
-                if not self._raylet or _listens(self._raylet):
-                    for ref in self._running:
-                        self.ray.cancel(ref, force=True)
-                if ours:
-                    self.ray.shutdown()
+            if self.address:
+                self._count()
+            # Ray queues tasks without end, but on the cluster of others only as many are sent as
+            # there are workers: Ray would use all of its CPUs.
+            self._room = self.workers * (AHEAD if ours and not self.address else 1)
+            self._running: dict[Any, Task] = {}
+            here = self.ray.get_runtime_context().get_node_id()
+            raylets = {node["NodeID"]: node["RayletSocketName"] for node in self.ray.nodes()}
+            self._raylet: str = raylets[here]
+            self._refs = (self.ray.put(cloudpickle.dumps(work)),)
+            stack.callback(self._cancel)
+            yield self
+
+    def _cancel(self) -> None:
+        if _listens(self._raylet):
+            for ref in self._running:
+                self.ray.cancel(ref, force=True)
 
     def map(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Any]]:
         """Do all tasks; those of a worker that dies are sent to another one by Ray."""
@@ -390,7 +371,7 @@ class RayCluster(Engine):
             return
         try:
             _knock(self.address)
-            self.ray.init(address=self.address, job_config=own_paths(self.ray), **QUIET)
+            _init(self.ray, address=self.address)
         except (OSError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"no Ray cluster answers at {self.address!r}: {str(error).splitlines()[0]}",
@@ -412,16 +393,14 @@ class RayCluster(Engine):
 
         Ray would end this process, without a word, with whatever is asked of it next.
         """
-        if self._raylet and not _listens(self._raylet):
+        if not _listens(self._raylet):
             raise UserError(
                 "Ray's own process on this machine (the raylet) died, and the workers with it",
                 hint="see that the machine has enough memory, then run it again",
             )
 
 
-def _do_for_ray(
-    refs: tuple[Any, ...], threads: int, folders: list[str], task: Task
-) -> tuple[int, Any]:
+def _do_for_ray(refs: Refs, threads: int, folders: list[str], task: Task) -> tuple[int, Any]:
     """How often the task had failed before with a worker or its machine, and what it gave."""
     sys.path += [folder for folder in folders if folder not in sys.path]
     core = import_module("ray._private.worker").global_worker.core_worker
@@ -445,20 +424,17 @@ def hushed() -> Iterator[None]:
     tokens = logging.getLogger("ray._private.authentication")
     level = tokens.level
     tokens.setLevel(logging.ERROR)
-    if printed is not None:
-        module.print_to_stdstream = lambda data, *_, **__: log.info("%s", data.get("lines"))
+    module.print_to_stdstream = lambda data, *_, **__: log.info("%s", data.get("lines"))
     try:
         yield
     finally:
         tokens.setLevel(level)
-        if printed is not None:
-            module.print_to_stdstream = printed
+        module.print_to_stdstream = printed
 
 
 def start_cluster(ray: Any, cpus: int) -> None:
     """Start a cluster on this machine that only this machine can reach."""
-    job = own_paths(ray)
-    ray.init(address="local", num_cpus=cpus, include_dashboard=False, job_config=job, **QUIET)
+    _init(ray, address="local", num_cpus=cpus, include_dashboard=False)
     if ray.util.get_node_ip_address() != "127.0.0.1":
         ray.shutdown()
         raise UserError(
@@ -468,12 +444,11 @@ def start_cluster(ray: Any, cpus: int) -> None:
         )
 
 
-def own_paths(ray: Any) -> Any:
-    """Settings of a job whose workers do not import from the driver's current folder.
-
-    Ray puts it first in the search path of every worker, unless the job is that of a client.
-    """
-    return ray.job_config.JobConfig(_client_job=True)
+def _init(ray: Any, **how: Any) -> None:
+    # Ray puts the driver's current folder first in the search path of every worker, where a file
+    # with the name of a library would run; unless the job is that of a client.
+    how["job_config"] = ray.job_config.JobConfig(_client_job=True)
+    ray.init(log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **how)
 
 
 def own_folders() -> list[str]:
@@ -496,8 +471,4 @@ def _listens(path: str) -> bool:
         return True
     with socket.socket(socket.AF_UNIX) as knock:
         knock.settimeout(WAIT)
-        try:
-            knock.connect(path)
-        except OSError:
-            return False
-    return True
+        return knock.connect_ex(path) == 0

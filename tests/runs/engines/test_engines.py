@@ -152,7 +152,7 @@ def test_workers_that_always_die_stop_the_run(engine: str) -> None:
     made: Engine = RayCluster(1) if engine == "ray" else Processes(1)
     with (
         made.start(die) as workers,
-        pytest.raises(UserError, match=r"died .* unit 1 ") as caught,
+        pytest.raises(UserError, match=r"died twice .* unit 1 ") as caught,
     ):
         list(workers.map([Task(0, (0,))]))
     assert "fewer workers" in caught.value.hint
