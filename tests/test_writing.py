@@ -37,8 +37,8 @@ WRITES = {
 }  # fmt: skip
 ALLOWED = {
     ("models/gguf.py", "save_pretrained"): "into a folder that is renamed when it is whole",
-    ("runs/tune/loading.py", "save_pretrained"): "into a temporary folder",
-    ("runs/tune/run.py", "save_pretrained"): "finished when its record and digests are written",
+    ("runs/tune/run.py", "save_pretrained"): "into a temporary folder, to start from; and a tuned "
+    "model, which is finished when its record and digests are written",
     ("papers/clark2019/parse/writing.py", "open"): "into a folder that is renamed when it is whole",
     ("results/netcdf.py", "open"): "appends the digest to a temporary file",
     ("sentences.py", "save_pretrained"): "sentence-transformers' own way of saving",

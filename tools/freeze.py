@@ -46,6 +46,7 @@ COMMANDS: dict[str, str] = {
     "coreference": "table {} coreference",
     "frames": "table {} frames",
     "patterns": "table {} patterns",
+    "compare --features": "--measure feature --measure link",
 }
 """Commands (``"paper clark2019"``) and options (``"survey --keep"``) that were renamed since: old
 words to new words."""
@@ -145,10 +146,10 @@ def translate(words: tuple[str, ...], commands: Mapping[str, str]) -> list[str]:
     >>> translate(("paper", "x", "--way", "zero"), {"paper x": "repeat x", "paper --way": "--by"})
     ['repeat', 'x', '--by', 'zero']
     """
-    command = words[0]
-    renamed = [
-        commands.get(f"{command} {word}", word) if word.startswith("-") else word for word in words
-    ]
+    renamed: list[str] = []
+    for word in words:
+        present = commands.get(f"{words[0]} {word}") if word.startswith("-") else None
+        renamed += [word] if present is None else present.split()
     for length in (2, 1):
         head = " ".join(words[:length])
         if "{}" in commands.get(head, ""):

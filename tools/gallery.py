@@ -112,14 +112,14 @@ RUNS = (
     Run(
         "patterns.nc",
         "Pattern classes",
-        "headscope patterns demo --corpus demo -o patterns.nc",
+        "headscope survey demo demo --measure pattern --examples 0 --limit 1000 -o patterns.nc",
         'atlas = hs.survey("demo", "demo", measures="pattern", examples=0, limit=1000)',
         _group("patterns", prefix="pattern-"),
     ),
     Run(
         "compare.nc",
         "Two models",
-        "headscope compare demo minilm-l6-mlm demo --features -o compare.nc",
+        "headscope compare demo minilm-l6-mlm demo --measure feature --measure link -o compare.nc",
         'atlas = hs.compare("demo", "minilm-l6-mlm", "demo", measures=["feature", "link"])',
         ("change", "features-change", "links-change"),
         "The second model is the embedded one whose layers 5 and 6 were trained further as a "

@@ -209,18 +209,22 @@ class Described:
             raise unknown(self.title, str(value), self.choices)
         if plain <= {int, NoneType}:
             if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-                raise UserError(f"the {self.title} must be a whole number, got {value!r} instead")
+                raise self._wrong_type("a whole number", value)
             value = index(value)
         elif plain <= {float, int, NoneType} and not _is_number(value):
-            raise UserError(f"the {self.title} must be a number, got {value!r} instead")
+            raise self._wrong_type("a number", value)
         elif self.is_switch and not isinstance(value, bool):
             raise UserError(f"{self.key} must be True or False, got {value!r} instead")
         elif Path in plain and isinstance(value, str | PathLike):
             value = str(value) if isinstance(self.default, str) else Path(value)
         elif plain <= WORDS.keys() and not isinstance(value, tuple(plain)):
             kinds = " or ".join(words for kind, words in WORDS.items() if kind in plain)
-            raise UserError(f"the {self.title} must be {kinds}, got {value!r} instead")
+            raise self._wrong_type(kinds, value)
         return self._in_range(value)
+
+    def _wrong_type(self, kinds: str, value: Any) -> UserError:
+        text = f"the {self.title} must be {kinds}, got {value!r} instead"
+        return UserError(text, hint=self.note.hint)
 
     def _in_range(self, value: Any) -> Any:
         least, most = self.note.least, self.note.most
@@ -610,6 +614,7 @@ class LoadOptions(Loading):
 
 
 Columns = str | int | Sequence[str | int]
+COLUMNS = Option(metavar="A,B", separator=",", hint='give e.g. columns=["review"] or columns=[2]')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -647,7 +652,7 @@ class Reading(Options):
     panel: ClassVar[str] = "The corpus"
 
     format: Annotated[str | None, RARE] = None
-    columns: Annotated[Columns | None, Option(metavar="A,B", separator=",")] = None
+    columns: Annotated[Columns | None, COLUMNS] = None
     header: Annotated[bool | None, RARE] = None
     lines: Annotated[bool | None, Option(off="--paragraphs")] = None
     pairs: Annotated[bool, Option(off="--single", flag="--pairs")] = True

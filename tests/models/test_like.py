@@ -14,6 +14,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedTokenizer, ProcessorMix
 import headscope as hs
 from headscope.errors import ModelError, UserError
 from headscope.models import Model, as_model, load, using_model, wrap
+from headscope.options import Loading
 from tiny import (
     tiny_model,
     tiny_network,
@@ -186,7 +187,7 @@ def test_as_model_takes_a_name_a_folder_a_model_or_a_network_with_its_tokenizer(
     network.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     for name in (tmp_path, str(tmp_path)):
-        assert as_model(name, dtype="bfloat16").network.dtype == torch.bfloat16
+        assert as_model(name, Loading(dtype="bfloat16")).network.dtype == torch.bfloat16
     assert as_model(tmp_path, head="lm").capabilities == {"lm"}
     model = tiny_model("bert")
     assert as_model(model) is as_model(model, head="lm") is model
@@ -206,9 +207,10 @@ def test_as_model_takes_a_name_a_folder_a_model_or_a_network_with_its_tokenizer(
 )
 def test_options_of_loading_are_refused_for_a_model_that_is_loaded(options: Any) -> None:
     ((name, value),) = options.items()
+    given = options if name == "seed" else {"loading": Loading(**options)}
     for model in (tiny_model("bert"), (tiny_network("bert"), tiny_tokenizer("bert"))):
         with pytest.raises(UserError) as error:
-            as_model(model, **options)
+            as_model(model, **given)
         assert str(error.value) == (
             f"{name}= applies only to a model given by its name, and this one is loaded already; "
             f"got {name}={value!r}\n"
@@ -248,11 +250,11 @@ def test_a_survey_and_a_comparison_put_the_networks_that_they_are_given_back() -
 
 def test_a_network_with_its_tokenizer_takes_options_of_encoding_only() -> None:
     pair = (tiny_network("gpt2"), tiny_tokenizer("gpt2"))
-    with using_model(pair, bos="add") as model:
+    with using_model(pair, Loading(bos="add")) as model:
         assert model.bos == "add"
     with pytest.raises(UserError, match="dtype= applies only to a model given by its name"):
-        as_model(pair, dtype="float16")
+        as_model(pair, Loading(dtype="float16"))
     with pytest.raises(UserError, match="bos= applies only to a model given by its name"):
-        as_model(tiny_model("gpt2"), bos="add")
+        as_model(tiny_model("gpt2"), Loading(bos="add"))
     with pytest.raises(TypeError, match="unexpected keyword argument 'devcie'"):
-        as_model(pair, devcie="cpu")  # type: ignore[call-arg]
+        as_model(pair, Loading(devcie="cpu"))  # type: ignore[call-arg]

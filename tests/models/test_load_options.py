@@ -212,7 +212,7 @@ def test_a_causal_model_without_its_first_token_has_a_note(tmp_path: Path) -> No
     assert note == (
         "the tokenizer of tiny-gpt2 does not put the model's beginning-of-sequence token "
         "(<|endoftext|>) before a text, so that the first word takes its place as the sink of "
-        "attention; bos='add' (--bos add) adds it"
+        "attention; bos='add' (--load.bos add) adds it"
     )
     assert load(saved("gpt2", tmp_path), bos="add").notes == []
     assert load(tmp_path, bos="none").notes == []

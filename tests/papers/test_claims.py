@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 
 from headscope.page import Section
-from headscope.papers import Recipe
+from headscope.papers import Clark2019Options, Recipe
 from headscope.papers.claims import INTERVALS, OURS, Claim, Finding, claims_section, verdict
 from headscope.papers.recipe import Step
 from papers.conftest import rows_of
@@ -49,14 +47,12 @@ def test_a_claim_that_was_not_tested_counts_neither_for_nor_against_the_paper() 
     assert claims_section(findings[1:]).text == "No claim could be tested."
 
 
-@dataclass
 class Claiming(Recipe):
     """A recipe with one section and the claims it is given."""
 
-    model: str = ""
-    findings: Sequence[Finding] = ()
-
-    name: ClassVar[str] = "clark2019"
+    def __init__(self, model: Path, folder: Path, findings: Sequence[Finding] = ()) -> None:
+        super().__init__(model, Clark2019Options(model, parts=["surface"], output=folder))
+        self.findings = findings
 
     def steps(self, part: str) -> Sequence[Step]:
         return [lambda: Section(part, part)]
@@ -69,8 +65,7 @@ def test_the_page_ends_with_the_claims_and_counts_them_at_the_top(
     tiny_folder: Path, tmp_path: Path
 ) -> None:
     findings = [SEPARATOR.tested("12.0 %", False), BROAD.tested("head 1-7", True)]
-    recipe = Claiming(str(tiny_folder), findings=findings, parts=["surface"], output=tmp_path)
-    report = recipe.run()
+    report = Claiming(tiny_folder, tmp_path, findings).run()
     assert [section.id for section in report.sections] == ["surface", "claims"]
     assert report.tables["claims/claims"]["holds"].tolist() == ["no", "yes"]
     assert [row[3] for row in rows_of(report.page)] == ["holds", "no", "yes"]
@@ -79,7 +74,7 @@ def test_the_page_ends_with_the_claims_and_counts_them_at_the_top(
 
 
 def test_a_page_without_claims_has_no_such_section(tiny_folder: Path, tmp_path: Path) -> None:
-    report = Claiming(str(tiny_folder), parts=["surface"], output=tmp_path).run()
+    report = Claiming(tiny_folder, tmp_path).run()
     assert [section.id for section in report.sections] == ["surface"]
     assert "claims hold" not in report.page.read_text(encoding="utf-8")
 

@@ -426,7 +426,7 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
     gpt2_too = wrap(gpt2.network, gpt2.tokenizer, name="another-gpt2")
     two.name = "another-bert"
     both = {**_RUN, "measures": ["entropy"], "maps": "norm", "examples": 3, "synthetic": True}
-    both |= {"roles": ["cls"], "direction": "both", "subtypes": "fold", "keep": 7}
+    both |= {"roles": ["cls"], "direction": "both", "subtypes": "fold", "keep": 7, "network": None}
     return {
         hs.survey: (
             {"model": t5, "corpus": TEXTS, **bare},

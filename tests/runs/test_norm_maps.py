@@ -189,7 +189,9 @@ def test_a_name_that_begins_with_norm_is_refused() -> None:
 
 
 def test_unknown_maps_are_refused() -> None:
-    with pytest.raises(UserError, match="maps must be 'attention', 'norm' or 'both', got 'raw'"):
+    with pytest.raises(
+        UserError, match="kind of maps must be one of attention, both, norm; got 'raw'"
+    ):
         run(tiny_model("bert"), TEXTS, maps="raw")
 
 

@@ -1,16 +1,16 @@
-"""Settings and shards are checked once, before any work, and refused in words."""
+"""Options of a pass and shards are checked once, before any work, and refused in words."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from headscope.runs.settings import check_shard, make_settings
 
 from headscope.corpus import from_texts
 from headscope.errors import UserError
+from headscope.options import Pass
 from headscope.results import merge
-from headscope.runs.survey import survey
+from headscope.runs.survey import SurveyOptions, survey
 from planted import planted_bert
 
 
@@ -18,17 +18,20 @@ from planted import planted_bert
     ("given", "message"),
     [
         ({"batch_size": 0}, "the batch size must be 1 or more, got 0 instead"),
-        ({"batch_size": "many"}, "the batch size must be a valid integer, got 'many' instead"),
-        ({"batch_size": 1.5}, "the batch size must be a valid integer, got 1.5 instead"),
-        ({"max_length": 3}, "the max length must be 4 or more, got 3 instead"),
+        ({"batch_size": "many"}, "the batch size must be a whole number, got 'many' instead"),
+        ({"batch_size": 1.5}, "the batch size must be a whole number, got 1.5 instead"),
+        ({"batch_size": True}, "the batch size must be a whole number, got True instead"),
+        ({"batch_size": None}, "the batch size is missing: None is not allowed"),
+        ({"max_length": 3}, "the maximum length must be 4 or more, got 3 instead"),
         ({"limit": 0}, "the limit must be 1 or more, got 0 instead"),
         (
             {"long": "cut"},
-            "the treatment of long examples must be 'truncate', 'split' or 'drop', got 'cut' "
-            "instead",
+            "the treatment of long examples must be one of drop, split, truncate; got 'cut' "
+            "instead.",
         ),
-        ({"seed": "x"}, "the seed must be a valid integer, got 'x' instead"),
-        ({"stack": 3}, "the stack must be a valid string, got 3 instead"),
+        ({"seed": "x"}, "the seed must be a whole number, got 'x' instead"),
+        ({"stack": 3}, "the stack must be text, got 3 instead"),
+        ({"token_types": 1}, "token_types must be True or False, got 1 instead"),
     ],
     ids=lambda value: (
         None if isinstance(value, str) else "-".join(f"{key}={one}" for key, one in value.items())
@@ -38,45 +41,41 @@ def test_a_setting_that_cannot_be_says_what_is_allowed_and_what_was_given(
     given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError) as caught:
-        make_settings(**given)
+        Pass(**given)
     assert caught.value.message == message
 
 
 def test_a_misspelt_setting_gets_the_nearest_name() -> None:
-    with pytest.raises(UserError) as caught:
-        make_settings(batchsize=3)
-    assert caught.value.message.startswith("the setting must be one of batch_size, ")
-    assert caught.value.message.endswith("; got 'batchsize' instead. Did you mean 'batch_size'?")
+    with pytest.raises(TypeError) as caught:
+        survey("demo", "demo", batchsize=3)  # type: ignore[call-arg]
+    assert str(caught.value) == (
+        "survey() got an unexpected keyword argument 'batchsize'. Did you mean 'batch_size'?"
+    )
 
 
-def test_a_setting_that_is_none_is_the_default() -> None:
-    assert make_settings(limit=None, batch_size=None, seed=3) == make_settings(seed=3)
+def test_a_limit_of_none_is_the_default() -> None:
+    assert Pass(limit=None, seed=3) == Pass(seed=3)
 
 
 def test_shards_are_numbered_from_1() -> None:
-    assert check_shard("1/1") == (1, 1)
-    assert check_shard("1000/1000") == check_shard((1000, 1000)) == (1000, 1000)
+    assert SurveyOptions(shard="1/1").part == (1, 1)
+    for shard in ("1000/1000", (1000, 1000)):
+        assert SurveyOptions(shard=shard).part == (1000, 1000)
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "1", "0/2", "3/2", "1/0", "-1/2", "1/2/3", "a/b", "1.0/2", " 1/2", "1/99999999999"],
+    "shard",
+    [
+        *("", "1", "0/2", "3/2", "1/0", "-1/2", "1/2/3", "a/b", "1.0/2", " 1/2", "1/99999999999"),
+        *((0, 2), (3, 2), (-1, 2), (1, "x"), 5, 0.5),
+    ],
+    ids=repr,
 )
-def test_a_shard_that_is_none_is_refused(text: str) -> None:
+def test_a_survey_of_a_shard_that_is_none_is_refused_rather_than_empty(shard: Any) -> None:
     with pytest.raises(UserError) as caught:
-        check_shard(text)
-    assert caught.value.message == f"the shard must be i/n with 1 ≤ i ≤ n, got {text!r} instead"
-    assert caught.value.hint == "e.g. shard='1/4'"
-
-
-@pytest.mark.parametrize("shard", [(0, 2), (3, 2), (-1, 2)])
-def test_a_survey_of_a_shard_that_is_none_is_refused_rather_than_empty(
-    shard: tuple[int, int],
-) -> None:
-    with pytest.raises(
-        UserError, match=rf"the shard must be i/n .* got \({shard[0]}, {shard[1]}\) instead"
-    ):
         survey(planted_bert(), from_texts(["a dog"]), shard=shard)
+    assert caught.value.message == f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead"
+    assert caught.value.hint == "e.g. shard='1/4'"
 
 
 def test_more_shards_than_units_merge_to_the_whole() -> None:

@@ -55,18 +55,18 @@ def test_values_of_every_checkpoint_are_those_of_its_own_survey(atlas: hs.Atlas)
 def test_a_threshold_of_a_value_is_passed_for_good(atlas: hs.Atlas) -> None:
     labels = {"previous": "previous", "current": "current"}
     for head, offset in labels.items():
-        table = emergence(atlas, by=f"position:{offset}", least=0.5)
+        table = emergence(atlas, by=f"position:{offset}", threshold=0.5)
         where = f"{place(head)['layer']}-{place(head)['head']}"
         assert table[["head", "checkpoint"]].values.tolist() == [[where, "checkpoint-20"]]
         line = track_values(atlas, f"position:{offset}").sel(**place(head)).values
         assert ((line > 0.5) == PRESENT[head]).all()
-    assert not len(emergence(atlas, by="position:next", least=0.5))
+    assert not len(emergence(atlas, by="position:next", threshold=0.5))
     with pytest.raises(UserError, match="the threshold of position:next is missing"):
         emergence(atlas, by="position:next")
 
 
 def test_what_is_there_from_the_start_appears_at_the_first_checkpoint(atlas: hs.Atlas) -> None:
-    table = emergence(atlas, by="special:cls", least=0.5).set_index("head")
+    table = emergence(atlas, by="special:cls", threshold=0.5).set_index("head")
     assert table.loc["1-4", "checkpoint"] == "checkpoint-0"
     assert np.isnan(table.loc["1-4", "before"])
 
@@ -98,7 +98,7 @@ def test_order_is_as_given_where_steps_do_not_grow(folders: list[Path]) -> None:
     assert found.track.names == ("checkpoint-20", "checkpoint-10")
     assert found.track.steps is None
     assert found.track.places == (1, 2)
-    assert emergence(found, by="position:next", least=0.5)["step"].isna().all()
+    assert emergence(found, by="position:next", threshold=0.5)["step"].isna().all()
 
 
 def test_a_stopped_run_resumes_with_the_checkpoint_in_work(

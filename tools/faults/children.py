@@ -139,9 +139,10 @@ class Child:
             self._note("content").write_text(found)
             code = DONE
         except UserError as error:
-            print(f"error: {error.message}\nnext: {error.command}", file=sys.stderr)
+            advice = error.command or error.hint
+            print(f"error: {error.message}\nnext: {advice}", file=sys.stderr)
             stopped = isinstance(error, Interrupted)
-            code = (STOPPED if stopped else REFUSED) if error.command else UNADVISED
+            code = (STOPPED if stopped else REFUSED) if advice else UNADVISED
         except KeyboardInterrupt:  # before the run began, or after it ended
             code = STOPPED
         except BaseException:

@@ -60,10 +60,10 @@ def as_model(
     """
     how = loading or Loading()
     if isinstance(model, tuple) and len(model) == 2:
-        _check_defaults(how, allowed=("bos", "chat"))
+        _check_defaults(how, seed, allowed=("bos", "chat"))
         return wrap(model[0], model[1], bos=how.bos, chat=how.chat)
     if isinstance(model, Model):
-        _check_defaults(how)
+        _check_defaults(how, seed)
         return model
     return load_model(model, LoadOptions(**how.subset(Loading), head=head, seed=seed))
 
@@ -89,9 +89,10 @@ def using_model(
             used.close()
 
 
-def _check_defaults(loading: Loading, *, allowed: tuple[str, ...] = ()) -> None:
+def _check_defaults(loading: Loading, seed: int, *, allowed: tuple[str, ...] = ()) -> None:
     """Options of loading mean nothing to a model that is loaded already."""
-    for option, value in loading.changed(Loading).items():
+    seeded = {"seed": seed} if seed else {}
+    for option, value in (loading.changed(Loading) | seeded).items():
         if option not in allowed:
             raise UserError(
                 f"{option}= applies only to a model given by its name, and this one is loaded "

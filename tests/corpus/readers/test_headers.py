@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headscope import corpus
 from headscope.corpus import Example
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, UserError
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def table(tmp_path):
     return write
 
 
-def complaint(path, **options):
-    with pytest.raises(CorpusError) as caught:
+def complaint(path, kind=CorpusError, **options):
+    with pytest.raises(kind) as caught:
         corpus.read(path, **options)
     return caught.value
 
@@ -156,13 +156,22 @@ def test_a_number_beyond_the_columns_is_refused(table, number):
     assert error.hint == "columns are counted from 1"
 
 
-@pytest.mark.parametrize("wrong", [2.5, True, None])
-def test_a_column_that_is_neither_name_nor_number_is_refused(table, wrong):
-    message = f"a column must be a name or a number from 1, got {wrong!r} instead"
-    assert complaint(table(REVIEWS), columns=["review", wrong]).message == message
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (2.5, "the {} must be text or a whole number, got 2.5 instead"),
+        (None, "the {} must be text or a whole number, got None instead"),
+        (True, "a column must be a name or a number from 1, got True instead"),
+    ],
+)
+def test_a_column_that_is_neither_name_nor_number_is_refused(table, wrong, message):
+    error = complaint(table(REVIEWS), UserError, columns=["review", wrong])
+    assert error.message == message.format("columns")
+    assert error.hint == 'give e.g. columns=["review"] or columns=[2]'
     if wrong is not None:
-        assert complaint(table(REVIEWS), columns=wrong).message == message
-        assert complaint(table(REVIEWS), columns="review", label=wrong).message == message
+        assert complaint(table(REVIEWS), UserError, columns=wrong).message == error.message
+        other = complaint(table(REVIEWS), UserError, columns="review", label=wrong)
+        assert other.message == message.format("label")
 
 
 @pytest.mark.parametrize(

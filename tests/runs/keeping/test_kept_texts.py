@@ -181,10 +181,23 @@ def test_runs_that_keep_none_say_why() -> None:
     assert compared.provenance["examples"] == {"kept": 0, "why": "two models were compared"}
 
 
-@pytest.mark.parametrize("given", [-1, 1025, 3.5, True, "many"])
-def test_the_number_of_examples_must_be_a_number(given: Any) -> None:
-    with pytest.raises(UserError, match="the number of examples to keep must be 0 to 1024"):
+@pytest.mark.parametrize(
+    ("given", "allowed"),
+    [
+        (-1, "0 to 1024"),
+        (1025, "0 to 1024"),
+        (3.5, "a whole number"),
+        (True, "a whole number"),
+        ("many", "a whole number"),
+    ],
+)
+def test_the_number_of_examples_must_be_a_number(given: Any, allowed: str) -> None:
+    with pytest.raises(UserError) as caught:
         survey(planted_bert(), from_texts(["a dog"]), examples=given, **HOW)
+    assert caught.value.message == (
+        f"the number of examples to keep must be {allowed}, got {given!r} instead"
+    )
+    assert caught.value.hint == "e.g. examples=32, or 0 to keep none"
 
 
 def test_a_measure_called_examples_is_refused_where_examples_are_kept() -> None:

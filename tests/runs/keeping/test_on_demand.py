@@ -23,7 +23,7 @@ def test_on_demand_gives_what_results_that_keep_all_give(kind: str, relation: st
     for head in ("1-2", "L1H3"):
         kept = atlas.examples(head, relation=relation, k=6)
         found = hs.examples(
-            model, corpus, head, relation=relation, k=6, max_length=60, batch_size=4
+            model, corpus, head, relation=relation, top=6, max_length=60, batch_size=4
         )
         assert list(found.columns) == list(kept.columns)
         for name in set(found.columns) & {"score", "attention"}:
@@ -75,15 +75,15 @@ def test_what_cannot_be_looked_for_is_an_error_before_the_model_is_run(tmp_path:
         hs.examples(model, list(SENTENCES), "3-1", max_length=60)
     with pytest.raises(UserError, match="one head is needed here"):
         hs.examples(model, list(SENTENCES), "1-1,1-2", max_length=60)
-    with pytest.raises(UserError, match="must be 1 or more, got 0"):
-        hs.examples(model, list(SENTENCES), "1-1", k=0, max_length=60)
+    with pytest.raises(UserError, match="the number of examples must be 1 or more, got 0"):
+        hs.examples(model, list(SENTENCES), "1-1", top=0, max_length=60)
     with pytest.raises(UserError, match="cross attention"):
         hs.examples(tiny_model("t5"), list(SENTENCES), "1-1", stack="cross", max_length=60)
 
 
 def test_a_known_head_of_the_embedded_model_finds_determiners() -> None:
-    found = hs.examples("demo", read("demo", limit=12), "3-9", relation="det", k=12)
+    found = hs.examples("demo", read("demo", limit=12), "3-9", relation="det", top=12)
     assert found["found"].sum() / found["of"].sum() > 0.8
     assert set(found["direction"]) == {"dependent → head word"}
-    previous = hs.examples("demo", read("demo", limit=4), "1-3", relation="previous", k=4)
+    previous = hs.examples("demo", read("demo", limit=4), "1-3", relation="previous", top=4)
     assert previous["found"].sum() / previous["of"].sum() > 0.99

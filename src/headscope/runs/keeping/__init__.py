@@ -61,7 +61,7 @@ def examples(
     Examples
     --------
     >>> import headscope as hs
-    >>> hs.examples("demo", ["The dog barks.", "A cat sleeps."], "1-3", k=1)
+    >>> hs.examples("demo", ["The dog barks.", "A cat sleeps."], "1-3", top=1)
     Head 1-3: the examples on which it is strongest
       1  strength 0.80  1
          The dog barks .

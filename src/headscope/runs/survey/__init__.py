@@ -210,7 +210,9 @@ class SurveyOptions(Measuring, Workers):
         (2, 4)
         """
         given = self.shard
-        words = given.split("/") if isinstance(given, str) else [str(number) for number in given]
+        words = given.split("/") if isinstance(given, str) else []
+        if isinstance(given, tuple | list):
+            words = [str(number) for number in given]
         if len(words) == 2 and all(word.isdecimal() and len(word) < 7 for word in words):
             number, total = (int(word) for word in words)
             if 1 <= number <= total:
