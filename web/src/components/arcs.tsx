@@ -97,7 +97,7 @@ export function Arcs(props: Props) {
             <text
               key={at}
               class={one.out ? "hs-arc-share hs-arc-out" : "hs-arc-share hs-arc-in"}
-              x={placed.x[one.word]! + placed.width[one.word]! / 2}
+              x={inside(placed.x[one.word]! + placed.width[one.word]! / 2, width)}
               y={placed.lines[placed.line[one.word]!]!.baseline + 21 + one.row * 12}
             >
               {one.text}
@@ -106,6 +106,11 @@ export function Arcs(props: Props) {
       </svg>
     </div>
   );
+}
+
+/** Where a share of up to four signs is written, so that it is not cut at an edge. */
+function inside(middle: number, width: number): number {
+  return Math.max(14, Math.min(middle, width - 14));
 }
 
 interface LinesProps {

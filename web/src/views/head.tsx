@@ -120,12 +120,15 @@ function Unknown({ name }: { name: string }) {
   );
 }
 
-/** [ and ] open the head before and after. */
+const STEPS: Record<string, number> = { "[": -1, "]": 1, ArrowLeft: -1, ArrowRight: 1 };
+
+/** ← and →, or [ and ], open the head before and after. */
 function listen(store: Store): () => void {
   const press = (event: KeyboardEvent) => {
     const at = event.target as HTMLElement;
-    if (/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || event.ctrlKey || event.metaKey) return;
-    const step = { "[": -1, "]": 1 }[event.key];
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const step = STEPS[event.key];
     // the address as it is now: keys may come faster than the page is drawn
     const place = store.atlas!.place(store.route.value.view.replace(/^head\//, ""));
     if (!step || place === undefined) return;
