@@ -27,7 +27,8 @@ export function HeadView({ name }: { name: string }) {
 
 function Passport({ place }: { place: number }) {
   const atlas = useStore().atlas!;
-  if (surveyed(atlas)) return <Surveyed place={place} />;
+  const { examples, distance } = atlas.document;
+  if (surveyed(atlas) || examples.kept > 0 || distance) return <Surveyed place={place} />;
   return (
     <div class="hs-head">
       <Top place={place} />
@@ -48,11 +49,15 @@ function Surveyed({ place }: { place: number }) {
   return (
     <div class="hs-head">
       <Top place={place} />
-      <div class="hs-head-three">
-        <Roles place={place} />
-        <Among place={place} />
-        <Relations place={place} />
-      </div>
+      {surveyed(atlas) ? (
+        <div class="hs-head-three">
+          <Roles place={place} />
+          <Among place={place} />
+          <Relations place={place} />
+        </div>
+      ) : (
+        <NotMeasured />
+      )}
       <div class="hs-head-two">
         <div class="hs-head-main">
           {ready && ready.head.document.examples.length > 0 ? (
@@ -74,6 +79,16 @@ function Surveyed({ place }: { place: number }) {
         </div>
       </div>
     </div>
+  );
+}
+
+/** What these results leave out, and the command that adds it. */
+function NotMeasured() {
+  return (
+    <p class="hs-note">
+      Not measured: roles, relations and statistics of single heads. The default measures add them:{" "}
+      <code>headscope survey MODEL CORPUS -o results.nc</code>
+    </p>
   );
 }
 

@@ -5,6 +5,7 @@ import { layersAcross } from "../../components/grid-layout";
 import { family, fill, isRole } from "../../families";
 import { percent } from "../../format";
 import { type Store, useStore } from "../../store";
+import { surveyed } from "./order";
 
 /** Name, families, what the head does and how that is known, where it is in the model. */
 export function Top({ place }: { place: number }) {
@@ -23,7 +24,9 @@ export function Top({ place }: { place: number }) {
         <Chips place={place} />
       </div>
       <div class="hs-head-said">
-        <p class="hs-head-lead">{text.lead || plainLead(atlas, place)}</p>
+        <p class="hs-head-lead" dir="auto">
+          {leadOf(atlas, place)}
+        </p>
         {text.evidence && <p class="hs-head-evidence">{text.evidence}</p>}
       </div>
       <div class="hs-head-where">
@@ -32,6 +35,12 @@ export function Top({ place }: { place: number }) {
       </div>
     </header>
   );
+}
+
+/** The sentence that introduces a head; what was not measured is never "nothing stands out". */
+export function leadOf(atlas: Atlas, place: number): string {
+  if (!surveyed(atlas)) return "What this head does was not measured.";
+  return atlas.document.heads[place]?.lead || plainLead(atlas, place);
 }
 
 function plainLead(atlas: Atlas, place: number): string {
