@@ -110,6 +110,7 @@ export function HeadCard({ keys = true }: { keys?: boolean }) {
   const lead = surveyed(atlas)
     ? atlas.document.heads[place]?.lead || roleWords(atlas, place)
     : "What this head does was not measured.";
+  const own = store.notes.of(atlas.name(place)).label;
   const view = `head/${atlas.name(place)}`;
   return (
     <section class="hs-card" aria-label={`Head ${atlas.name(place)}`}>
@@ -122,6 +123,11 @@ export function HeadCard({ keys = true }: { keys?: boolean }) {
         </span>
       </p>
       {lead && <p class="hs-card-lead">{lead}</p>}
+      {own && (
+        <p class="hs-card-lead hs-card-own" dir="auto">
+          Your label: {own}
+        </p>
+      )}
       <table>
         <tbody>
           {numbers.map((one) => (

@@ -141,7 +141,8 @@ function run(store: Store, text: string): typeof SILENT {
     const why = count ? "" : emptyBecause(store.atlas!, query);
     return { text: why ? `No head: ${why}.` : plural(count, "head"), wrong: Boolean(why) };
   } catch (error) {
-    const found = findByWords(store.atlas!, query);
+    const own = (head: string) => Object.values(store.notes.of(head)).join(" ");
+    const found = findByWords(store.atlas!, query, own);
     if (!found) return { text: sentence((error as Error).message), wrong: true };
     store.select(found.places, `“${query}”, by ${found.by}`);
     return { text: plural(found.places.length, "head"), wrong: false };

@@ -8,6 +8,7 @@ import { Examples } from "./head/examples";
 import { useExamples } from "./head/load";
 import { More } from "./head/more";
 import { surveyed } from "./head/order";
+import { OwnNotes } from "./head/notes";
 import { Relations } from "./head/relations";
 import { Roles } from "./head/roles";
 import { Distance, Nearest, Pairs } from "./head/side";
@@ -36,6 +37,7 @@ function Passport({ place }: { place: number }) {
         {atlas.document.composition && <Among place={place} />}
         <Composition place={place} />
         <More place={place} />
+        <OwnNotes place={place} />
       </div>
     </div>
   );
@@ -76,6 +78,7 @@ function Surveyed({ place }: { place: number }) {
           <Nearest place={place} />
           <Composition place={place} />
           <More place={place} />
+          <OwnNotes place={place} />
         </div>
       </div>
     </div>
