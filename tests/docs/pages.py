@@ -22,7 +22,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 GUIDES = [
     page
     for page in PAGES
-    if DOCS in page.parents and page.parent.name not in {"reference", "findings"}
+    if DOCS in page.parents and page.parent.name != "findings"
 ]
 """Pages written for readers: not the generated reference, not reports of findings."""
 
