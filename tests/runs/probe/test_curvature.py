@@ -7,14 +7,15 @@ import pytest
 import torch
 from scipy.special import softmax
 
-from headscope.runs.probe.curvature import (
+from headscope.runs.probe.softmax import (
     RIDGE,
     Axes,
-    ClassCurvature,
-    OwnRowsCurvature,
-    UniformCurvature,
+    Descent,
+    SoftmaxRegression,
+    class_curvature,
+    own_rows_curvature,
+    uniform_curvature,
 )
-from headscope.runs.probe.descent import Descent, SoftmaxRegression
 
 ROWS, WIDTH, CLASSES, L2 = 40, 3, 5, 0.02
 
@@ -47,7 +48,7 @@ def with_penalty(block: np.ndarray) -> np.ndarray:
 
 def test_equally_likely_classes_share_the_covariance_of_the_features() -> None:
     x, _, gradient = made()
-    found = UniformCurvature(Axes(x), CLASSES, L2).inverse(gradient)
+    found = uniform_curvature(Axes(x), CLASSES, L2)(gradient)
     covariance = x.numpy()[:, :-1].T @ x.numpy()[:, :-1] / ROWS
     bend = (1 - 1 / CLASSES) / CLASSES
     expected = np.linalg.solve(bend * covariance + L2 * np.eye(WIDTH), gradient.numpy()[:-1])
@@ -60,7 +61,7 @@ def test_narrow_features_have_the_second_derivatives_of_each_class(portion: int)
     x, theta, gradient = made()
     rows, bend = x.numpy(), bends(x, theta)
     blocks = [with_penalty((rows * bend[:, k : k + 1]).T @ rows / ROWS) for k in range(CLASSES)]
-    found = ClassCurvature(x, theta, L2, portion).inverse(gradient)
+    found = class_curvature(x, theta, L2, portion)(gradient)
     np.testing.assert_allclose(found, scaled(blocks, gradient), rtol=1e-8)
 
 
@@ -68,7 +69,7 @@ def test_narrow_features_have_the_second_derivatives_of_each_class(portion: int)
 def test_wide_features_have_own_rows_and_the_covariance_for_the_rest(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headscope.runs.probe.curvature.OWN_ROWS", most)
+    monkeypatch.setattr("headscope.runs.probe.softmax.OWN_ROWS", most)
     x, theta, gradient = made()
     own = torch.arange(ROWS) % CLASSES
     rows, bend = x.numpy(), bends(x, theta)
@@ -85,7 +86,7 @@ def test_wide_features_have_own_rows_and_the_covariance_for_the_rest(
         block = others * spread + (rows[kept] * bend[kept, k : k + 1]).T @ rows[kept] / ROWS
         block += np.diag(ridge + L2 * (np.arange(WIDTH + 1) < WIDTH))
         blocks.append(block)
-    found = OwnRowsCurvature(x, own, Axes(x), theta, L2, portion=9).inverse(gradient)
+    found = own_rows_curvature(x, own, Axes(x), theta, L2, portion=9)(gradient)
     np.testing.assert_allclose(found, scaled(blocks, gradient), rtol=1e-7)
 
 
@@ -125,7 +126,7 @@ def test_rounding_does_not_turn_steps_uphill_when_classes_are_far_apart() -> Non
     steps = []
     for dtype in (torch.float32, torch.float64):
         rows = x.to(dtype)
-        curvature = OwnRowsCurvature(rows, own, Axes(rows), theta.to(dtype), 1e-4, 100)
-        steps.append(curvature.inverse(gradient.to(dtype)).double())
+        inverse = own_rows_curvature(rows, own, Axes(rows), theta.to(dtype), 1e-4, 100)
+        steps.append(inverse(gradient.to(dtype)).double())
     error = (steps[0] - steps[1]).norm() / steps[1].norm()
     assert error < 1e-3

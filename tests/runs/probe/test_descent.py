@@ -7,8 +7,8 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from torch.nn import functional
 
-from headscope.runs.probe import descent as descent_module
-from headscope.runs.probe.descent import Descent, SoftmaxRegression
+from headscope.runs.probe import softmax
+from headscope.runs.probe.softmax import Descent, SoftmaxRegression
 
 ROWS, WIDTH, CLASSES, L2 = 150, 5, 7, 0.03
 
@@ -26,7 +26,7 @@ def test_the_loss_and_its_gradient_are_those_of_torch(
     soft: bool, size: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also in portions of rows, and where exponentials of the logits would overflow."""
-    monkeypatch.setattr(descent_module, "LOGITS", 1)
+    monkeypatch.setattr(softmax, "LOGITS", 1)
     x, y = made()
     targets = torch.softmax(torch.randn(ROWS, CLASSES).double(), 1) if soft else y
     theta = size * torch.randn(WIDTH + 1, CLASSES).double()
@@ -39,18 +39,11 @@ def test_the_loss_and_its_gradient_are_those_of_torch(
     torch.testing.assert_close(gradient, theta.grad)
 
 
-class Uphill:
-    """An estimate of the curvature with the wrong sign."""
-
-    def inverse(self, gradient: torch.Tensor) -> torch.Tensor:
-        return -gradient
-
-
 def test_a_direction_that_leads_uphill_does_not_end_a_descent() -> None:
     x, y = made()
     loss = SoftmaxRegression(x, y, CLASSES)
     descent = Descent(loss, loss.zeros, L2)
-    descent.curvature = Uphill()
+    descent.inverse = torch.neg  # an estimate of the curvature with the wrong sign
     assert descent.until(1e-9, steps=100)
     known = LogisticRegression(C=1 / (ROWS * L2), tol=1e-10, max_iter=5000).fit(x, y)
     expected = torch.from_numpy(known.predict_proba(x))

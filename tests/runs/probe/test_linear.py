@@ -10,8 +10,7 @@ from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
 from headscope.runs.probe import L2, linear
-from headscope.runs.probe.linear import solve
-from headscope.runs.probe.problems import Fitted, Problems
+from headscope.runs.probe.linear import Fitted, Problems, solve
 
 Case = tuple[torch.Tensor, torch.Tensor]
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.errors import UserError
-from headscope.runs.probe.problems import Fitted, Problems
+from headscope.runs.probe.linear import Fitted, Problems
 
 ALPHA = 0.99
 EPSILON = 1e-8
