@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -16,6 +16,15 @@ from headscope.runs.live.text import Reading
 Kind = Literal["next", "masked", "class", ""]
 TOP = 10
 """Tokens that are listed."""
+
+
+class Token(NamedTuple):
+    """A token that a model writes: its characters, its probability, and whether it ends a text."""
+
+    id: int
+    name: str
+    probability: float
+    ends: bool
 
 
 @dataclass(frozen=True)
@@ -153,3 +162,12 @@ def _token(model: Model, number: int) -> str:
     """A token as it is read; one of white space by its name."""
     text = str(model.tokenizer.decode([number]))
     return text.strip() or str(model.tokenizer.convert_ids_to_tokens(number) or text)
+
+
+def end_tokens(model: Model) -> set[int]:
+    """The tokens with which a model ends a text."""
+    tokens: set[int | None] = set()
+    for where in (model.config, getattr(model.network, "generation_config", None)):
+        token = getattr(where, "eos_token_id", None)
+        tokens |= set(token) if isinstance(token, list | tuple) else {token}
+    return {one for one in {*tokens, model.tokenizer.eos_token_id} if one is not None}
