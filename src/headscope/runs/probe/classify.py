@@ -271,11 +271,7 @@ def _logits(x: Tensor, fitted: Fitted, place: int, rows: NDArray[np.int64]) -> T
 
 def _each_unit(fitted: Fitted, x: Tensor, score: Callable[[Tensor, Fitted], Tensor]) -> Tensor:
     """A score for each unit and L2, unit by unit: the logits of many classes are large."""
-    scores = []
-    for unit in range(len(x)):
-        one = slice(unit, unit + 1)
-        scores.append(score(x[one], Fitted(fitted.weight[one], fitted.bias[one], fitted.steps)))
-    return torch.stack(scores)
+    return torch.stack([score(x[unit : unit + 1], fitted.unit(unit)) for unit in range(len(x))])
 
 
 def _best(validation: Tensor) -> Tensor:

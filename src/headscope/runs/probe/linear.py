@@ -117,6 +117,21 @@ class Fitted:
     steps: int
     unsolved: int = 0
 
+    @classmethod
+    def joined(cls, parts: Sequence[Fitted]) -> Fitted:
+        """The classifiers of several units, of which each part has some."""
+        return cls(
+            torch.cat([part.weight for part in parts]),
+            torch.cat([part.bias for part in parts]),
+            max(part.steps for part in parts),
+            sum(part.unsolved for part in parts),
+        )
+
+    def unit(self, number: int) -> Fitted:
+        """The classifiers of one unit."""
+        one = slice(number, number + 1)
+        return replace(self, weight=self.weight[one], bias=self.bias[one])
+
     def logits(self, x: Tensor) -> Tensor:
         """Logits of rows: (unit, row, width) to (unit, set, l2, row, class)."""
         return torch.einsum("und,usldc->uslnc", x, self.weight) + self.bias[:, :, :, None]
@@ -173,12 +188,7 @@ def solve(
             )
             for start in range(0, units, together)
         ]
-    return Fitted(
-        torch.cat([part.weight for part in parts]),
-        torch.cat([part.bias for part in parts]),
-        max(part.steps for part in parts),
-        sum(part.unsolved for part in parts),
-    )
+    return Fitted.joined(parts)
 
 
 @dataclass(frozen=True)

@@ -98,15 +98,11 @@ def search(
     >>> bool((fitted.logits(x)[0, 0].argmax(-1) == torch.arange(60)).all())
     True
     """
-    units = [
-        _UnitSearch(problems, unit, validate, held_out, tolerance, steps).run()
-        for unit in range(len(problems.x))
-    ]
-    return Fitted(
-        torch.cat([unit.weight for unit in units]),
-        torch.cat([unit.bias for unit in units]),
-        max(unit.steps for unit in units),
-        sum(unit.unsolved for unit in units),
+    return Fitted.joined(
+        [
+            _UnitSearch(problems, unit, validate, held_out, tolerance, steps).run()
+            for unit in range(len(problems.x))
+        ]
     )
 
 
