@@ -30,18 +30,21 @@ from headscope.runs.live.listeners import (
     as_bytes,
     as_words,
 )
-from headscope.runs.live.predictions import (
+from headscope.runs.live.text import (
     Kind,
+    LiveText,
     Prediction,
+    Reading,
     Token,
     compare,
     divergences,
     end_tokens,
     log_probabilities,
+    longest,
     place_of_prediction,
+    read_text,
     what_it_predicts,
 )
-from headscope.runs.live.text import LiveText, Reading, longest, read_text
 
 STACKED_TOKENS = 2048
 """So many tokens are run at once when heads are switched off in turn."""

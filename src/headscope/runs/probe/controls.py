@@ -14,6 +14,7 @@ Voita and Titov (2020), Information-Theoretic Probing with Minimum Description L
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import log, log1p
 from pathlib import Path
@@ -148,14 +149,11 @@ class _Controls(TaskProbe):
     def of_heads(self, draws: int) -> xr.Dataset:
         """Control tasks and description lengths of all heads."""
         control, bits = np.full((2, self.shape.layers, self.shape.heads), np.nan)
-        tasks = self._control_rows(draws)
+        kept, tasks = torch.from_numpy(kept_rows(self.task)), self._control_tasks(draws)
         for place, layer in enumerate(self.shape.numbers):
             x = self.features.heads(layer)
             if tasks:
-                each = [
-                    classify(x[:, torch.from_numpy(kept)], rows, self.plain).test
-                    for kept, rows in tasks
-                ]
+                each = [classify(x[:, kept], rows, self.plain).test for rows in tasks]
                 control[place] = np.mean(each, axis=0)
             if self.rows.classes <= MOST_CLASSES:
                 scaled, _ = standardise(x, self.rows.train)
@@ -171,19 +169,17 @@ class _Controls(TaskProbe):
             {name: (("layer", "head"), each) for name, each in values.items()},
             {name: self.probe[name].values for name in ("layer", "head")},
             ("title",),
-            more={"control_size": float(np.mean([len(rows.test) for _, rows in tasks] or [0]))},
+            more={"control_size": float(np.mean([len(rows.test) for rows in tasks] or [0]))},
         )
 
-    def _control_rows(self, draws: int) -> list[tuple[NDArray[np.int64], LabelledRows]]:
-        """The rows of this task's examples that each control task keeps, and its labels."""
-        kept, drawn = kept_rows(self.task), []
+    def _control_tasks(self, draws: int) -> list[LabelledRows]:
+        """The rows and labels of the control tasks that can be learned."""
+        tasks = []
         for draw in range(draws):
-            try:
-                rows = LabelledRows.of(control_task(self.task, self.options.seed + draw))
-            except CorpusError:  # too few sentences begin with the same word
-                continue
-            drawn.append((kept, rows))
-        return drawn
+            with suppress(CorpusError):  # too few sentences begin with the same word
+                task = control_task(self.task, self.options.seed + draw)
+                tasks.append(LabelledRows.of(task))
+        return tasks
 
     def of_sets(self, sets: int) -> xr.Dataset:
         """The top heads beside random ones, as many."""
