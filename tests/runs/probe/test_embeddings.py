@@ -114,7 +114,8 @@ def test_pairs_apart_have_both_embeddings_their_distance_and_their_product(
     given: list[Any], tmp_path: Path
 ) -> None:
     model, asked = tiny_model("bert"), pairs_task()
-    probe(model, [asked], cache=tmp_path, pairs="apart", embeddings=True, **ONE, **QUICK)
+    how: dict[str, Any] = {"pairs": "apart", "embeddings": True, "repeats": 1}
+    probe(model, [asked], cache=tmp_path, **how, **ONE, **QUICK)
     pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
     u, v = (embedded(model, [pair[side] for pair in pairs]) for side in (0, 1))
     expected = np.concatenate([u, v, np.abs(u - v), u * v], 1)

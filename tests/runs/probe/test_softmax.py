@@ -1,12 +1,15 @@
-"""Estimates of the curvature, compared with matrices that are written out in full."""
+"""Softmax regression on one unit: its loss, estimates of its curvature, and its descents."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from scipy.special import softmax
+from scipy.special import softmax as shares
+from sklearn.linear_model import LogisticRegression
+from torch.nn import functional
 
+from headscope.runs.probe import softmax
 from headscope.runs.probe.softmax import (
     RIDGE,
     Axes,
@@ -18,6 +21,7 @@ from headscope.runs.probe.softmax import (
 )
 
 ROWS, WIDTH, CLASSES, L2 = 40, 3, 5, 0.02
+MANY, WIDE, SEVEN, PENALTY = 150, 5, 7, 0.03
 
 
 def made() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -30,7 +34,7 @@ def made() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 def bends(x: torch.Tensor, theta: torch.Tensor) -> np.ndarray:
     """p (1 - p) of each row and class."""
-    share = softmax((x @ theta).numpy(), axis=1)
+    share = shares((x @ theta).numpy(), axis=1)
     return share * (1 - share)
 
 
@@ -130,3 +134,42 @@ def test_rounding_does_not_turn_steps_uphill_when_classes_are_far_apart() -> Non
         steps.append(inverse(gradient.to(dtype)).double())
     error = (steps[0] - steps[1]).norm() / steps[1].norm()
     assert error < 1e-3
+
+
+def classes_apart() -> tuple[torch.Tensor, torch.Tensor]:
+    random = torch.Generator().manual_seed(1)
+    y = torch.randint(SEVEN, (MANY,), generator=random)
+    x = torch.randn(MANY, WIDE, generator=random, dtype=torch.float64)
+    return x + torch.randn(SEVEN, WIDE, generator=random, dtype=torch.float64)[y], y
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["classes", "probabilities"])
+@pytest.mark.parametrize("size", [1, 1e3])
+def test_the_loss_and_its_gradient_are_those_of_torch(
+    soft: bool, size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in portions of rows, and where exponentials of the logits would overflow."""
+    monkeypatch.setattr(softmax, "LOGITS", 1)
+    x, y = classes_apart()
+    targets = torch.softmax(torch.randn(MANY, SEVEN).double(), 1) if soft else y
+    theta = size * torch.randn(WIDE + 1, SEVEN).double()
+    theta.requires_grad_()
+    expected = functional.cross_entropy(x @ theta[:-1] + theta[-1], targets)
+    expected = expected + PENALTY / 2 * theta[:-1].square().sum()
+    expected.backward()
+    value, gradient = SoftmaxRegression(x, targets, SEVEN).evaluate(theta.detach(), PENALTY)
+    assert value == pytest.approx(float(expected.detach()), rel=1e-12)
+    torch.testing.assert_close(gradient, theta.grad)
+
+
+def test_a_direction_that_leads_uphill_does_not_end_a_descent() -> None:
+    x, y = classes_apart()
+    loss = SoftmaxRegression(x, y, SEVEN)
+    descent = Descent(loss, loss.zeros, PENALTY)
+    descent.inverse = torch.neg  # an estimate of the curvature with the wrong sign
+    assert descent.until(1e-9, steps=100)
+    known = LogisticRegression(C=1 / (MANY * PENALTY), tol=1e-10, max_iter=5000).fit(x, y)
+    expected = torch.from_numpy(known.predict_proba(x))
+    torch.testing.assert_close(
+        torch.softmax(loss.x @ descent.theta, 1), expected, atol=1e-3, rtol=0
+    )
