@@ -25,9 +25,6 @@ MEMORY = 2**28
 """Units are trained together while their logits and weights take about this many bytes."""
 
 
-COUNT = Option(least=1)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Schedule(Options):
     """How :func:`solve_rmsprop` trains.
@@ -47,9 +44,9 @@ class Schedule(Options):
     """
 
     rate: float = 0.1
-    batch: Annotated[int, COUNT] = 256
-    patience: Annotated[int, COUNT] = 3
-    epochs: Annotated[int, COUNT] = 200
+    batch: Annotated[int, Option(least=1, name="batch parameter")] = 256
+    patience: Annotated[int, Option(least=1, name="patience parameter")] = 3
+    epochs: Annotated[int, Option(least=1, name="epochs parameter")] = 200
     seed: int = 0
 
 
