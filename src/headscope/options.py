@@ -34,6 +34,7 @@ from typing import (
     Self,
     SupportsIndex,
     TypeVar,
+    dataclass_transform,
     get_args,
     get_origin,
     get_type_hints,
@@ -312,8 +313,10 @@ def _parameters(kind: type) -> Iterator[tuple[str, str]]:
             return
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Options:
-    """Checks every value when the options are made.
+    """Checks every value when the options are made. Classes derived from it are frozen dataclasses,
+    all of whose fields are keywords.
 
     Attributes
     ----------
@@ -325,6 +328,10 @@ class Options:
 
     prefix: ClassVar[str] = ""
     panel: ClassVar[str] = ""
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         for name, option in described(type(self)).items():
@@ -496,7 +503,6 @@ AnyPath = str | Path
 """What may be given as a path. Options keep a :class:`Path`, or a text where the default is one."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Source(Options):
     """Where a model given by its name comes from, and where it is run.
 
@@ -521,7 +527,6 @@ class Source(Options):
     trust_remote_code: Annotated[bool, RARE] = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class Loading(Source):
     """How a model given by its name is loaded.
 
@@ -593,7 +598,6 @@ def _need(package: str, what: str, install: str) -> None:
         raise ModelError(f"{what} cannot be used without {package}", hint=install)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LoadOptions(Loading):
     """How :func:`headscope.load` loads a model.
 
@@ -617,7 +621,6 @@ Columns = str | int | Sequence[str | int]
 COLUMNS = Option(metavar="A,B", separator=",", hint='give e.g. columns=["review"] or columns=[2]')
 
 
-@dataclass(frozen=True, kw_only=True)
 class Reading(Options):
     """How a corpus given as a path is read.
 
@@ -661,7 +664,6 @@ class Reading(Options):
     documents: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReadOptions(Reading):
     """How :func:`headscope.read` reads a corpus.
 
@@ -684,7 +686,6 @@ class ReadOptions(Reading):
     name: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Pass(Options):
     """How a corpus is run through a model. All of it is part of a run's identity.
 
@@ -722,7 +723,6 @@ class Pass(Options):
     seed: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shown(Options):
     """How progress is shown.
 
@@ -740,17 +740,14 @@ class Shown(Options):
         return as_reporter(self.progress)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ModelRun(Loading, Shown):
     """Options of what is done with a model."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class CorpusRun(ModelRun, Reading, Pass):
     """Options of what is done with a model and a corpus."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Saving(Shown):
     """Where results go.
 
@@ -787,7 +784,6 @@ class Saving(Shown):
         return None if path is None else path.absolute().with_name(f"{path.name}.partial")
 
 
-@dataclass(frozen=True, kw_only=True)
 class FolderRun(ModelRun):
     """Options of several runs that write into one folder.
 
@@ -815,7 +811,6 @@ class FolderRun(ModelRun):
     overwrite: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class Resuming(Saving):
     """Where the state of an unfinished run is kept.
 
@@ -843,7 +838,6 @@ class Resuming(Saving):
         return super().state_path if self.checkpoint is None else Path(self.checkpoint).absolute()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Engines(Options):
     """Where a run is done.
 
@@ -894,6 +888,5 @@ class Engines(Options):
             )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Workers(Engines, Resuming):
     """Where a run is done, and where its results and its unfinished state are kept."""

@@ -67,7 +67,6 @@ CorpusFile = Annotated[
 ResultsFile = Annotated[Path, Parameter(help="A results file (.nc) made by 'headscope survey'.")]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Printing(Options):
     """What is printed.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,7 +26,6 @@ WIDEST = 100  # longer lines are hard to read
 HEAD = "LAYER-HEAD from 1 (3-9), or L2H8 from 0."
 
 
-@dataclass(frozen=True, kw_only=True)
 class DemoOptions(FolderRun):
     """Options of ``headscope demo``.
 
@@ -86,7 +85,6 @@ def _activation() -> str:
     return f"to use the commands below, type first: source {near}\n"
 
 
-@dataclass(frozen=True, kw_only=True)
 class HeadOptions(Options):
     """Options of ``headscope head``.
 
@@ -137,7 +135,6 @@ def head(
         console.frame(frame.head(options.top), title=title + more)
 
 
-@dataclass(frozen=True, kw_only=True)
 class HeadsOptions(Options):
     """Options of ``headscope heads``.
 

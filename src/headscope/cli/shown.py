@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +16,6 @@ from headscope.runs.retrieval import RetrievalOptions
 from headscope.runs.track import TrackOptions
 
 
-@dataclass(frozen=True, kw_only=True)
 class AttentionShown(AttentionOptions):
     """Options of ``headscope attention``.
 
@@ -60,7 +58,6 @@ class AttentionShown(AttentionOptions):
         check_writable(self.output)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExploreShown(ExploreOptions):
     """Options of ``headscope explore``.
 
@@ -73,7 +70,6 @@ class ExploreShown(ExploreOptions):
     results: Annotated[Path | None, Option(metavar="FILE")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class CircuitsShown(CircuitOptions):
     """Options of ``headscope circuits``.
 
@@ -86,7 +82,6 @@ class CircuitsShown(CircuitOptions):
     top: Annotated[int, Option(least=1, metavar="N", name="number of rows")] = 5
 
 
-@dataclass(frozen=True, kw_only=True)
 class RetrievalShown(RetrievalOptions):
     """Options of ``headscope retrieval``.
 
@@ -99,7 +94,6 @@ class RetrievalShown(RetrievalOptions):
     top: Annotated[int, Option(least=1, metavar="N", name="number of rows")] = 10
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrackShown(TrackOptions):
     """Options of ``headscope track``.
 

@@ -7,7 +7,6 @@ screen are the same for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -30,7 +29,6 @@ Correction = Literal["none", "holm", "bh"]
 WRITTEN = (".csv", ".tex", ".html")
 
 
-@dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
     """Options of every table.
 
@@ -77,7 +75,6 @@ class TableOptions(Options):
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
 class StatisticsTable(TableOptions):
     """Options of the table of all statistics."""
 
@@ -91,7 +88,6 @@ class StatisticsTable(TableOptions):
         return {self.title: atlas.summary().rename(columns=SUMMARY_COLUMNS)}
 
 
-@dataclass(frozen=True, kw_only=True)
 class RelationTable(TableOptions):
     """Options of the table of relations.
 
@@ -179,7 +175,6 @@ class RelationTable(TableOptions):
             yield flip_note(counts.sel(direction=list(self.directions(atlas))))
 
 
-@dataclass(frozen=True, kw_only=True)
 class CoreferenceTable(TableOptions):
     """Options of the table of antecedents.
 
@@ -224,7 +219,6 @@ class CoreferenceTable(TableOptions):
         yield interval_note(atlas["coreference"])
 
 
-@dataclass(frozen=True, kw_only=True)
 class RoleTable(TableOptions):
     """Options of the table of roles.
 
@@ -341,7 +335,6 @@ class RoleTable(TableOptions):
         return lambda path: write_document(document, path)
 
 
-@dataclass(frozen=True, kw_only=True)
 class FrameTable(TableOptions):
     """Options of the table of frame links.
 
@@ -365,7 +358,6 @@ class FrameTable(TableOptions):
     top: Annotated[int, Option(least=1, name="number of heads")] = 10
 
 
-@dataclass(frozen=True, kw_only=True)
 class PatternTable(TableOptions):
     """Options of the table of pattern classes.
 
@@ -432,7 +424,6 @@ class PatternTable(TableOptions):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProbeTable(TableOptions):
     """Options of the table of probes.
 
@@ -473,7 +464,6 @@ class ProbeTable(TableOptions):
         yield from (f"* {remark}" for remark in [*probing_remarks(atlas), small] if remark)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AblationTable(TableOptions):
     """Options of the table of disabled heads.
 
@@ -500,7 +490,6 @@ class AblationTable(TableOptions):
         return {f"{kind.capitalize()}s {self.title}": change_table(atlas, kind)}
 
 
-@dataclass(frozen=True, kw_only=True)
 class SimilarityTable(TableOptions):
     """Options of the table of two models' maps."""
 
@@ -517,7 +506,6 @@ class SimilarityTable(TableOptions):
         return {self.title: cosine_table(atlas)} | more
 
 
-@dataclass(frozen=True, kw_only=True)
 class EmergenceTable(TableOptions):
     """Options of the table of checkpoints.
 
@@ -538,7 +526,6 @@ class EmergenceTable(TableOptions):
     threshold: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Strongest(TableOptions):
     """How much of a table is shown.
 
@@ -551,7 +538,6 @@ class Strongest(TableOptions):
     top: Annotated[int, Option(least=1, name="number of rows")] = 10
 
 
-@dataclass(frozen=True, kw_only=True)
 class CopyingTable(Strongest):
     """Options of the table of copying heads."""
 
@@ -561,7 +547,6 @@ class CopyingTable(Strongest):
     made_by = "composition:copying_heads"
 
 
-@dataclass(frozen=True, kw_only=True)
 class CompositionTable(Strongest):
     """Options of the table of composition."""
 
@@ -571,7 +556,6 @@ class CompositionTable(Strongest):
     made_by = "composition:strongest_compositions"
 
 
-@dataclass(frozen=True, kw_only=True)
 class RetrievalTable(Strongest):
     """Options of the table of retrieval heads."""
 
@@ -596,7 +580,6 @@ class RetrievalTable(Strongest):
         }
 
 
-@dataclass(frozen=True, kw_only=True)
 class SinkTable(TableOptions):
     """Options of the table of attention sinks."""
 
@@ -606,7 +589,6 @@ class SinkTable(TableOptions):
     made_by = "sinks:sink_table"
 
 
-@dataclass(frozen=True, kw_only=True)
 class NullTable(TableOptions):
     """Options of the table of null models."""
 
@@ -615,7 +597,6 @@ class NullTable(TableOptions):
     made_by = "nulls:null_table"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ThresholdTable(TableOptions):
     """Options of the table of thresholds."""
 

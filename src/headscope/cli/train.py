@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -109,7 +108,6 @@ def tune(model: Model, options: SeveralOptions, console: Console) -> None:
         console.result(str(one.folder))
 
 
-@dataclass(frozen=True, kw_only=True)
 class TasksOptions(Options):
     """Options of ``headscope tasks``.
 
@@ -237,7 +235,6 @@ def _show_tasks(console: Console, source: str, names: Sequence[str]) -> None:
     console.table(rows)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelOptions(ModelRun):
     """Options of ``headscope label``.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from headscope.errors import UserError, wrong_type
@@ -20,7 +19,6 @@ else:  # names, or heads
     HeadsLike = Sequence[Any]
 
 
-@dataclass(frozen=True, kw_only=True)
 class LogitOptions(ModelRun):
     """Options of :func:`logit_parts`.
 
@@ -34,7 +32,6 @@ class LogitOptions(ModelRun):
     max_length: Annotated[int | None, Option(least=1, name="maximum length")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class AttentionOptions(LogitOptions):
     """Options of :func:`attention`.
 

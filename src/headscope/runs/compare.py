@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from headscope.corpus import CorpusLike
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 NOT_FOR_RESULTS = {"engine", "workers", "address"}
 
 
-@dataclass(frozen=True, kw_only=True)
 class CompareOptions(CorpusRun, Workers):
     """Options of :func:`compare`.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from headscope.corpus import CorpusLike
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from headscope.results import Atlas
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrackOptions(Measuring, Workers):
     """Options of :func:`track`.
 

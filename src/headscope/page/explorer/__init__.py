@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from headscope.results import Atlas
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExploreOptions(ModelRun):
     """Options of :func:`explore`.
 

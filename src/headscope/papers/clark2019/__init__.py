@@ -18,7 +18,6 @@ else:  # checked where it is read
     CorpusLike = Any
 
 
-@dataclass(frozen=True, kw_only=True)
 class Clark2019Options(PaperOptions, Sampled):
     """Options of :class:`headscope.papers.Clark2019`.
 

@@ -21,7 +21,6 @@ else:  # checked where it is loaded
     ModelLike = Any
 
 
-@dataclass(frozen=True, kw_only=True)
 class Jo2020Options(PaperOptions, Training):
     """Options of :class:`headscope.papers.Jo2020`.
 

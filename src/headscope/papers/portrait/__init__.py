@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from headscope.papers.report import PaperReport
 
 
-@dataclass(frozen=True, kw_only=True)
 class PortraitOptions(RecipeOptions):
     """Options of :func:`portrait`.
 

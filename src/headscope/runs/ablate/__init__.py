@@ -65,7 +65,6 @@ Way = Literal["uniform", "zero", "mean"]
 """How heads are disabled."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Judging(Options):
     """What a model is judged by.
 
@@ -166,7 +165,6 @@ class Judging(Options):
         return [name for name in names if getattr(self, name) is not None]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Scoring(Options):
     """How scores are compared.
 
@@ -196,7 +194,6 @@ class Scoring(Options):
             )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AblateOptions(Judging, Scoring, ModelRun, Pass, Workers):
     """Options of :func:`ablate`.
 
@@ -326,7 +323,6 @@ def ablate(model: ModelLike, options: AblateOptions) -> Atlas:
         return AblationRun(used, corpus, objective, options).execute()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Doubling(Options):
     """What the passages are, and which heads are disabled.
 
@@ -351,7 +347,6 @@ class Doubling(Options):
     seed: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
 class GroupOptions(Doubling, ModelRun, Saving):
     """Options of :func:`group_losses`."""
 

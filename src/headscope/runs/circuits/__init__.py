@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from headscope.results import Atlas
 
 
-@dataclass(frozen=True, kw_only=True)
 class CircuitOptions(ModelRun, Saving):
     """Options of :func:`circuits`.
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from headscope.models.like import ModelLike
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExampleOptions(CorpusRun):
     """Options of :func:`examples`.
 

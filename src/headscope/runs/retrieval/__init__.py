@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["Needle", "RetrievalOptions", "retrieval"]
 
 
-@dataclass(frozen=True, kw_only=True)
 class RetrievalOptions(ModelRun, Resuming):
     """Options of :func:`retrieval`.
 

@@ -37,7 +37,6 @@ MOST_EXAMPLES = 1024
 NullName = Literal["random-weights", "random-weights-keep-embeddings", "shuffled-words"]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Roles(Options):
     """How the roles of heads are measured, where measures are given by name.
 
@@ -78,7 +77,6 @@ def check_measures(measures: MeasuresLike | None, *, cross: bool = False) -> Non
             raise not_for_cross(name)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Measuring(CorpusRun, Roles):
     """What is measured, and on what.
 
@@ -180,7 +178,6 @@ class Measuring(CorpusRun, Roles):
         return (*(one for one in named if one not in mine), *own)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SurveyOptions(Measuring, Workers):
     """Options of :func:`survey`.
 

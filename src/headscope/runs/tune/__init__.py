@@ -61,7 +61,6 @@ FEW = 4
 MOST_SEED = 2**32 - 1
 
 
-@dataclass(frozen=True, kw_only=True)
 class Training(Options):
     """How a model is trained. The defaults are those of Kovaleva et al. 2019 (§3) and of Devlin et
     al. 2019, whom they follow.
@@ -109,7 +108,6 @@ class Training(Options):
                 raise UserError(f"the {rule}, got {value} instead")
 
 
-@dataclass(frozen=True, kw_only=True)
 class TuneSettings(Training):
     """Everything that changes the numbers of a fine-tuning run, besides model and data.
 
@@ -133,7 +131,6 @@ class TuneSettings(Training):
     seed: Annotated[int, Option(least=0, most=MOST_SEED)] = 0
 
 
-@dataclass(frozen=True, kw_only=True)
 class Classifying(Training, Source, Saving):
     """What a classifier is trained on, and where it sits.
 
@@ -205,7 +202,6 @@ class Classifying(Training, Source, Saving):
         return TaskData(data.task, data.train.first(self.limit), data.dev.first(self.limit))
 
 
-@dataclass(frozen=True, kw_only=True)
 class TuneOptions(TuneSettings, Classifying):
     """Options of :func:`tune`.
 
@@ -284,7 +280,6 @@ def tune(model: ModelLike, options: TuneOptions) -> Tuned:
     return tune_on(model, data, options)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SeveralOptions(Classifying, Engines):
     """Options of :func:`tune_several`.
 
