@@ -6,7 +6,6 @@ Here are its options and the function; nothing of it needs torch before the corp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from headscope.corpus import CorpusLike
