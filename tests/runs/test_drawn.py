@@ -8,7 +8,7 @@ import pytest
 from headscope.corpus import ROOT, Example, Mention, Word
 from headscope.heads import Head
 from headscope.models import Model
-from headscope.runs.drawn import (
+from headscope.runs.examples import (
     antecedent_example,
     example_attention,
     relation_example,

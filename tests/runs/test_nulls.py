@@ -13,7 +13,7 @@ from headscope.corpus import ROOT, Corpus, Example, Word, from_examples
 from headscope.corpus.shuffled import shuffled_words
 from headscope.errors import Interrupted, UserError
 from headscope.models.random import random_init
-from headscope.results.nested import NULLS
+from headscope.results.merge import NULLS
 from planted import place, planted_bert
 from tiny import tiny_model
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from headscope.papers.options import PaperOptions
     from headscope.papers.portrait import PortraitOptions
     from headscope.papers.report import PaperReport
-    from headscope.runs.compare import CompareOptions
-    from headscope.runs.survey import SurveyOptions
+    from headscope.runs.survey import CompareOptions, SurveyOptions
 
 SIDE = "A hub id, a model folder, a .gguf file, 'demo' or 'demo-llm'; or a results file (.nc)."
 

@@ -13,7 +13,7 @@ from headscope.page.explorer import ExploreOptions
 from headscope.runs.attention import AttentionOptions
 from headscope.runs.circuits import CircuitOptions
 from headscope.runs.retrieval import RetrievalOptions
-from headscope.runs.track import TrackOptions
+from headscope.runs.survey import TrackOptions
 
 
 class AttentionShown(AttentionOptions):

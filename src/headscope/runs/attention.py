@@ -1,16 +1,23 @@
-"""One text: its attention maps, and the parts of its logits. Options and functions."""
+"""One text or one head: maps, the parts of logits, and texts on which a head does what it does.
+
+Here are options and functions; nothing of it needs torch before a model is loaded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from headscope.corpus import CorpusLike
 from headscope.errors import UserError, wrong_type
-from headscope.heads import Head, HeadsLike, parse_heads
-from headscope.options import RARE, AnyPath, ModelRun, Option, takes
-from headscope.runs.preparing import loaded
+from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
+from headscope.models.names import check_loading
+from headscope.options import RARE, AnyPath, CorpusRun, ModelRun, Option, takes
+from headscope.runs.preparing import loaded, read_for
+from headscope.stats.kept_relations import check_relation
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from headscope.models.like import ModelLike
@@ -186,7 +193,7 @@ def logit_parts(model: ModelLike, text: str, options: LogitOptions) -> xr.DataAr
     """
     texts = read_texts(text, None)
     with loaded(model, options, head="lm") as used:
-        from headscope.runs.logit_parts import parts_of_logits
+        from headscope.runs.text_maps import parts_of_logits
 
         return parts_of_logits(used, texts, options.max_length)
 
@@ -207,3 +214,62 @@ def read_texts(text: object, pair: object) -> tuple[str, ...]:
         if not one.strip():
             raise UserError(f"the text {one!r} is empty", hint="give at least one word")
     return texts
+
+
+class ExampleOptions(CorpusRun):
+    """Options of :func:`examples`.
+
+    Parameters
+    ----------
+    relation
+        Only this relation: texts in which the head's strongest link is one of it.
+    top
+        How many examples to show.
+    limit
+        Look at no more than the first so many examples; None for all.
+    """
+
+    relation: Annotated[str, Option(metavar="NAME", completes="relations")] = ""
+    top: Annotated[int, Option(least=1, name="number of examples", metavar="N", short="-k")] = 10
+    limit: Annotated[int | None, Option(least=1, metavar="N")] = 1000
+
+
+@takes(ExampleOptions)
+def examples(
+    model: ModelLike, corpus: CorpusLike, head: HeadLike, options: ExampleOptions
+) -> pd.DataFrame:
+    """Look in a corpus for texts on which a head does what it does.
+
+    A survey keeps examples of every head in its results; this is for results that hold none, and
+    for a relation that is rare. Of long inputs, the first 128 tokens are shown.
+
+    Parameters
+    ----------
+    model, corpus
+        As in :func:`headscope.survey`.
+    head
+        ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`~headscope.Head`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :meth:`headscope.Atlas.examples`.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> hs.examples("demo", ["The dog barks.", "A cat sleeps."], "1-3", top=1)
+    Head 1-3: the examples on which it is strongest
+      1  strength 0.80  1
+         The dog barks .
+         dog → The 1.00; barks → dog 0.50
+    """
+    Head.parse(head)
+    check_loading(model, options)
+    texts = read_for(corpus, options)
+    texts = texts.first(options.limit) if options.limit else texts
+    check_relation(texts, options.relation)
+    with loaded(model, options) as used:
+        from headscope.runs.examples import find_examples
+
+        return find_examples(used, texts, head, options)

@@ -23,7 +23,7 @@ from headscope.results import Atlas
 from headscope.results.moments import BucketSums
 from headscope.runs.ablate import Scoring
 from headscope.runs.ablate.objectives import Question
-from headscope.runs.ablate.plan import Disabled
+from headscope.runs.ablate.work import Disabled
 from headscope.stats.ablation import scored, with_nodes
 from headscope.stats.importance import agreement as rank_agreement
 from headscope.tasks.metrics import METRICS

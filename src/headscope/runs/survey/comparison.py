@@ -31,10 +31,9 @@ from headscope.options import Pass as Settings
 from headscope.options import Saving
 from headscope.progress import Reporter
 from headscope.results import Atlas
-from headscope.runs.compare import CompareOptions
 from headscope.runs.forward import BatchValues, Pass
 from headscope.runs.run import Run, describe, versions
-from headscope.runs.survey import SurveyOptions
+from headscope.runs.survey import CompareOptions, SurveyOptions
 from headscope.runs.survey.surveying import Survey
 from headscope.runs.survey.work import SurveyWork
 from headscope.stats.differences import difference_atlas

@@ -22,10 +22,10 @@ from headscope.measures.sums import Kept, Sums
 from headscope.models import Model
 from headscope.models.sending import ModelWork
 from headscope.options import Pass as Options
+from headscope.results.kept import PARTS, ExampleStore, Standing
 from headscope.results.schema import EXAMPLES
-from headscope.results.stored import PARTS, ExampleStore, Standing
 from headscope.runs.forward import BatchValues, Pass
-from headscope.runs.keeping.keeper import Keeper
+from headscope.runs.keeping import Keeper
 
 Arrays = Mapping[str, NDArray[Any]]
 FAR = 10**6
