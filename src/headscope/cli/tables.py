@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Frames = Mapping[str, pd.DataFrame]
 
 Correction = Literal["none", "holm", "bh"]
+ABOUT = ("name", "title", "needs", "made_by")
 WRITTEN = (".csv", ".tex", ".html")
 
 
@@ -538,24 +539,6 @@ class Strongest(TableOptions):
     top: Annotated[int, Option(least=1, name="number of rows")] = 10
 
 
-class CopyingTable(Strongest):
-    """Options of the table of copying heads."""
-
-    name = "copying"
-    title = "Copying heads (Elhage et al. 2021)"
-    needs = ("copying",)
-    made_by = "composition:copying_heads"
-
-
-class CompositionTable(Strongest):
-    """Options of the table of composition."""
-
-    name = "composition"
-    title = "Strongest composition of two heads, over random heads (Elhage et al. 2021)"
-    needs = ("composition",)
-    made_by = "composition:strongest_compositions"
-
-
 class RetrievalTable(Strongest):
     """Options of the table of retrieval heads."""
 
@@ -580,35 +563,26 @@ class RetrievalTable(Strongest):
         }
 
 
-class SinkTable(TableOptions):
-    """Options of the table of attention sinks."""
-
-    name = "sinks"
-    title = "Attention sinks: on which tokens heads rest"
-    needs = ("sink_places",)
-    made_by = "sinks:sink_table"
-
-
-class NullTable(TableOptions):
-    """Options of the table of null models."""
-
-    name = "nulls"
-    title = "Each statistic beside the bands of null models"
-    made_by = "nulls:null_table"
-
-
-class ThresholdTable(TableOptions):
-    """Options of the table of thresholds."""
-
-    name = "thresholds"
-    title = "Thresholds behind roles and sentences, and how many heads change with each"
-    made_by = "thresholds:threshold_table"
-
-
+PLAIN: tuple[tuple[type[TableOptions], str, str, tuple[str, ...], str], ...] = (
+    (Strongest, "copying", "Copying heads (Elhage et al. 2021)", ("copying",),
+     "composition:copying_heads"),
+    (Strongest, "composition",
+     "Strongest composition of two heads, over random heads (Elhage et al. 2021)",
+     ("composition",), "composition:strongest_compositions"),
+    (TableOptions, "sinks", "Attention sinks: on which tokens heads rest", ("sink_places",),
+     "sinks:sink_table"),
+    (TableOptions, "nulls", "Each statistic beside the bands of null models", (),
+     "nulls:null_table"),
+    (TableOptions, "thresholds",
+     "Thresholds behind roles and sentences, and how many heads change with each", (),
+     "thresholds:threshold_table"),
+)  # fmt: skip
+"""Tables that a function of :mod:`headscope.stats` makes whole: whose options they take, name,
+title, what they need, and the function."""
 KINDS: tuple[type[TableOptions], ...] = (
     *(StatisticsTable, RelationTable, CoreferenceTable, RoleTable, FrameTable, PatternTable),
-    *(ProbeTable, AblationTable, SimilarityTable, EmergenceTable, CopyingTable, CompositionTable),
-    *(RetrievalTable, SinkTable, NullTable, ThresholdTable),
+    *(ProbeTable, AblationTable, SimilarityTable, EmergenceTable, RetrievalTable),
+    *(type("PlainTable", (kind,), dict(zip(ABOUT, about, strict=True))) for kind, *about in PLAIN),
 )
 TABLES = {kind.name: kind for kind in KINDS}
 

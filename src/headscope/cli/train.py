@@ -322,16 +322,16 @@ def _label(console: Console, model: str, corpus: str, folder: Path, options: Lab
     from headscope.corpus import read
     from headscope.models.names import check_loading
     from headscope.page.serving import open_port
-    from headscope.runs.preparing import loaded
+    from headscope.runs.preparing import opened
 
     check_loading(model, options)
     texts = read(corpus, limit=options.limit)
     with ExitStack() as stack:
-        opened = stack.enter_context(open_port(options.port))
+        port = stack.enter_context(open_port(options.port))
         from headscope.labelling import LabelStore
 
         store = LabelStore(folder)
-        used = stack.enter_context(loaded(model, options))
+        used = stack.enter_context(opened(model, options))
         from headscope.labelling import CorpusMaps, LabelSession
         from headscope.labelling.server import serve
         from headscope.measures.patterns.network import SHIPPED, load_network
@@ -353,7 +353,7 @@ def _label(console: Console, model: str, corpus: str, folder: Path, options: Lab
         before = len(store.labelled)
         _check_remaining(session, folder)
         try:
-            serve(session, opened, lambda address: _ready(console, address, options.open))
+            serve(session, port, lambda address: _ready(console, address, options.open))
         except KeyboardInterrupt:
             console.say("stopped")
     console.say(

@@ -6,7 +6,7 @@ a model stand beside a survey of it. Null models and checkpoints are in groups o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,32 +31,6 @@ NULL_WORDS = {
 }
 """The null models of a survey, in words: all weights drawn anew; all but the embeddings; the same
 model on texts whose words are shuffled."""
-NULLS = tuple(NULL_WORDS)
-
-
-def check_nulls(null: str | Iterable[str]) -> tuple[str, ...]:
-    """The names of null models, each once, in the order given.
-
-    Parameters
-    ----------
-    null
-        One name, or several.
-
-    Raises
-    ------
-    UserError
-        If there is no such null model.
-
-    Examples
-    --------
-    >>> check_nulls("shuffled-words")
-    ('shuffled-words',)
-    """
-    names = tuple(dict.fromkeys([null] if isinstance(null, str) else null))
-    for name in names:
-        if name not in NULLS:
-            raise unknown("null model", str(name), NULLS)
-    return names
 
 
 def with_nulls(survey: Atlas, nulls: Mapping[str, Atlas]) -> Atlas:

@@ -21,18 +21,25 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.corpus import ROOT, Corpus, Example, FrameLink, Mention, Word
-from headscope.encode import TEXT, Batch, Counts, Encoded, collate, work_units
+from headscope.encode import Batch, Counts, Encoded, collate, work_units
 from headscope.errors import UserError
 from headscope.heads import Head, HeadLike
 from headscope.measures import Dependency, word_map
 from headscope.measures.base import Context
-from headscope.measures.work import sinks
 from headscope.models import LayerView, Model
 from headscope.options import Pass
 from headscope.progress import Reporter
 from headscope.results.kept import SCALE, KeptMap
 from headscope.runs.attention import ExampleOptions
-from headscope.runs.keeping import WINDOW, away, kept_text, largest, sparse_map, working
+from headscope.runs.keeping import (
+    WINDOW,
+    away,
+    kept_text,
+    largest,
+    rows_and_keys,
+    sparse_map,
+    working,
+)
 from headscope.runs.survey.work import SurveyWork
 from headscope.runs.text_maps import Maps, head_maps, token_names, word_groups
 from headscope.stats.example_table import example_table
@@ -274,13 +281,8 @@ class HeadWindow:
 
     def __init__(self, head: Head, stack: str, batch: Batch, model: Model) -> None:
         self.head, self.stack = head, stack
-        self.window = min(batch.width, WINDOW)
-        asked = np.zeros((len(batch), self.window), np.float32)
-        open_keys = np.zeros((len(batch), batch.width), np.float32)
-        for row, item in enumerate(batch.items):
-            asked[row, : len(item)] = (item.kind == TEXT)[: self.window]
-            open_keys[row, : len(item)] = ~sinks(item)
-        self.asked, self.open_keys = torch.from_numpy(asked), torch.from_numpy(open_keys)
+        self.asked, self.open_keys = map(torch.from_numpy, rows_and_keys(batch))
+        self.window = self.asked.shape[1]
         self.blocks: list[Tensor] = []
         self.scores: list[Tensor] = []
 
@@ -371,7 +373,7 @@ def example_attention(model: Model, example: Example, head: Head) -> WordAttenti
     encoder = model.encoder(max_length=longest, long="truncate", stack=stack)
     (encoded,) = encoder.encode([example])
     groups, words, _ = word_groups(encoded, token_names(model, encoded))
-    maps = head_maps(model, encoded, stack, (head,), [head.layer], [head.head], groups)
+    maps, *_ = head_maps(model, encoded, stack, (head,), groups)
     return WordAttention(tuple(words), maps[0, 0], _places(encoded, groups))
 
 

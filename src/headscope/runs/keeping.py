@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -238,12 +237,6 @@ def kept_text(model: Model, item: Encoded, key: int, window: int) -> KeptText:
     )
 
 
-def stored_text(model: Model, item: Encoded, key: int, window: int) -> StoredText:
-    """The same, ready to be stored."""
-    text = kept_text(model, item, key, window)
-    return StoredText(len(text.tokens), text.to_json())
-
-
 def sample_digest(item: Encoded, seed: int, key: int) -> bytes:
     """The digest by which the sample is drawn: of the seed and of what the example is.
 
@@ -255,136 +248,18 @@ def sample_digest(item: Encoded, seed: int, key: int) -> bytes:
     return bytes.fromhex(digest_of(*parts))
 
 
-@dataclass(frozen=True)
-class BatchExamples:
-    """The examples of a batch that may be kept.
-
-    Parameters
-    ----------
-    model, batch
-        Where they come from.
-    keys, digests
-        Number and part of every example; the digests of those that are sampled.
-    sampled
-        The places in the batch of those that are taken for the sample.
-    scores
-        (layer, batch, head).
-    entering, chosen
-        (layer,): how many maps are among the strongest; (layer, map): which.
-    codes
-        (layer, map, row, 8): the maps of the sampled examples, then the chosen ones; see
-        :func:`~headscope.runs.keeping.largest`.
-    share, even
-        (layer, sampled, head, distance).
-    rows
-        How many rows were asked, (sampled,).
-    """
-
-    model: Model
-    batch: Batch
-    keys: Sequence[int]
-    digests: Sequence[bytes]
-    sampled: Sequence[int]
-    scores: NDArray[np.float32]
-    entering: NDArray[np.int64]
-    chosen: NDArray[np.int64]
-    codes: NDArray[np.int32]
-    share: NDArray[np.float32]
-    even: NDArray[np.float32]
-    rows: Sequence[int]
-
-    @property
-    def most(self) -> int:
-        """The most maps that a layer needed room for."""
-        return int(self.entering.max(initial=0))
-
-    @property
-    def complete(self) -> bool:
-        """Whether there was room for all of them."""
-        return self.most <= int(self.chosen.shape[1])
-
-    def into(self, store: ExampleStore, usable: NDArray[np.bool_]) -> None:
-        """Keep what belongs into a store, of the examples whose attention is finite."""
-        heads, first = self.scores.shape[2], len(self.sampled) * self.scores.shape[2]
-        for layer, count in enumerate(self.entering.tolist()):
-            for number, chosen in enumerate(self.chosen[layer, :count].tolist()):
-                example, head = divmod(chosen, heads)
-                score, place = float(self.scores[layer, example, head]), layer * heads + head
-                if usable[example] and store.takes(place, score, self.keys[example]):
-                    found = sparse_map(self.codes[layer, first + number], self._length(example))
-                    text = partial(self._text, example)
-                    store.add(place, score, self.keys[example], found, text)
-        for number, example in enumerate(self.sampled):
-            if usable[example]:
-                store.add_sampled(self._sampled(number, example), partial(self._text, example))
-
-    def _sampled(self, number: int, example: int) -> Sampled:
-        heads, length = self.scores.shape[2], self._length(example)
-        codes = self.codes[:, number * heads : (number + 1) * heads]
-        return Sampled(
-            self.digests[number],
-            self.keys[example],
-            self.rows[number],
-            self.scores[:, example].copy(),
-            self.share[:, number].copy(),
-            self.even[:, number].copy(),
-            [sparse_map(one, length) for layer in codes for one in layer],
-        )
-
-    def _length(self, example: int) -> int:
-        return min(len(self.batch.items[example]), WINDOW)
-
-    def _text(self, example: int) -> StoredText:
-        return stored_text(self.model, self.batch.items[example], self.keys[example], WINDOW)
+def rows_and_keys(batch: Batch) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """1 for rows of words within the window, (batch, row), and for keys that are not sinks."""
+    asked = np.zeros((len(batch), min(batch.width, WINDOW)), np.float32)
+    open_keys = np.zeros((len(batch), batch.width), np.float32)
+    for row, item in enumerate(batch.items):
+        asked[row, : len(item)] = (item.kind == TEXT)[: asked.shape[1]]
+        open_keys[row, : len(item)] = ~sinks(item)
+    return asked, open_keys
 
 
 SPARE, GROWTH = 6, 1.25
 """Room is made for so many maps of a layer beside those that were needed before, times GROWTH."""
-
-
-@dataclass
-class Prepared:
-    """What is the same for all layers of a batch, where a layer's maps are.
-
-    Parameters
-    ----------
-    open_keys
-        1 for keys that are not sinks, (batch, key).
-    asked, share
-        1 for rows of words, (batch, row); the same divided by their number.
-    keys
-        Number and part of each example, (batch,).
-    bar_scores, bar_keys
-        What an example must reach, (layer, head).
-    sampled
-        The examples that are taken for the sample, by their places in the batch.
-    even
-        What even attention gives at each distance, (sampled, row, distance).
-    maps
-        The numbers of the maps of the sampled examples.
-    """
-
-    open_keys: Tensor
-    asked: Tensor
-    share: Tensor
-    keys: Tensor
-    bar_scores: Tensor
-    bar_keys: Tensor
-    sampled: Tensor
-    even: Tensor
-    maps: Tensor
-
-
-@dataclass
-class LayerFound:
-    """What a layer gave: scores (batch, head), how many maps enter and which, and the maps."""
-
-    scores: Tensor
-    entering: Tensor
-    chosen: Tensor
-    codes: Tensor
-    share: Tensor
-    even: Tensor
 
 
 class Keeper(Together):
@@ -433,53 +308,45 @@ class Keeper(Together):
         self.batch, self.home = batch, device
         bars = self.store.bars()
         self.example_keys = [self.keys[id(item)] for item in batch.items]
-        self.window = min(batch.width, WINDOW)
-        asked = np.zeros((len(batch), self.window), np.float32)
-        open_keys = np.zeros((len(batch), batch.width), np.float32)
-        for row, item in enumerate(batch.items):
-            asked[row, : len(item)] = (item.kind == TEXT)[: self.window]
-            open_keys[row, : len(item)] = ~sinks(item)
-        self.asked_rows = asked.sum(1)
-        self.sampled, self.digests = self._drawn(bars)
-        self.ready = self._prepared(bars, asked, open_keys, device)
-        self.found: list[LayerFound] = []
+        asked, open_keys = rows_and_keys(batch)
+        self.window, self.asked_rows = asked.shape[1], asked.sum(1)
+        self.digests = self._drawn(bars)
+        self.sampled = list(self.digests)
+        heads, sampled = self.context.shape.heads, np.array(self.sampled, np.int64)
+        even = np.zeros((len(sampled), self.window, 2 * REACH + 1), np.float32)
+        for place, row in enumerate(self.sampled):
+            real = open_keys[row, : len(batch.items[row])] > 0
+            rows = min(len(real), self.window)
+            even[place, :rows] = even_distances(real, rows, self.context.causal)
+
+        def there(array: NDArray[Any]) -> Tensor:
+            return torch.from_numpy(array).to(device)
+
+        self.open_keys, self.asked = there(open_keys), there(asked)
+        self.share = there(asked / np.maximum(self.asked_rows, 1)[:, None])
+        self.numbers = there(np.array(self.example_keys, np.int64))
+        self.bar_scores, self.bar_keys = there(bars.scores), there(bars.keys)
+        self.drawn, self.uniform = there(sampled), there(even)
+        self.drawn_maps = there((sampled[:, None] * heads + np.arange(heads)).ravel())
+        self.taken: list[tuple[Tensor, ...]] = []
+        """Of each layer the scores, how many maps enter and which, the maps, and the shares."""
         self._forget_layer()
 
     def on(self, batch: Batch, device: Any) -> Self:
         """The same for layers that are on another device."""
         there = copy.copy(self)
         there.start(batch, device)
-        there.found = self.found
+        there.taken = self.taken
         return there
 
-    def _drawn(self, bars: Bars) -> tuple[list[int], list[bytes]]:
-        """The examples that belong to the sample, by what is known so far."""
-        seed, drawn = self.context.seed, []
+    def _drawn(self, bars: Bars) -> dict[int, bytes]:
+        """The examples that belong to the sample, by what is known so far, with their digests."""
+        drawn = {}
         for place, (item, key) in enumerate(zip(self.batch.items, self.example_keys, strict=True)):
-            digest = sample_digest(item, seed, key)
+            digest = sample_digest(item, self.context.seed, key)
             if self.asked_rows[place] and (bars.sample is None or (digest, key) <= bars.sample):
-                drawn.append((place, digest))
-        return [place for place, _ in drawn], [digest for _, digest in drawn]
-
-    def _prepared(
-        self,
-        bars: Bars,
-        asked: NDArray[np.float32],
-        open_keys: NDArray[np.float32],
-        device: Any,
-    ) -> Prepared:
-        heads, causal = self.context.shape.heads, self.context.causal
-        even = np.zeros((len(self.sampled), self.window, 33), np.float32)
-        for place, row in enumerate(self.sampled):
-            real = open_keys[row, : len(self.batch.items[row])] > 0
-            rows = min(len(real), self.window)
-            even[place, :rows] = even_distances(real, rows, causal)
-        sampled = np.array(self.sampled, np.int64)
-        maps = (sampled[:, None] * heads + np.arange(heads)).ravel()
-        share = asked / np.maximum(self.asked_rows, 1)[:, None]
-        keys = np.array(self.example_keys, np.int64)
-        arrays = (open_keys, asked, share, keys, bars.scores, bars.keys, sampled, even, maps)
-        return Prepared(*(torch.from_numpy(array).to(device) for array in arrays))
+                drawn[place] = digest
+        return drawn
 
     def _forget_layer(self) -> None:
         self.blocks: list[Tensor] = []
@@ -492,49 +359,37 @@ class Keeper(Together):
         rows = min(block.shape[2], self.window - first_row)
         if rows <= 0:
             return
-        ready, span = self.ready, slice(first_row, first_row + rows)
-        work = working(block, ready.open_keys)[:, :, :rows]
+        span = slice(first_row, first_row + rows)
+        work = working(block, self.open_keys)[:, :, :rows]
         block = block[:, :, :rows]
-        found = away(block, ready.open_keys, first_row, work)
-        self.score.append((found * ready.share[:, None, span]).sum(-1))
+        found = away(block, self.open_keys, first_row, work)
+        self.score.append((found * self.share[:, None, span]).sum(-1))
         if self.sampled:
-            chosen, asked = ready.sampled, ready.asked[ready.sampled, span]
-            self.distances.append(
-                distances(block[chosen], ready.open_keys[chosen], asked, first_row)
-            )
-            self.even.append((work[chosen] * asked[:, None]) @ ready.even[:, span])
+            drawn, asked = self.drawn, self.asked[self.drawn, span]
+            self.distances.append(distances(block[drawn], self.open_keys[drawn], asked, first_row))
+            self.even.append((work[drawn] * asked[:, None]) @ self.uniform[:, span])
         # A view would hold all keys of a long input.
         wide = block.shape[3] > self.window
         self.blocks.append(block[..., : self.window].clone() if wide else block)
 
     def end(self, view: LayerView) -> None:
         """Pick the maps of the examples that enter."""
-        ready, layer = self.ready, self.context.shape.place(view.layer)
-        nothing = ready.asked.sum(1) == 0  # no word to ask
+        nothing = self.asked.sum(1) == 0  # no word to ask
         scores = torch.stack(self.score).sum(0).masked_fill(nothing[:, None], float("-inf"))
-        entering = self._entering(scores, layer).flatten()
+        entering = self._entering(scores, self.context.shape.place(view.layer)).flatten()
         order = torch.sort(entering.to(torch.uint8), descending=True, stable=True).indices
         chosen = order[: self._room(len(order))]
-        maps = picked(self.blocks, torch.cat([ready.maps, chosen]))
-        none = scores.new_zeros(0, scores.shape[1], ready.even.shape[2])
-        self.found.append(
-            LayerFound(
-                scores,
-                entering.sum(),
-                chosen,
-                largest(maps),
-                torch.stack(self.distances).sum(0) if self.sampled else none,
-                torch.stack(self.even).sum(0) if self.sampled else none,
-            )
-        )
+        codes = largest(picked(self.blocks, torch.cat([self.drawn_maps, chosen])))
+        none = [scores.new_zeros(0, scores.shape[1], self.uniform.shape[2])]
+        shares = (torch.stack(each or none).sum(0) for each in (self.distances, self.even))
+        self.taken.append((scores, entering.sum(), chosen, codes, *shares))
         self._forget_layer()
 
     def _entering(self, scores: Tensor, layer: int) -> Tensor:
         """Which examples may be among the strongest of each head, (batch, head)."""
         assert self.store is not None
-        ready = self.ready
-        bar, key = ready.bar_scores[layer], ready.bar_keys[layer]
-        reached = (scores > bar) | ((scores == bar) & (ready.keys[:, None] <= key))
+        bar, key = self.bar_scores[layer], self.bar_keys[layer]
+        reached = (scores > bar) | ((scores == bar) & (self.numbers[:, None] <= key))
         if not self.careful and len(scores) > self.store.most:  # more than can stay
             reached &= scores >= scores.topk(self.store.most, 0).values[-1]
         return reached & (scores > float("-inf"))
@@ -559,26 +414,60 @@ class Keeper(Together):
         finally:
             self.room = None
 
-    def take(self) -> BatchExamples:
-        """What the batch gave. Copies from the device, as often however many layers there are."""
-        names = ("scores", "entering", "chosen", "codes", "share", "even")
-        scores, entering, chosen, codes, share, even = (
-            torch.stack([getattr(one, name).to(self.home) for one in self.found]).cpu().numpy()
-            for name in names
+    def take(self) -> Self:
+        """What the batch gave, as it stays when others are run.
+
+        It is copied from the device as often however many layers there are.
+        """
+        self.scores, self.entering, self.chosen, self.codes, *shares = (
+            torch.stack([one.to(self.home) for one in each]).cpu().numpy()
+            for each in zip(*self.taken, strict=True)
         )
-        found = BatchExamples(
-            self.model,
-            self.batch,
-            self.example_keys,
-            self.digests,
-            self.sampled,
-            scores,
-            entering,
-            chosen,
-            codes,
-            share,
-            even,
-            [int(self.asked_rows[row]) for row in self.sampled],
-        )
-        self.needed[self.batch.index] = self.last = found.most
-        return found
+        self.distance_share, self.even_share = shares
+        self.needed[self.batch.index] = self.last = self.most
+        return copy.copy(self)
+
+    # --- what the batch gave ---
+
+    @property
+    def most(self) -> int:
+        """The most maps that a layer needed room for."""
+        return int(self.entering.max(initial=0))
+
+    @property
+    def complete(self) -> bool:
+        """Whether there was room for all of them."""
+        return self.most <= int(self.chosen.shape[1])
+
+    def into(self, store: ExampleStore, usable: NDArray[np.bool_]) -> None:
+        """Keep what belongs into a store, of the examples whose attention is finite."""
+        heads, first = self.scores.shape[2], len(self.drawn_maps)
+        for layer, count in enumerate(self.entering.tolist()):
+            for number, chosen in enumerate(self.chosen[layer, :count].tolist()):
+                example, head = divmod(chosen, heads)
+                score, place = float(self.scores[layer, example, head]), layer * heads + head
+                if usable[example] and store.takes(place, score, self.example_keys[example]):
+                    found = sparse_map(self.codes[layer, first + number], self._length(example))
+                    text = partial(self._text, example)
+                    store.add(place, score, self.example_keys[example], found, text)
+        for number, example in enumerate(self.sampled):
+            if usable[example]:
+                codes = self.codes[:, number * heads : (number + 1) * heads]
+                sampled = Sampled(
+                    self.digests[example],
+                    self.example_keys[example],
+                    int(self.asked_rows[example]),
+                    self.scores[:, example].copy(),
+                    self.distance_share[:, number].copy(),
+                    self.even_share[:, number].copy(),
+                    [sparse_map(one, self._length(example)) for layer in codes for one in layer],
+                )
+                store.add_sampled(sampled, partial(self._text, example))
+
+    def _length(self, example: int) -> int:
+        return min(len(self.batch.items[example]), WINDOW)
+
+    def _text(self, example: int) -> StoredText:
+        item, key = self.batch.items[example], self.example_keys[example]
+        text = kept_text(self.model, item, key, WINDOW)
+        return StoredText(len(text.tokens), text.to_json())

@@ -4,7 +4,6 @@ taken apart into embeddings, heads, biases, MLPs, norms and unembedding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,9 +46,7 @@ def text_attention(
     groups: Maps | None = None
     if options.words:
         groups, tokens, special = word_groups(encoded, tokens)
-    layers = sorted({head.layer for head in chosen})
-    numbers = sorted({head.head for head in chosen})
-    weights = head_maps(model, encoded, stack, chosen, layers, numbers, groups)
+    weights, layers, numbers = head_maps(model, encoded, stack, chosen, groups)
     classes = classify_maps(weights, options.network) if options.patterns else None
     return TextAttention.build(
         weights,
@@ -111,11 +108,12 @@ def head_maps(
     encoded: Encoded,
     stack: str,
     chosen: tuple[Head, ...],
-    layers: list[int],
-    numbers: list[int],
     groups: Maps | None,
-) -> Maps:
-    """The maps of the chosen heads, (layer, head, query, key), NaN for others of their layers."""
+) -> tuple[Maps, list[int], list[int]]:
+    """The maps of the chosen heads, (layer, head, query, key), NaN for others of their layers; and
+    which layers and numbers of heads these are.
+    """
+    layers, numbers = (sorted(set(each)) for each in zip(*chosen, strict=True))
     size = len(encoded) if groups is None else len(groups)
     weights = np.full((len(layers), len(numbers), size, size), np.nan, np.float32)
 
@@ -130,7 +128,7 @@ def head_maps(
 
     with torch.inference_mode():
         model.forward(collate([encoded], pad=model.pad), listeners=[listen], stack=stack)
-    return weights
+    return weights, layers, numbers
 
 
 def word_groups(encoded: Encoded, tokens: list[str]) -> tuple[Maps, list[str], NDArray[np.bool_]]:
@@ -196,20 +194,12 @@ def parts_of_logits(model: Model, texts: tuple[str, ...], max_length: int | None
     return _labelled(model, encoded, _Parts(model, stream, stack, encoded))
 
 
-@dataclass
-class _Run:
-    """What one pass gave: calls of modules, and outputs of heads by attention module."""
-
-    calls: dict[torch.nn.Module, Call]
-    heads: dict[torch.nn.Module, Tensor] = field(default_factory=dict)
-
-
 class _Parts:
     """Computes the parts, (token,) each, of the tokens that have a next one."""
 
     def __init__(self, model: Model, stream: Stream, stack: str, encoded: Encoded) -> None:
         self.stream = stream
-        self.run = _pass(model, stream, stack, encoded)
+        self.calls, self.heads = _pass(model, stream, stack, encoded)
         targets = torch.from_numpy(encoded.ids[1:])
         self.targets = targets.to(stream.weight.device)
         self.after = stream.directions(targets)  # after the last norm
@@ -218,7 +208,7 @@ class _Parts:
 
     def _inverse(self, module: torch.nn.Module) -> Tensor:
         """``1 / σ`` of the last norm."""
-        call = self.run.calls[module]
+        call = self.calls[module]
         return self.stream.norm.inverse(call.given, call.made)[0, :-1]
 
     def written(self, vectors: Tensor) -> Tensor:
@@ -227,7 +217,7 @@ class _Parts:
 
     def all(self) -> dict[str, tuple[str, Tensor]]:
         """Every part with its kind, by name."""
-        calls, layers = self.run.calls, self.stream.layers
+        calls, layers = self.calls, self.stream.layers
         start = calls[layers[0].block].given[0, :-1]
         found = {EMBEDDINGS: (EMBEDDINGS, self.written(start))}
         for number, layer in enumerate(layers):
@@ -240,12 +230,12 @@ class _Parts:
 
     def _layer(self, number: int, layer: StreamLayer) -> dict[str, tuple[str, Tensor]]:
         """The parts of one layer."""
-        calls, name = self.run.calls, number + 1
+        calls, name = self.calls, number + 1
         if layer.attention is None or layer.mlp is None or layer.output is None:
             call = calls[layer.block]
             whole = call.made[0, :-1].float() - call.given[0, :-1].float()
             return {f"{LAYER} {name}": (LAYER, self.written(whole))}
-        heads = head_parts(self.run.heads[layer.attention][:, :-1], layer, self.before[None])[0]
+        heads = head_parts(self.heads[layer.attention][:, :-1], layer, self.before[None])[0]
         bias = getattr(layer.output, "bias", None)
         added = torch.zeros_like(self.before[0]) if bias is None else bias.detach().float()
         if layer.after is not None:
@@ -263,7 +253,10 @@ class _Parts:
         return parts
 
 
-def _pass(model: Model, stream: Stream, stack: str, encoded: Encoded) -> _Run:
+def _pass(
+    model: Model, stream: Stream, stack: str, encoded: Encoded
+) -> tuple[dict[torch.nn.Module, Call], dict[torch.nn.Module, Tensor]]:
+    """What one pass gives: calls of modules, and outputs of heads by attention module."""
     modules: list[torch.nn.Module] = [stream.norm.module, stream.unembedding]
     for layer in stream.layers:
         after = None if layer.after is None else layer.after.module
@@ -277,13 +270,13 @@ def _pass(model: Model, stream: Stream, stack: str, encoded: Encoded) -> _Run:
     batch = collate([encoded], pad=model.pad)
     with recording(dict.fromkeys(modules)) as calls, torch.inference_mode():
         model.forward(batch, listeners=[OutputListener(note)], stack=stack)
-    return _Run(calls, heads)
+    return calls, heads
 
 
 def _labelled(model: Model, encoded: Encoded, parts: _Parts) -> xr.DataArray:
     """The parts with their names, and the logits as the model computed them."""
     found = parts.all()
-    logits = parts.run.calls[parts.stream.unembedding].made[0, :-1].float()
+    logits = parts.calls[parts.stream.unembedding].made[0, :-1].float()
     centred = logits.gather(-1, parts.targets[:, None])[:, 0] - logits.mean(-1)
     tokens = token_names(model, encoded)
     values = [part.cpu().numpy() for _, part in found.values()]

@@ -17,7 +17,7 @@ from headscope.models import LayerView, Model, rowblocks
 from headscope.results.kept import PARTS, ExampleStore
 from headscope.runs import forward
 from headscope.runs.forward import Hearing, Pass, Place
-from headscope.runs.keeping import BatchExamples, Keeper
+from headscope.runs.keeping import Keeper
 from runs.test_transfers import Counting
 from tiny import tiny_model
 
@@ -38,7 +38,7 @@ def made(kind: str, *, length: int = 60, **changes: Any) -> tuple[Pass, Keeper, 
     return Pass(model, [measure], stack, context, keeper), keeper, batch
 
 
-def found(survey: Pass, batch: Batch) -> BatchExamples:
+def found(survey: Pass, batch: Batch) -> Keeper:
     examples = survey.run(batch).examples
     assert examples is not None
     return examples

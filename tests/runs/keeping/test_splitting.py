@@ -18,8 +18,8 @@ from headscope.models import Model
 from headscope.results import Atlas, merge
 from headscope.results.kept import ExampleStore
 from headscope.results.schema import EXAMPLES
+from headscope.runs import keeping as keeper
 from headscope.runs import workers
-from headscope.runs.attention import keeper
 from headscope.runs.keeping import Keeper
 from headscope.runs.survey import survey
 from runs.engines.conftest import forked  # noqa: F401 (fixture)

@@ -28,7 +28,7 @@ from headscope.options import (
     Workers,
     takes,
 )
-from headscope.runs.preparing import loaded
+from headscope.runs.preparing import opened
 from headscope.runs.tune.record import recorded_task
 from headscope.tasks import Task, custom_task, find_task, label_ids, task_examples
 from headscope.tasks.files import labelled
@@ -390,7 +390,7 @@ def group_losses(
     """
     check_loading(model, options)
     texts = read(corpus)
-    with loaded(model, options, head="lm") as used:
+    with opened(model, options, head="lm") as used:
         from headscope.runs.ablate.groups import GroupRun
 
         return GroupRun(used, texts, groups, options).execute()

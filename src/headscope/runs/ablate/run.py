@@ -266,15 +266,11 @@ class AblationRun(Run[Atlas]):
 
     def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         """Continue from a checkpoint."""
-        own = {name: array for name, array in arrays.items() if not name.startswith(PRUNING)}
-        self.parts.restore(state["parts"], own)
+        self.parts.restore(state["parts"], arrays)
         self.skips = state["skips"]
         if self.pruning:
-            pruned = {
-                name.removeprefix(PRUNING): array
-                for name, array in arrays.items()
-                if name.startswith(PRUNING)
-            }
+            own = ((name.partition(PRUNING), array) for name, array in arrays.items())
+            pruned = {name: array for (before, prefix, name), array in own if prefix and not before}
             self.pruning.restore(state["pruning"], pruned)
 
     def result(self) -> Atlas:

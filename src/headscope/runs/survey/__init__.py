@@ -23,7 +23,7 @@ from headscope.measures.registry import (
 from headscope.models.checkpoints import check_configs, find_checkpoints
 from headscope.models.names import check_loading
 from headscope.options import RARE, AnyPath, CorpusRun, Option, Options, Reading, Workers, takes
-from headscope.runs.preparing import loaded, prepared, read_for
+from headscope.runs.preparing import opened, prepared, read_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -352,7 +352,7 @@ def compare(
     check_loading(second, options)
     texts = read_for(corpus, options)
     bare = replace(options, adapter="")
-    with loaded(first, bare) as one, loaded(second, options) as two:
+    with opened(first, bare) as one, opened(second, options) as two:
         from headscope.runs.survey.comparison import Comparison, check_alike
 
         check_alike(one, two, options.stack or one.main_stack())
