@@ -364,50 +364,7 @@ One = TypeVar("One")
 Two = TypeVar("Two")
 Three = TypeVar("Three")
 Result = TypeVar("Result")
-First = TypeVar("First", contravariant=True)
-Second = TypeVar("Second", contravariant=True)
-Third = TypeVar("Third", contravariant=True)
-Held = TypeVar("Held", contravariant=True)
-Given = TypeVar("Given", covariant=True)
 Keywords = ParamSpec("Keywords")
-
-
-class WithSecond(Protocol, Generic[First, Second, Held, Given]):
-    """A function of one or two things, whose last parameter holds all options."""
-
-    def __call__(self, one: First, two: Second = ..., /, *, options: Held) -> Given:
-        """Do it."""
-
-
-class TakesWithSecond(Protocol, Generic[First, Second, Keywords, Given]):
-    """The same, taking the options as keywords."""
-
-    def __call__(
-        self, one: First, two: Second = ..., /, *args: Keywords.args, **kwargs: Keywords.kwargs
-    ) -> Given:
-        """Do it."""
-
-
-class WithDefault(Protocol, Generic[First, Second, Third, Held, Given]):
-    """A function of two or three things, whose last parameter holds all options."""
-
-    def __call__(self, one: First, two: Second, three: Third = ..., /, *, options: Held) -> Given:
-        """Do it."""
-
-
-class TakesWithDefault(Protocol, Generic[First, Second, Third, Keywords, Given]):
-    """The same, taking the options as keywords."""
-
-    def __call__(
-        self,
-        one: First,
-        two: Second,
-        three: Third = ...,
-        /,
-        *args: Keywords.args,
-        **kwargs: Keywords.kwargs,
-    ) -> Given:
-        """Do it."""
 
 
 class Taker(Protocol, Generic[Keywords, Made]):
@@ -425,21 +382,14 @@ class Taker(Protocol, Generic[Keywords, Made]):
     def __call__(
         self, function: Callable[[One, Two, Three, Made], Result]
     ) -> Callable[Concatenate[One, Two, Three, Keywords], Result]: ...
-    @overload
-    def __call__(
-        self, function: WithSecond[One, Two, Made, Result]
-    ) -> TakesWithSecond[One, Two, Keywords, Result]: ...
-    @overload
-    def __call__(
-        self, function: WithDefault[One, Two, Three, Made, Result]
-    ) -> TakesWithDefault[One, Two, Three, Keywords, Result]: ...
 
 
 def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
     """Let a function take the options of a class as keywords.
 
     The function's last parameter is an object of the class. Its docstring describes the other
-    parameters; the descriptions of the options are added to them.
+    parameters; the descriptions of the options are added to them. What may be given without its
+    name is a field of the class with ``kw_only=False``.
     """
 
     def wrap(function: Any) -> Any:
@@ -448,24 +398,28 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
         last = [*signature(function).parameters][-1]
         make: Any = kind
         options = described(make)
-        positional = sum(not one.kw_only for one in fields(make))
+        nameless = [one.name for one in fields(make) if not one.kw_only]
+        kinds = {True: Parameter.POSITIONAL_OR_KEYWORD, False: Parameter.KEYWORD_ONLY}
         keywords = [
             Parameter(
-                name, Parameter.KEYWORD_ONLY, default=option.default, annotation=option.plain_hint
+                name,
+                kinds[name in nameless],
+                default=option.default,
+                annotation=option.plain_hint,
             )
             for name, option in options.items()
         ]
+        keywords.sort(key=lambda one: one.kind)
 
         @wraps(function)
         def call(*given: Any, **named: Any) -> Any:
-            last_own = len(names) + positional
-            first, given = given[len(names) : last_own], given[: len(names)] + given[last_own:]
+            given, others = given[: len(names)], given[len(names) :]
             own_named = {name: named.pop(name) for name in names if name in named}
             unfit = [name for name in named if name not in options]
             if unfit:
                 raise TypeError(unexpected(function.__name__, unfit[0], [*names, *options]))
             bound = signature(function).bind_partial(*given, **own_named)
-            return function(*bound.args, **bound.kwargs, **{last: make(*first, **named)})
+            return function(*bound.args, **bound.kwargs, **{last: make(*others, **named)})
 
         call.__signature__ = Signature([*own, *keywords])  # type: ignore[attr-defined]
         call.__doc__ = documented(getdoc(function) or "", options.values())

@@ -333,7 +333,9 @@ class Command:
         """The function that cyclopts calls, with a signature that says what it takes."""
 
         def call(*values: Any, **typed: Any) -> None:
-            self.function(*values, **self._objects(typed))
+            nameless = {one.name: one.default for one in self.arguments()}
+            nameless |= dict(zip(nameless, values, strict=False))
+            self.function(*values, **self._objects(typed, nameless))
 
         options = [_argument(option, self) for option in self.options.values()]
         call.__signature__ = Signature(  # type: ignore[attr-defined]
@@ -341,8 +343,8 @@ class Command:
         )
         return _named(call, self)
 
-    def _objects(self, typed: Mapping[str, Any]) -> dict[str, Any]:
-        """The objects of options, made of what was typed."""
+    def _objects(self, typed: Mapping[str, Any], nameless: Mapping[str, Any]) -> dict[str, Any]:
+        """The objects of options, made of what was typed with and without names."""
         values = {
             key: self.options[key].parsed(words)
             for key, words in typed.items()
@@ -352,7 +354,7 @@ class Command:
         console = Console(quiet=values.get("quiet", False), as_json=values.get("json", False))
         for name, kind in self.kinds.items():
             known = described(kind)
-            chosen = {key: value for key, value in values.items() if key in known}
+            chosen = {key: one for key, one in {**nameless, **values}.items() if key in known}
             shown = {"progress": console} if "progress" in known else {}
             objects[name] = console if kind is Printing else kind(**chosen, **shown)
         return objects

@@ -287,7 +287,7 @@ def attention(
     """
     import headscope as hs
 
-    seen = call(hs.attention, model, text, options.pair, options)
+    seen = call(hs.attention, model, text, options)
     if options.output is not None:
         with console.status("drawing"):
             _draw(seen, (text, options.pair), options)
@@ -339,5 +339,5 @@ def explore(model: Model, options: ExploreShown, console: Console) -> None:
             console.say("the page is at the address below, for this machine only; Ctrl-C stops")
             print(text, file=sys.stderr, flush=True)
 
-    call(hs.explore, model, options.results, replace(options, say=say))
+    call(hs.explore, model, replace(options, say=say))
     console.say("stopped")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated
 
@@ -21,8 +22,6 @@ class AttentionShown(AttentionOptions):
 
     Parameters
     ----------
-    pair
-        The second text of a pair.
     heads
         Only these heads: 3-9 or 4-* (from 1), L2H8 (from 0). Default: the strongest link of each
         head.
@@ -39,7 +38,6 @@ class AttentionShown(AttentionOptions):
         Do not draw lines of at most this weight.
     """
 
-    pair: Annotated[str | None, Option(metavar="TEXT")] = None
     top: Annotated[int, Option(least=1, metavar="N", name="number of rows")] = 20
     output: Annotated[Path | None, Option(short="-o", metavar="FILE")] = None
     red: Annotated[Sequence[str], Option(metavar="WORD")] = ()
@@ -67,7 +65,7 @@ class ExploreShown(ExploreOptions):
         Results of the same model (.nc): the page then has all views of the report.
     """
 
-    results: Annotated[Path | None, Option(metavar="FILE")] = None
+    results: Annotated[Path | None, Option(metavar="FILE")] = field(default=None, kw_only=False)
 
 
 class CircuitsShown(CircuitOptions):

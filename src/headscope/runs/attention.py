@@ -6,6 +6,7 @@ Here are options and functions; nothing of it needs torch before a model is load
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from headscope.corpus import CorpusLike
@@ -44,6 +45,8 @@ class AttentionOptions(LogitOptions):
 
     Parameters
     ----------
+    pair
+        The second text of a pair.
     heads
         Keep only these heads, such as 3-9 or 4-* (from 1) or L2H8 (from 0). Default: all. The maps
         of a long text take (length × length × 4) bytes per head.
@@ -64,6 +67,7 @@ class AttentionOptions(LogitOptions):
 
     prefix: ClassVar[str] = "attention"
 
+    pair: Annotated[str | None, Option(metavar="TEXT")] = field(default=None, kw_only=False)
     heads: Annotated[HeadsLike | None, Option(flag="--head", metavar="HEAD")] = None
     words: bool = False
     patterns: bool = False
@@ -99,11 +103,7 @@ class AttentionOptions(LogitOptions):
 
 @takes(AttentionOptions)
 def attention(
-    model: ModelLike,
-    text: str | tuple[str, str],
-    pair: str | None = None,
-    *,
-    options: AttentionOptions,
+    model: ModelLike, text: str | tuple[str, str], options: AttentionOptions
 ) -> TextAttention:
     """Look at the attention of one text.
 
@@ -114,8 +114,6 @@ def attention(
         tokenizer, ``(network, tokenizer)``.
     text
         The text, or a pair of texts.
-    pair
-        The second text of a pair.
 
     Returns
     -------
@@ -141,7 +139,7 @@ def attention(
     >>> found.table("1-3", special=False, top=1)[["from", "to"]].values.tolist()
     [['barked', 'dog']]
     """
-    texts = read_texts(text, pair)
+    texts = read_texts(text, options.pair)
     with loaded(model, options) as used:
         from headscope.runs.text_maps import text_attention
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from headscope.corpus import CorpusLike, read
+from headscope.corpus import read
 from headscope.errors import UserError
 from headscope.models.names import check_loading
-from headscope.options import ModelRun, Option, Resuming, takes
+from headscope.options import PYTHON, ModelRun, Option, Resuming, takes
 from headscope.runs.retrieval.needles import Needle, NeedlesLike, choose_needles
 
 if TYPE_CHECKING:
+    from headscope.corpus import CorpusLike
     from headscope.models.like import ModelLike
     from headscope.results import Atlas
+else:
+    CorpusLike = Any  # checked where it is read
 
 __all__ = ["Needle", "RetrievalOptions", "retrieval"]
 
@@ -23,6 +27,9 @@ class RetrievalOptions(ModelRun, Resuming):
 
     Parameters
     ----------
+    text
+        The text around the needles: whatever :func:`headscope.read` takes. Default: the built-in
+        corpus, which is repeated where a context is longer.
     lengths
         Tokens of the prompts, at most; shortened to what the model takes. Default: 512 and 1024.
     depths
@@ -52,6 +59,7 @@ class RetrievalOptions(ModelRun, Resuming):
 
     prefix: ClassVar[str] = "retrieval"
 
+    text: Annotated[CorpusLike, PYTHON] = field(default="demo", kw_only=False)
     lengths: Annotated[
         Sequence[int], Option(flag="--length", least=1, name="length in tokens", metavar="N")
     ] = (512, 1024)
@@ -93,7 +101,7 @@ class RetrievalOptions(ModelRun, Resuming):
 
 
 @takes(RetrievalOptions)
-def retrieval(model: ModelLike, text: CorpusLike = "demo", *, options: RetrievalOptions) -> Atlas:
+def retrieval(model: ModelLike, options: RetrievalOptions) -> Atlas:
     """Find the heads that copy an answer out of a long text (Wu et al. 2024).
 
     An invented fact, the needle, is hidden in a long text, and a question about it is asked. While
@@ -105,9 +113,6 @@ def retrieval(model: ModelLike, text: CorpusLike = "demo", *, options: Retrieval
     model
         A hub id, a folder, ``"demo-llm"``, a :class:`~headscope.Model`, or a network with its
         tokenizer, ``(network, tokenizer)``. It must be a causal language model.
-    text
-        The text around the needles: whatever :func:`headscope.read` takes. Default: the built-in
-        corpus, which is repeated where a context is longer.
 
     Returns
     -------
@@ -149,7 +154,7 @@ def retrieval(model: ModelLike, text: CorpusLike = "demo", *, options: Retrieval
     ['19-7']
     """
     check_loading(model, options)
-    corpus = read(text)
+    corpus = read(options.text)
     with options.reporter.status("loading libraries and model"):
         from headscope.runs.retrieval.asking import RetrievalRun, language_model
     with language_model(model, options) as used:

@@ -7,10 +7,9 @@ Here are options and functions; nothing of it needs torch before the corpus is r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from headscope.corpus import CorpusLike
 from headscope.errors import UserError
 from headscope.measures.registry import (
     MEASURES,
@@ -22,19 +21,30 @@ from headscope.measures.registry import (
 )
 from headscope.models.checkpoints import check_configs, find_checkpoints
 from headscope.models.names import check_loading
-from headscope.options import RARE, AnyPath, CorpusRun, Option, Options, Reading, Workers, takes
+from headscope.options import (
+    PYTHON,
+    RARE,
+    AnyPath,
+    CorpusRun,
+    Option,
+    Options,
+    Reading,
+    Workers,
+    takes,
+)
 from headscope.runs.preparing import opened, prepared, read_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from headscope.corpus import CorpusLike
     from headscope.measures.base import Measure
     from headscope.models.like import ModelLike
     from headscope.results import Atlas
 
     MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
 else:  # what the command line takes, and what options keep
-    MeasuresLike = Sequence[Any]
+    MeasuresLike, CorpusLike = Sequence[Any], Any
 
 MOST_EXAMPLES = 1024
 NullName = Literal["random-weights", "random-weights-keep-embeddings", "shuffled-words"]
@@ -267,12 +277,15 @@ class CompareOptions(CorpusRun, Workers):
 
     Parameters
     ----------
+    corpus
+        What the models are run on; not for results.
     measures
         Measures whose paired differences are computed too, as names, objects or classes.
     """
 
     prefix: ClassVar[str] = "compare"
 
+    corpus: Annotated[CorpusLike | None, PYTHON] = field(default=None, kw_only=False)
     measures: Annotated[
         MeasuresLike, Option(flag="--measure", metavar="NAME", completes="measures")
     ] = ()
@@ -294,13 +307,7 @@ class CompareOptions(CorpusRun, Workers):
 
 
 @takes(CompareOptions)
-def compare(
-    first: ModelLike | Atlas,
-    second: ModelLike | Atlas,
-    corpus: CorpusLike | None = None,
-    *,
-    options: CompareOptions,
-) -> Atlas:
+def compare(first: ModelLike | Atlas, second: ModelLike | Atlas, options: CompareOptions) -> Atlas:
     """Compare two models on a corpus, or two results.
 
     Two models: the measure ``change`` is the cosine of their maps, head by head; for each of
@@ -314,8 +321,6 @@ def compare(
     first, second
         Two models of one shape and one tokenizer, each as in :func:`headscope.survey`; or two
         :class:`Atlas`. An adapter is put on the second model alone.
-    corpus
-        What the models are run on; not for results.
 
     Returns
     -------
@@ -332,7 +337,7 @@ def compare(
     from headscope.results import Atlas
 
     if isinstance(first, Atlas) and isinstance(second, Atlas):
-        if corpus is not None:
+        if options.corpus is not None:
             raise UserError("results are compared without a corpus", hint="leave the corpus out")
         options.check_for_results()
         from headscope.runs.survey.comparison import ResultsComparison
@@ -343,14 +348,14 @@ def compare(
             "a model and results cannot be compared: give two models or two results",
             hint="survey the model, then compare the two results",
         )
-    if corpus is None:
+    if options.corpus is None:
         raise UserError(
             "comparing two models needs a corpus to run them on",
             hint="give the corpus after the two models",
         )
     check_loading(first, options)
     check_loading(second, options)
-    texts = read_for(corpus, options)
+    texts = read_for(options.corpus, options)
     bare = replace(options, adapter="")
     with opened(first, bare) as one, opened(second, options) as two:
         from headscope.runs.survey.comparison import Comparison, check_alike

@@ -26,7 +26,7 @@ from headscope.measures.base import Measure
 from headscope.measures.change import Change, Difference
 from headscope.measures.registry import choose
 from headscope.models import LayerView, Model
-from headscope.options import Saving
+from headscope.options import CorpusRun, Saving, Workers
 from headscope.progress import Reporter
 from headscope.results import Atlas
 from headscope.runs.forward import BatchValues, Pass
@@ -136,7 +136,9 @@ class Comparison(Survey):
                 hint="survey both models with stack='cross', and compare the results",
             )
         self.second = second
-        surveying = SurveyOptions(**options.subset(CompareOptions), examples=0, synthetic=False)
+        shared = options.subset(CorpusRun) | options.subset(Workers)
+        own = {"measures": options.measures, "examples": 0, "synthetic": False}
+        surveying = SurveyOptions(**shared | own)
         size = first.size + second.size  # workers load both
         super().__init__(first, corpus, surveying, title="comparing", size=size)
 
