@@ -26,6 +26,7 @@ from cyclopts.exceptions import (
 from headscope.cli.console import Console
 from headscope.errors import UserError, unknown
 from headscope.files import slug
+from headscope.heads import all_heads
 from headscope.options import Described, Option, Options, described
 
 Completer = Callable[[Any], Iterable[str]]
@@ -82,6 +83,10 @@ def _statistics(atlas: Any) -> Iterable[str]:
             yield name
 
 
+def _heads(atlas: Any) -> Iterable[str]:
+    return map(str, all_heads([number - 1 for number in atlas.layers], atlas.shape[1]))
+
+
 def _tasks(context: Any) -> Iterable[str]:
     from headscope.tasks.probing import TITLES
     from headscope.tasks.task import GLUE
@@ -100,7 +105,7 @@ _KINDS: dict[str, Completer] = {
     "corpora": lambda context: ("demo",),
     "measures": _measures,
     "figures": _figures,
-    "heads": _of_results(lambda atlas: [str(head) for head in atlas.all_heads()]),
+    "heads": _of_results(_heads),
     "relations": _of_results(
         lambda atlas: [str(name) for name in atlas["dependency"]["relation"].values]
     ),
@@ -360,6 +365,7 @@ class Command:
         return objects
 
 
+COMPLETE = "__complete"
 APP_WIDE = (["--install-completion"],)
 """What needs all commands whole."""
 COMMANDS: dict[str, Command] = {}
@@ -449,8 +455,10 @@ def run(words: list[str]) -> None:
     """
     from headscope import __version__
 
-    name = called(words)
-    only = replace(COMMANDS[name], words=tuple(words)) if name else None
+    # A shell asks for the values of an option as if the rest of the words were a command.
+    typed = words[1:] if words[:1] == [COMPLETE] else words
+    name = called(typed)
+    only = replace(COMMANDS[name], words=tuple(typed)) if name else None
     app = make_app(only, everything=words[:1] in APP_WIDE)
     app.version = f"headscope {__version__}"
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from headscope.cli.app import LOOK, Model, ResultsFile, call, command
+from headscope.cli.app import LOOK, Model, ResultsFile, call, command, completer
 from headscope.cli.console import Console
 from headscope.errors import UserError
 from headscope.heads import Head
@@ -100,7 +100,7 @@ class HeadOptions(Options):
 @command(LOOK, "cli.look:HeadOptions")
 def head(
     results: ResultsFile,
-    name: Annotated[str, Parameter(name="HEAD", help=HEAD)],
+    name: Annotated[str, Parameter(name="HEAD", help=HEAD, completer=completer("heads"))],
     options: HeadOptions,
     console: Console,
 ) -> None:
@@ -235,6 +235,7 @@ def examples(
         Parameter(
             name="RESULTS HEAD | MODEL CORPUS HEAD",
             consume_multiple=True,
+            completer=completer("heads"),
             help="A results file (.nc) and a head, such as 3-9 (from 1) or L2H8 (from 0); or a "
             "model, a corpus to look in, and a head.",
         ),
