@@ -47,16 +47,16 @@ def completer(kind: str, choices: tuple[str, ...] = ()) -> Completer | None:
     return _KINDS[kind] if kind else None
 
 
-def _measures(context: Any) -> Iterable[str]:
-    from headscope.measures.registry import MEASURES
+def _listed(*places: str) -> Completer:
+    """What a registry or a table of :mod:`headscope` lists, such as ``figures:FIGURES``."""
 
-    return [entry.name for entry in MEASURES.entries()]
+    def complete(context: Any) -> Iterable[str]:
+        for place in places:
+            module, _, name = place.partition(":")
+            listed = getattr(import_module(f"headscope.{module}"), name)
+            yield from listed.values() if name == "TITLES" else listed
 
-
-def _figures(context: Any) -> Iterable[str]:
-    from headscope.figures import FIGURES
-
-    return [entry.name for entry in FIGURES.entries()]
+    return complete
 
 
 def _of_results(what: Callable[[Any], Iterable[str]]) -> Completer:
@@ -87,31 +87,18 @@ def _heads(atlas: Any) -> Iterable[str]:
     return map(str, all_heads([number - 1 for number in atlas.layers], atlas.shape[1]))
 
 
-def _tasks(context: Any) -> Iterable[str]:
-    from headscope.tasks.probing import TITLES
-    from headscope.tasks.task import GLUE
-
-    return (*TITLES.values(), *GLUE)
-
-
-def _glue(context: Any) -> Iterable[str]:
-    from headscope.tasks.task import GLUE
-
-    return GLUE
-
-
 _KINDS: dict[str, Completer] = {
     "models": lambda context: ("demo", "demo-llm"),
     "corpora": lambda context: ("demo",),
-    "measures": _measures,
-    "figures": _figures,
+    "measures": _listed("measures.registry:MEASURES"),
+    "figures": _listed("figures:FIGURES"),
     "heads": _of_results(_heads),
     "relations": _of_results(
         lambda atlas: [str(name) for name in atlas["dependency"]["relation"].values]
     ),
     "statistics": _of_results(_statistics),
-    "tasks": _tasks,
-    "glue": _glue,
+    "tasks": _listed("tasks.probing:TITLES", "tasks.task:GLUE"),
+    "glue": _listed("tasks.task:GLUE"),
     "roles": _of_results(lambda atlas: [str(name) for name in atlas["role"]["role"].values]),
 }
 
