@@ -67,7 +67,9 @@ class AttentionOptions(LogitOptions):
 
     prefix: ClassVar[str] = "attention"
 
-    pair: Annotated[str | None, Option(metavar="TEXT")] = field(default=None, kw_only=False)
+    pair: Annotated[str | None, Option(metavar="TEXT", hint="e.g. pair='It ran.'")] = field(
+        default=None, kw_only=False
+    )
     heads: Annotated[HeadsLike | None, Option(flag="--head", metavar="HEAD")] = None
     words: bool = False
     patterns: bool = False
