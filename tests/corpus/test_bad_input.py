@@ -7,7 +7,7 @@ import pytest
 
 from headscope import corpus
 from headscope.corpus import Example
-from headscope.corpus.formats import FORMATS, NAMES
+from headscope.corpus.reading import FORMATS, NAMES
 from headscope.errors import CorpusError, UserError
 
 ROW = "{0}\t{1}\t_\tX\t_\t_\t{2}\tdep\t_\t_"

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 from headscope import corpus
 from headscope.corpus import ROOT, Word
 from headscope.corpus.builtin import FOLDER, STYLES
-from headscope.corpus.mentions import head_word, mention_kind
+from headscope.corpus.example import head_word, mention_kind
 from headscope.errors import CorpusError
 
 

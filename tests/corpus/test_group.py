@@ -11,7 +11,7 @@ from headscope import corpus
 from headscope.corpus import Example, bucket_of
 from headscope.errors import CorpusError
 from headscope.runs.examples import sentences
-from headscope.tasks.make.treebank import make_tasks
+from headscope.tasks.make import make_tasks
 
 ROW = "1\t{0}\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
 COREF = "{doc}\t0\t0\t{0}\tNN\t*\t-\t-\t-\t-\t*\t-\n"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.corpus.builtin.markup import MarkedSpan, MarkupError, read_markup
+from headscope.corpus.builtin import MarkedSpan, MarkupError, read_markup
 
 
 def test_markup_is_removed_and_spans_point_at_the_words():

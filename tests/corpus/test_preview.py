@@ -56,9 +56,7 @@ def test_control_characters_are_escaped(text, shown):
 
 
 def test_nothing_is_parsed_for_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "headscope.corpus.spacy.parser.load_parser", lambda name="": pytest.fail("parsed")
-    )
+    monkeypatch.setattr("headscope.corpus.spacy.load_parser", lambda name="": pytest.fail("parsed"))
     read = corpus.read(["A dog barks."], parse=True)
     assert read.preview() == 'read 1 text; first: "A dog barks."'
 

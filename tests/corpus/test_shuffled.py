@@ -15,7 +15,7 @@ from headscope.corpus import (
     from_examples,
     read,
 )
-from headscope.corpus.shuffled import shuffled_words
+from headscope.corpus.corpus import shuffled_words
 
 TEXTS = [
     "the old dog saw the cat , and it ran .",

@@ -12,7 +12,7 @@ from encode.tokenizers import FAITHFUL, KINDS, MARKS_WORDS, tokenizer
 from headscope import corpus
 from headscope.corpus import Example, Word, join_words
 from headscope.encode import TEXT, Encoder
-from headscope.encode.align import align, word_ends
+from headscope.encode.encoder import align, word_ends
 
 FAMILY = "👩\u200d👩\u200d👧"
 MIXED = [

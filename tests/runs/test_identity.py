@@ -24,8 +24,8 @@ from transformers import AutoModelForSequenceClassification
 
 import headscope as hs
 from headscope.corpus import Corpus, Example, read
-from headscope.corpus.columns import ColumnChoice
-from headscope.corpus.formats import FileOptions
+from headscope.corpus.reading import FileOptions
+from headscope.corpus.tables import ColumnChoice
 from headscope.errors import Interrupted, UserError
 from headscope.identity import code_digest, differences, identity_of
 from headscope.measures import MEASURES
@@ -37,7 +37,7 @@ from headscope.runs.ablate import Scoring
 from headscope.runs.probe import Probing, probe
 from headscope.runs.run import Run
 from headscope.runs.tune import TuneSettings
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 from models.test_load_adapter import make_adapter, saved
 from runs.tune.animals import ANIMALS, sentences
 from tiny import tiny_model

@@ -9,7 +9,7 @@ import pytest
 from headscope.corpus import Example, from_examples
 from headscope.errors import CorpusError, UserError
 from headscope.tasks import GLUE
-from headscope.tasks.data import training_data
+from headscope.tasks.glue import training_data
 
 ROWS = [("a cat", "0"), ("a dog", "1"), ("a hen", "0")]
 

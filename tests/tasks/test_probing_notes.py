@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headscope.tasks.probing import ProbingTask, all_notes
+from headscope.tasks.task import ProbingTask, all_notes
 
 
 def task(title: str, *notes: str) -> ProbingTask:

@@ -13,7 +13,7 @@ import pytest
 from headscope.corpus import Example, from_examples
 from headscope.errors import CorpusError, UserError
 from headscope.tasks import GLUE, custom_task, find_task, label_ids, task_examples
-from headscope.tasks.files import labelled
+from headscope.tasks.glue import labelled
 
 RTE = "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\tentailment\n1\tC.\tD.\tnot_entailment\n"
 

@@ -60,8 +60,7 @@ def _statistics(atlas: Any) -> Iterable[str]:
 
 
 def _tasks(context: Any) -> Iterable[str]:
-    from headscope.tasks.probing import TITLES
-    from headscope.tasks.task import GLUE
+    from headscope.tasks.task import GLUE, TITLES
 
     return (*TITLES.values(), *GLUE)
 

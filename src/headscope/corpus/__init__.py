@@ -12,8 +12,7 @@ from headscope.corpus.example import (
     plain_words,
     surface_words,
 )
-from headscope.corpus.memory import from_examples, from_texts
-from headscope.corpus.reading import CorpusLike, read, read_documents
+from headscope.corpus.reading import CorpusLike, from_examples, from_texts, read, read_documents
 
 __all__ = [
     "ROOT",

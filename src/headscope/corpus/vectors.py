@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.corpus.files import lines
+from headscope.corpus.text import lines
 from headscope.errors import UserError, cut, shorten
 
 GLOVE = "glove"

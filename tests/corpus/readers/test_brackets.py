@@ -7,11 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headscope.corpus import read
-from headscope.corpus.readers.brackets import (
-    bracket_examples,
-    is_brackets,
-    read_brackets,
-)
+from headscope.corpus.treebank import bracket_examples, is_brackets, read_brackets
 from headscope.errors import CorpusError
 
 Tree = pytest.importorskip("nltk", reason="nltk is not installed").Tree

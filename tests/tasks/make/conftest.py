@@ -5,7 +5,7 @@ import pytest
 
 from headscope.corpus import read
 from headscope.corpus.builtin import builtin_files
-from headscope.tasks.make.treebank import make_tasks
+from headscope.tasks.make import make_tasks
 
 
 @pytest.fixture(scope="session")

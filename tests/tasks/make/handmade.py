@@ -1,8 +1,8 @@
 """Sentences written by hand, and what tasks were made from."""
 
 from headscope.corpus import ROOT, Word
-from headscope.tasks.make.sentences import Sentence, sentences_of
-from headscope.tasks.probing import SPLITS
+from headscope.tasks.sentences import Sentence, sentences_of
+from headscope.tasks.task import SPLITS
 
 
 def words(text):

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from headscope.tasks.make.changes import bigram_shift, invert, odd_man_out
-from headscope.tasks.make.sentences import sentences_of, usable
+from headscope.tasks.sentences import sentences_of, usable
+from headscope.tasks.ten import bigram_shift, invert, odd_man_out
 from tasks.make.handmade import CLAUSES, examples, originals, sentence
 
 

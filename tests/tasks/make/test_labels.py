@@ -5,11 +5,10 @@ from collections import Counter
 import pytest
 
 from headscope.corpus import ROOT, Word, read
-from headscope.tasks.make.labels import dependency_depth, dependents
-from headscope.tasks.make.morphology import tagged_number, tagged_tense
-from headscope.tasks.make.sentences import OBJECT, SUBJECT, Sentence
-from headscope.tasks.make.treebank import make_tasks, report_tasks
-from headscope.tasks.probing import SPLITS
+from headscope.tasks.make import make_tasks, report_tasks
+from headscope.tasks.sentences import OBJECT, SUBJECT, Sentence
+from headscope.tasks.task import SPLITS
+from headscope.tasks.ten import dependency_depth, dependents, tagged_number, tagged_tense
 from tasks.make.handmade import examples, sentence
 
 # Labels, by hand: Universal, Stanford and CLEAR names, universal and Penn tags

@@ -17,11 +17,9 @@ import conllu
 import pytest
 
 from headscope.corpus import ROOT, Word, read
-from headscope.tasks.make.drafts import Drafts
-from headscope.tasks.make.labels import word_content
-from headscope.tasks.make.morphology import number, obj_number, past_present, subj_number, tense
-from headscope.tasks.make.sentences import OBJECT, SUBJECT, Sentence, sentences_of, usable
-from headscope.tasks.make.treebank import report_tasks
+from headscope.tasks.make import report_tasks
+from headscope.tasks.sentences import OBJECT, SUBJECT, Drafts, Sentence, sentences_of, usable
+from headscope.tasks.ten import number, obj_number, past_present, subj_number, tense, word_content
 from tasks.make.handmade import examples
 
 FIN = "Mood=Ind|Person=3|Tense={}|VerbForm=Fin"

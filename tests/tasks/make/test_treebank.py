@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from headscope.corpus import ROOT, Example, Word, from_examples, from_texts, read
 from headscope.errors import CorpusError, UserError
-from headscope.tasks.make.sentences import Sentence, sentences_of, usable
-from headscope.tasks.make.splits import Sizes, make_sizes
-from headscope.tasks.make.treebank import make_tasks, report_tasks, task_name
-from headscope.tasks.probing import SPLITS, TITLES
+from headscope.tasks.make import Sizes, make_sizes, make_tasks, report_tasks, task_name
+from headscope.tasks.sentences import Sentence, sentences_of, usable
+from headscope.tasks.task import SPLITS, TITLES
 from tasks.make.handmade import CLAUSES, examples, words
 
 # What is made

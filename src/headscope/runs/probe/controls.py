@@ -32,8 +32,8 @@ from headscope.runs.probe.split_groups import split_groups
 from headscope.runs.probe.splits import count_repeats, split_scores
 from headscope.runs.probe.task_scores import single_scores
 from headscope.runs.probe.vectors import make_head_outputs
-from headscope.tasks.control import control_task, first_word
-from headscope.tasks.probing import SPLITS, ProbingTask
+from headscope.tasks.probing import control_task, first_word
+from headscope.tasks.task import SPLITS, ProbingTask
 
 DRAWS, SETS = 3, 20
 """How many control tasks and how many sets of random heads are drawn."""

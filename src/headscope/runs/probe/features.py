@@ -14,7 +14,7 @@ from headscope.errors import CorpusError
 from headscope.heads import Head
 from headscope.runs.probe.blocks import Texts
 from headscope.runs.probe.outputs import HeadOutputs
-from headscope.tasks.probing import SPLITS, ProbingTask
+from headscope.tasks.task import SPLITS, ProbingTask
 
 
 def model_inputs(texts: Texts, pairs: str) -> list[Texts]:

@@ -13,7 +13,7 @@ from headscope.results.moments import pearson_interval, wilson
 from headscope.runs.probe.judge import SHORTLIST
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.task_scores import WAYS, Arrays, TaskScores
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 
 SOURCE = "Jo and Myaeng 2020"
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError
-from headscope.tasks.probing import SPLITS, ProbingTask
+from headscope.tasks.task import SPLITS, ProbingTask
 
 
 @dataclass(frozen=True)

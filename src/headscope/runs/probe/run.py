@@ -28,7 +28,7 @@ from headscope.runs.probe.task import TaskProbe
 from headscope.runs.probe.task_scores import TaskScores
 from headscope.runs.probe.vectors import make_head_outputs
 from headscope.runs.run import Block, Run, describe
-from headscope.tasks.probing import SPLITS, ProbingTask, all_notes
+from headscope.tasks.task import SPLITS, ProbingTask, all_notes
 
 NEVER = ("too_long", "split", "nonfinite")
 """Counts of a survey that are always 0 here."""

@@ -18,7 +18,7 @@ from headscope.runs.probe.features import TaskFeatures
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.select import ranking
 from headscope.runs.probe.task_scores import Arrays
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 
 SMALL = 200
 """Validation and test splits with fewer examples are small."""

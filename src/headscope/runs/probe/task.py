@@ -20,7 +20,7 @@ from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.select import SELECTED, candidates, greedy, judging_rows, ranking
 from headscope.runs.probe.splits import split_scores
 from headscope.runs.probe.task_scores import Arrays, TaskScores
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 
 COST = 2e10
 """Points of the curve over n whose classifiers take more operations per step can be skipped."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.corpus import Corpus
-from headscope.corpus.shuffled import shuffled_words
+from headscope.corpus.corpus import shuffled_words
 from headscope.files import slug
 from headscope.identity import identity_of
 from headscope.measures.base import Measure

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from headscope import corpus
-from headscope.corpus.mentions import mention_kind
+from headscope.corpus.example import mention_kind
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 
 from headscope.corpus.example import ROOT, Example, Word
+
+# --- tasks.make.sentences ---
 
 SHORTEST, LONGEST = 5, 28
 """Conneau et al. (2018) take sentences of 5 to 28 words."""
@@ -256,3 +259,65 @@ def usable(sentences: Iterable[Sentence]) -> tuple[list[Sentence], dict[str, int
         elif kept.setdefault(sentence.key, sentence) is not sentence:
             skipped[again] += 1
     return list(kept.values()), {reason: count for reason, count in skipped.items() if count}
+
+
+# --- tasks.make.drafts ---
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A labelled sentence.
+
+    Parameters
+    ----------
+    sentence : Sentence
+        The sentence of the treebank.
+    label : str
+        Its label.
+    text : str
+        The text of the example: the sentence, or the sentence after a change.
+    target : str, default ""
+        The word that the label is about; no two splits share it.
+    """
+
+    sentence: Sentence
+    label: str
+    text: str
+    target: str = ""
+
+
+@dataclass
+class Drafts:
+    """The drafts of one task.
+
+    Parameters
+    ----------
+    how : str
+        How the labels were found, in words.
+    items : list of Draft
+        The drafts.
+    skipped : Counter of str
+        How many sentences were skipped, by reason.
+    lacking : str, default ""
+        What the treebank lacks, so that the task cannot be made from it at all.
+    """
+
+    how: str
+    items: list[Draft] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    lacking: str = ""
+
+    def label(
+        self, sentences: Iterable[Sentence], find: Callable[[Sentence], tuple[str, str] | str]
+    ) -> Drafts:
+        """Label sentences and return the drafts themselves.
+
+        ``find`` returns the label and the target word, or the reason why there is none.
+        """
+        for sentence in sentences:
+            found = find(sentence)
+            if isinstance(found, str):
+                self.skipped[found] += 1
+            else:
+                self.items.append(Draft(sentence, found[0], sentence.text, found[1]))
+        return self

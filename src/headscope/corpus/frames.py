@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from headscope.corpus.example import Example, FrameLink, Word, join_words
-from headscope.corpus.files import json_values, lines
-from headscope.corpus.readers.json_lines import record_group
+from headscope.corpus.tables import record_group
+from headscope.corpus.text import json_values, lines
 from headscope.errors import CorpusError, UserError, shorten
 from headscope.limits import parse_json
 
