@@ -1,4 +1,4 @@
-"""Mentions written as brackets in a column, one sentence at a time."""
+"""Documents with coreference: CoNLL-2012 columns, ``Entity=`` in CoNLL-U, and JSON lines."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from headscope.corpus.example import (
 )
 from headscope.corpus.text import files_in, json_values, lines
 from headscope.corpus.treebank import DIGITS, Tree, read_trees, tree_words
-from headscope.errors import CorpusError, UserError, cut, shorten
-from headscope.limits import LINE, parse_json, too_long
+from headscope.errors import CorpusError, cut, shorten
+from headscope.limits import LINE, too_long
 
-# --- corpus.readers.coref.brackets ---
+# --- brackets ---
 
 
 class BracketSpan(NamedTuple):
@@ -95,7 +95,7 @@ class MentionBrackets:
         return self.spans
 
 
-# --- corpus.readers.coref.conll2012 ---
+# --- CoNLL-2012 ---
 
 CONLL2012 = (".v4_gold_conll", ".gold_conll", ".v4_auto_conll")
 """Endings of files that are always in this format."""
@@ -254,7 +254,7 @@ class DocumentPart:
         )
 
 
-# --- corpus.readers.coref.conllu ---
+# --- CoNLL-U ---
 
 CONLLU = (".conllu",)
 HEADS = ("head", "minspan", "min")
@@ -474,7 +474,7 @@ def _given_heads(span: BracketSpan, header: EntityHeader, places: list[int]) -> 
     return [place for place in sorted(places[int(number) - 1] for number in numbers) if place >= 0]
 
 
-# --- corpus.readers.coref.json_lines ---
+# --- JSON lines ---
 
 # What each key must be; keys with None are optional.
 DOCUMENT = {
@@ -497,16 +497,6 @@ FORM = (
     'write e.g. {"doc": "d1", "sentences": [["Ann", "left"]], '
     '"mentions": [{"sent": 0, "start": 0, "end": 0, "head": 0, "cluster": "1"}]}'
 )
-
-
-def is_coref_jsonl(path: Path) -> bool:
-    """Whether the first object of a JSON-lines file has sentences and mentions."""
-    first = next((line for _, line in lines(path) if line.strip()), "")
-    try:
-        record = parse_json(first, str(path))
-    except UserError:
-        return False
-    return isinstance(record, dict) and {"sentences", "mentions"} <= record.keys()
 
 
 def read_coref_jsonl(path: Path) -> Iterator[Example]:

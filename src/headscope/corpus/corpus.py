@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
 from itertools import islice
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from headscope.corpus.example import Example
 
-# --- corpus.corpus ---
+# --- a corpus ---
 
 PEEK = 200
 """How many examples are looked at to see which annotations a corpus offers."""
@@ -77,8 +78,6 @@ class Corpus:
         return f"Corpus({self.name!r}, format={self.format!r}{cut})"
 
     def _repr_html_(self) -> str:
-        from headscope.corpus.corpus import corpus_html
-
         return corpus_html(self)
 
     def __iter__(self) -> Iterator[Example]:
@@ -313,7 +312,138 @@ def excerpt(text: str, length: int = SHOWN) -> str:
     )
 
 
-# --- corpus.card ---
+# --- corpora of Python objects ---
+
+MEMORY = "memory"
+"""The format of a corpus that was made from Python objects."""
+
+
+def from_texts(texts: Sequence[str | Sequence[str]], *, name: str | None = None) -> Corpus:
+    """Make a corpus of texts and pairs of texts; :func:`headscope.read` calls it for lists.
+
+    Parameters
+    ----------
+    texts : sequence of str or pairs of str
+        Examples are numbered from 1.
+    name : str, optional
+        The name of the corpus; by default how many texts it has.
+
+    Returns
+    -------
+    Corpus
+        The texts, held in memory.
+
+    Examples
+    --------
+    >>> from_texts(["A dog barks.", ("Who?", "Me.")])
+    Corpus('2 examples', format='memory')
+    """
+    if isinstance(texts, str | bytes):
+        raise CorpusError(
+            f"the texts must be a list, got one {type(texts).__name__} instead",
+            hint=f"put it into a list: [{texts[:40]!r}{' …' if len(texts) > 40 else ''}]",
+        )
+    examples = [
+        Example(str(number), _one_or_two(item, f"item {number} of the list"))
+        for number, item in enumerate(texts, 1)
+    ]
+    return from_examples(examples, name=name)
+
+
+def from_examples(examples: Sequence[Example], *, name: str | None = None) -> Corpus:
+    """Make a corpus of examples; :func:`headscope.read` calls it for lists of them.
+
+    Parameters
+    ----------
+    examples : sequence of Example
+        The examples, with or without words and annotations.
+    name : str, optional
+        The name of the corpus; by default how many texts it has.
+
+    Returns
+    -------
+    Corpus
+        The examples, held in memory.
+
+    Examples
+    --------
+    >>> from_examples([Example("1", ("A dog barks.",))])
+    Corpus('1 text', format='memory')
+    """
+    held = tuple(examples)
+    if name is None:
+        pairs = sum(len(example.texts) == 2 for example in held)
+        name = count_texts(len(held) - pairs, pairs).partition(" (")[0]
+    return Corpus(name, MEMORY, lambda: iter(held), lambda: content_digest(held))
+
+
+def content_digest(examples: Iterable[Example]) -> str:
+    """The SHA-256 of the contents of examples; where they were read does not count.
+
+    >>> one = content_digest([Example("1", ("A dog.",), source="a.txt, line 1")])
+    >>> one == content_digest([Example("1", ("A dog.",))])
+    True
+    """
+    digest = hashlib.sha256()
+    for example in examples:
+        *content, _ = _values(example)
+        digest.update(json.dumps(content, default=_values).encode("ascii") + b"\n")
+    return digest.hexdigest()
+
+
+def _values(part: Any) -> list[Any]:
+    """The values of a dataclass, in order; ``dataclasses.astuple`` would copy each of them."""
+    return [getattr(part, field.name) for field in fields(part)]
+
+
+def _one_or_two(item: object, where: str) -> tuple[str, ...]:
+    """The texts of one item of a list."""
+    if isinstance(item, str):
+        return (checked_text(item, where),)
+    if isinstance(item, tuple | list) and len(item) in {1, 2}:
+        return tuple(checked_text(text, where) for text in item)
+    given = type(item).__name__
+    if isinstance(item, tuple | list):
+        given += f" of {len(item)}"
+    raise CorpusError(
+        f"{where} must be a text or a pair of texts, got {given} instead",
+        hint='give e.g. ["A dog barks.", ("Who barks?", "The dog.")], or a pandas DataFrame',
+    )
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell is empty: None, NaN, or pandas' NA and NaT, which are not equal to themselves.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, float) and value != value
+
+
+def checked_text(value: object, where: str) -> str:
+    """A text, which must be a string of real characters."""
+    if is_missing(value):
+        raise CorpusError(
+            f"{where} has no text", hint="drop such rows first, e.g. data.dropna(subset=[…])"
+        )
+    if not isinstance(value, str):
+        raise CorpusError(
+            f"{where} must be a string, got {type(value).__name__} instead",
+            hint='name the columns of text, e.g. columns=["text"], or convert the values with str',
+        )
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise CorpusError(
+            f"{where} has half of a surrogate pair (\\ud800 to \\udfff), which is not a character",
+            hint='clean the text, e.g. text.encode("utf-8", "replace").decode()',
+        ) from None
+    return value
+
+
+# --- at a glance, for notebooks ---
 
 CARD_EXAMPLES = 3
 """How many examples are shown."""
@@ -352,8 +482,6 @@ def corpus_html(corpus: Corpus) -> str:
     >>> "2 examples" in html, "<b>dog" in html, "&lt;b&gt;dog" in html
     (True, False, True)
     """
-    from headscope.corpus.corpus import excerpt
-
     counted = sum(1 for _ in islice(_quickly(corpus), COUNTED + 1))
     size = f"more than {COUNTED:,}" if counted > COUNTED else f"{counted:,}"
     noun = "example" if counted == 1 else "examples"
@@ -376,7 +504,7 @@ def _quickly(corpus: Corpus) -> Iterator[Example]:
     return islice((corpus.rough or corpus.source)(), corpus.limit)
 
 
-# --- corpus.shuffled ---
+# --- shuffled words ---
 
 _WORD = re.compile(r"\S+")
 

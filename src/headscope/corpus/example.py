@@ -1,4 +1,4 @@
-"""Examples, their words, and what is annotated on them."""
+"""Examples, their words, and what is annotated on them: trees, mentions, frame links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import islice
 
 from headscope.errors import CorpusError, shorten
 
-# --- corpus.example ---
+# --- examples ---
 
 ROOT = -1
 """The ``head`` of a word that is the root of its sentence."""
@@ -256,7 +256,7 @@ def surface_words(example: Example, count: int | None = None) -> list[str]:
     return list(islice(found, count))
 
 
-# --- corpus.mentions ---
+# --- mentions ---
 
 PRONOUNS = frozenset({"PRP", "PRP$", "WP", "WP$"})
 """Penn tags of pronouns."""

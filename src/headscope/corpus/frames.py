@@ -16,9 +16,8 @@ from typing import Any
 
 from headscope.corpus.example import Example, FrameLink, Word, join_words
 from headscope.corpus.tables import record_group
-from headscope.corpus.text import json_values, lines
-from headscope.errors import CorpusError, UserError, shorten
-from headscope.limits import parse_json
+from headscope.corpus.text import json_values
+from headscope.errors import CorpusError, shorten
 
 Characters = tuple[int, int]
 """Where a piece of text begins and ends, in characters."""
@@ -37,16 +36,6 @@ KEYS = {
     "links": (list, "a list of objects"),
 }
 DOWNLOAD = "python -m nltk.downloader framenet_v17"
-
-
-def is_frames_jsonl(path: Path) -> bool:
-    """Whether the first object of a JSON-lines file has a sentence, a target and links."""
-    first = next((line for _, line in lines(path) if line.strip()), "")
-    try:
-        record = parse_json(first, str(path))
-    except UserError:
-        return False
-    return isinstance(record, dict) and KEYS.keys() <= record.keys()
 
 
 def read_frames_jsonl(path: Path) -> Iterator[Example]:

@@ -1,4 +1,7 @@
-"""Reading a corpus: one function for files, the built-in corpus and Python objects."""
+"""Reading a corpus: one function for files, the built-in corpora and Python objects.
+
+Every file format is one row of :data:`FORMATS`: its endings, its reader, the options that it takes.
+"""
 
 from __future__ import annotations
 
@@ -7,67 +10,254 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
+from headscope.corpus import coref, frames, tables, text, treebank
 from headscope.corpus.builtin import builtin_files, read_builtin
-from headscope.corpus.coref import (
-    CONLL2012,
-    CONLLU,
-    IN_FOLDERS,
-    LAST_WORD,
-    is_coref_jsonl,
-    read_conll2012,
-    read_coref_conllu,
-    read_coref_jsonl,
-    skipped_mentions,
-)
-from headscope.corpus.corpus import Corpus, count_texts
+from headscope.corpus.corpus import Corpus, from_examples, from_texts
 from headscope.corpus.example import Example
-from headscope.corpus.frames import is_frames_jsonl, open_framenet, read_framenet, read_frames_jsonl
 from headscope.corpus.spacy import parse as parse_examples
 from headscope.corpus.spacy import parser_version
-from headscope.corpus.tables import (
-    ColumnChoice,
-    Layout,
-    choose_columns,
-    find_layout,
-    read_json_lines,
-    read_table,
-)
-from headscope.corpus.text import (
-    fingerprint,
-    has_files,
-    is_collection,
-    layout_notes,
-    lines,
-    read_plain,
-)
-from headscope.corpus.treebank import BRACKET_FILES as BRACKETS
-from headscope.corpus.treebank import read_bracket_examples, read_conll
+from headscope.corpus.tables import ColumnChoice, DatasetLike, choose_columns
+from headscope.corpus.text import fingerprint, has_files, is_collection, lines
 from headscope.errors import CorpusError, UserError, unknown
 from headscope.files import checksum
 from headscope.limits import parse_json
-from headscope.options import Reading, ReadOptions, takes
+from headscope.options import Reading, ReadOptions, described, takes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# --- corpus.looks ---
+# --- file formats ---
+
+COLUMNS = frozenset({"columns", "label", "group"})
+"""Options of everything that has columns."""
+APPLIES = {
+    **dict.fromkeys(sorted(COLUMNS), "tables"),
+    "header": "TSV and CSV files",
+    "lines": "plain text",
+    "pairs": "plain text",
+    "format": "files",
+    "documents": "files",
+}
+"""To what the options apply that have no effect everywhere."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    Parameters
+    ----------
+    name
+        What it is called in options and results.
+    read
+        Yields the examples of a file.
+    endings
+        The endings of files that are in this format; ``.gz`` may follow.
+    folder
+        The endings of its files in a folder, if a corpus may be spread over several.
+    options
+        Which of the options in ``APPLIES`` it takes, besides those of all files.
+    documents
+        Whether its examples are whole documents with mentions.
+    remarks
+        What a reader of the results should know of a file.
+    """
+
+    name: str
+    read: Callable[[Path, ReadOptions], Iterator[Example]]
+    endings: tuple[str, ...] = ()
+    folder: tuple[str, ...] = ()
+    options: frozenset[str] = frozenset()
+    documents: bool = False
+    remarks: Callable[[Path, ReadOptions], tuple[str, ...]] = lambda path, options: ()
+
+
+def _choice(options: ReadOptions) -> ColumnChoice:
+    return choose_columns(options.columns, options.label, options.group)
+
+
+def _table(path: Path, options: ReadOptions, *, format: str) -> Iterator[Example]:
+    return tables.read_table(path, format, _choice(options), header=options.header)
+
+
+def _text_notes(path: Path, options: ReadOptions) -> tuple[str, ...]:
+    notes = text.layout_notes(path, lines=options.lines, pairs=options.pairs)
+    return (*_looks_note(path, "text"), *notes)
+
+
+FORMATS = {
+    format.name: format
+    for format in (
+        Format(
+            "text",
+            lambda path, how: text.read_plain(path, lines=how.lines, pairs=how.pairs),
+            (".txt", ".md"),
+            options=frozenset({"lines", "pairs"}),
+            remarks=_text_notes,
+        ),
+        *(
+            Format(
+                kind,
+                partial(_table, format=kind),
+                (f".{kind}",),
+                options=COLUMNS | {"header"},
+                remarks=lambda path, _, kind=kind: _looks_note(path, kind),  # type: ignore[misc]
+            )
+            for kind in ("tsv", "csv")
+        ),
+        Format(
+            "jsonl",
+            lambda path, how: tables.read_json_lines(path, _choice(how)),
+            (".jsonl", ".ndjson"),
+            options=COLUMNS,
+        ),
+        Format(
+            "conll", lambda path, _: treebank.read_conll(path), (".conllu", ".conllx", ".conll")
+        ),
+        Format(
+            "conll2012",
+            lambda path, _: coref.read_conll2012(path),
+            coref.CONLL2012,
+            coref.IN_FOLDERS,
+            documents=True,
+            remarks=lambda path, _: (coref.LAST_WORD,),
+        ),
+        Format(
+            "brackets",
+            lambda path, _: treebank.read_bracket_examples(path),
+            treebank.BRACKET_FILES,
+            treebank.BRACKET_FILES,
+        ),
+        Format(
+            "coref-jsonl",
+            lambda path, _: coref.read_coref_jsonl(path),
+            folder=(".jsonl",),
+            documents=True,
+        ),
+        Format(
+            "coref-conllu",
+            lambda path, _: coref.read_coref_conllu(path),
+            folder=coref.CONLLU,
+            documents=True,
+            remarks=lambda path, _: coref.skipped_mentions(path),
+        ),
+        Format("frames-jsonl", lambda path, _: frames.read_frames_jsonl(path)),
+    )
+}
+ENDINGS = {ending: format.name for format in FORMATS.values() for ending in format.endings}
+"""The format that a file's ending stands for."""
+
+
+def open_file(path: Path, options: ReadOptions) -> Corpus:
+    """A corpus of a file, or of a folder of files where its format allows it."""
+    format = FORMATS[find_format(path, options)]
+    _check_options(options, f"the format {format.name}", {"format", "documents"} | format.options)
+    home = path.absolute()
+    return Corpus(
+        str(path),
+        format.name,
+        partial(_examples, lambda home: format.read(home, options), path, home),
+        lambda: fingerprint(home, format.folder),
+        remarks=lambda: format.remarks(path, options),
+    )
+
+
+def _examples(
+    reader: Callable[[Path], Iterator[Example]], path: Path, home: Path
+) -> Iterator[Example]:
+    """The examples of a file, where it was when the corpus was made; errors name it as given."""
+    try:
+        yield from reader(home)
+    except CorpusError as error:
+        if path == home:
+            raise
+        message, hint, command = (
+            text.replace(str(home), str(path))
+            for text in (error.message, error.hint, error.command)
+        )
+        raise CorpusError(message, hint=hint, command=command) from None
+
+
+def find_format(path: Path, options: ReadOptions) -> str:
+    """The format of a file: the given one, else by its ending.
+
+    The first line decides between the formats of JSON lines, and between those of ``.conll``.
+
+    >>> find_format(Path("reviews.csv.gz"), ReadOptions())
+    'csv'
+    """
+    kind = options.format
+    if kind is None:
+        kind = _of_collection(path) if options.documents and is_collection(path) else ""
+        kind = kind or _by_ending(path)
+        if kind == "jsonl" and _choice(options) == ColumnChoice():
+            likely = looks_like(path)
+            kind = likely if likely in ("coref-jsonl", "frames-jsonl") else kind
+    elif kind not in FORMATS:
+        raise unknown("format", kind, FORMATS, error=CorpusError)
+    if not options.documents:
+        return kind
+    kind = "coref-conllu" if kind == "conll" else kind
+    if not FORMATS[kind].documents:
+        known = ", ".join(format.name for format in FORMATS.values() if format.documents)
+        raise CorpusError(
+            f"{path} has no documents to read: its format is {kind}",
+            hint=f"give a corpus in one of the formats {known}",
+        )
+    return kind
+
+
+def _of_collection(path: Path) -> str:
+    """The format of the documents of a folder or an archive, by the endings of its files."""
+    columns = not has_files(path, coref.CONLLU) and has_files(path, coref.IN_FOLDERS)
+    return "conll2012" if path.is_dir() and columns else "coref-conllu"
+
+
+def _by_ending(path: Path) -> str:
+    endings = [suffix.lower() for suffix in reversed(path.suffixes)]
+    ending = next((suffix for suffix in endings if suffix != ".gz"), "")
+    if ending == ".conll" and looks_like(path) == "conll2012":
+        return "conll2012"
+    if ending in ENDINGS:
+        return ENDINGS[ending]
+    in_folder = [one.name for one in FORMATS.values() if one.folder and has_files(path, one.folder)]
+    if in_folder:
+        formats = " or ".join(f"format={one!r}" for one in in_folder)
+        raise CorpusError(
+            f"{path} is a folder, and nothing says which files of it to read",
+            hint=f"give one file, or {formats} to read them all",
+        )
+    next(lines(path), None)  # a missing file, or a folder, is reported before its ending
+    likely = looks_like(path)
+    *names, last = FORMATS
+    looks = f"its first lines look like {likely}: " if likely else ""
+    advice = repr(likely) if likely else f", one of {', '.join(names)} or {last}"
+    raise CorpusError(
+        f"the ending {ending!r} of {path} does not say what its format is; "
+        f"known are {', '.join(ENDINGS)}, and .gz of each",
+        hint=f"{looks}give format={advice}",
+    )
+
+
+# --- what the first lines of a file look like ---
 
 LOOKED = 50
 """Lines that are looked at."""
-CONLL_COLUMNS = 10
 BEGIN = re.compile(r"# ?begin document\b")
 """How a document of CoNLL-2012 begins."""
 
 
 def looks_like(path: Path) -> str | None:
     """The format that the first lines of a file are in, if it cannot be mistaken.
+
+    Only formats that cannot be mistaken are named: plain text and tables look like anything.
 
     Parameters
     ----------
@@ -96,14 +286,9 @@ def looks_like(path: Path) -> str | None:
         return None
     if BEGIN.match(first[0]):
         return "conll2012"
-    if first[0].startswith("{"):
+    if first[0].lstrip().startswith("{"):
         return _json_format(first[0])
     return _columns_format(first)
-
-
-def begins_conll2012(path: Path) -> bool:
-    """Whether the first line of a file begins a document of CoNLL-2012."""
-    return looks_like(path) == "conll2012"
 
 
 def _json_format(line: str) -> str | None:
@@ -111,193 +296,22 @@ def _json_format(line: str) -> str | None:
         keys = parse_json(line, "the first line").keys()
     except (UserError, AttributeError):
         return None
-    return "coref-jsonl" if {"sentences", "mentions"} <= keys else "jsonl"
+    if {"sentences", "mentions"} <= keys:
+        return "coref-jsonl"
+    return "frames-jsonl" if frames.KEYS.keys() <= keys else "jsonl"
 
 
 def _columns_format(first: list[str]) -> str | None:
     """CoNLL-U and CoNLL-X have ten columns, of which the first numbers the words."""
-    rows = list(_word_rows(first))
+    rows = [line.split("\t") for line in first if not line.startswith("#")]
     if not rows or not all(
-        len(cells) == CONLL_COLUMNS and re.fullmatch(r"\d+([-.]\d+)?", cells[0]) for cells in rows
+        len(cells) == treebank.COLUMNS and re.fullmatch(r"\d+([-.]\d+)?", cells[0])
+        for cells in rows
     ):
         return None
     entities = any(re.search(r"(^|\|)Entity=\(", cells[-1]) for cells in rows)
     named = any(line.startswith("# global.Entity") for line in first)
     return "coref-conllu" if entities or named else "conll"
-
-
-def _word_rows(first: list[str]) -> Iterator[list[str]]:
-    return (line.split("\t") for line in first if not line.startswith("#"))
-
-
-# --- corpus.formats ---
-
-FORMATS = {
-    ".txt": "text",
-    ".md": "text",
-    ".tsv": "tsv",
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".conllu": "conll",
-    ".conllx": "conll",
-    ".conll": "conll",
-    **dict.fromkeys(CONLL2012, "conll2012"),
-    **dict.fromkeys(BRACKETS, "brackets"),
-}
-"""The format that a file's ending stands for; each may be followed by ``.gz``."""
-COREFERENCE = {"coref-jsonl": (".jsonl",), "coref-conllu": CONLLU, "conll2012": IN_FOLDERS}
-"""Formats of whole documents with mentions, and the endings of their files."""
-FOLDERS = {**COREFERENCE, "brackets": BRACKETS}
-"""Formats that may be spread over the files of a folder, and the endings of these files."""
-NAMES = tuple(dict.fromkeys([*FORMATS.values(), *COREFERENCE, "frames-jsonl"]))
-TABLES = ("tsv", "csv", "jsonl")
-
-
-@dataclass(frozen=True)
-class FileOptions:
-    """How a file is to be read; the parameters of :func:`headscope.read` of the same names."""
-
-    format: str | None = None
-    choice: ColumnChoice = field(default_factory=ColumnChoice)
-    header: bool | None = None
-    lines: bool | None = None
-    pairs: bool = True
-    documents: bool = False
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """The options that were given, by name. The format is not one: a corpus names its own.
-
-        Examples
-        --------
-        >>> FileOptions(choice=ColumnChoice(("review",)), pairs=False).about
-        {'columns': ['review'], 'pairs': False}
-        """
-        given = {
-            one.name: getattr(of, one.name)
-            for of in (self.choice, self)
-            for one in fields(of)
-            if getattr(of, one.name) != getattr(type(of)(), one.name)
-        }
-        named = {{"texts": "columns"}.get(name, name): value for name, value in given.items()}
-        plain = {key: list(one) if isinstance(one, tuple) else one for key, one in named.items()}
-        return {key: one for key, one in plain.items() if key not in ("choice", "format")}
-
-
-def open_file(path: Path, options: FileOptions) -> Corpus:
-    """A corpus of a file, or of a folder of files where its format allows it."""
-    kind = find_format(path, options)
-    choice = options.choice
-    readers: dict[str, Callable[[Path], Iterator[Example]]] = {
-        "text": partial(read_plain, lines=options.lines, pairs=options.pairs),
-        "tsv": lambda path: read_table(path, "tsv", choice, header=options.header),
-        "csv": lambda path: read_table(path, "csv", choice, header=options.header),
-        "jsonl": lambda path: read_json_lines(path, choice),
-        "conll": read_conll,
-        "brackets": read_bracket_examples,
-        "coref-jsonl": read_coref_jsonl,
-        "coref-conllu": read_coref_conllu,
-        "conll2012": read_conll2012,
-        "frames-jsonl": read_frames_jsonl,
-    }
-    remarks: dict[str, Callable[[], tuple[str, ...]]] = {
-        "text": lambda: (
-            *_looks_note(path, kind),
-            *layout_notes(path, lines=options.lines, pairs=options.pairs),
-        ),
-        "tsv": lambda: _looks_note(path, kind),
-        "csv": lambda: _looks_note(path, kind),
-        "coref-conllu": lambda: skipped_mentions(path),
-        "conll2012": lambda: (LAST_WORD,),
-    }
-    home = path.absolute()
-    return Corpus(
-        str(path),
-        kind,
-        partial(_examples, readers[kind], path, home),
-        lambda: fingerprint(home, FOLDERS.get(kind, ())),
-        remarks=remarks.get(kind, tuple),
-    )
-
-
-def _examples(
-    reader: Callable[[Path], Iterator[Example]], path: Path, home: Path
-) -> Iterator[Example]:
-    """The examples of a file, where it was when the corpus was made; errors name it as given."""
-    try:
-        yield from reader(home)
-    except CorpusError as error:
-        if path == home:
-            raise
-        message, hint, command = (
-            text.replace(str(home), str(path))
-            for text in (error.message, error.hint, error.command)
-        )
-        raise CorpusError(message, hint=hint, command=command) from None
-
-
-def find_format(path: Path, options: FileOptions) -> str:
-    """The format of a file: the given one, else by its ending.
-
-    The first line decides between the formats of JSON lines, and between those of ``.conll``.
-
-    >>> find_format(Path("reviews.csv.gz"), FileOptions())
-    'csv'
-    """
-    kind = options.format
-    if kind is None:
-        kind = _of_collection(path) if options.documents and is_collection(path) else ""
-        kind = kind or _by_ending(path)
-        if kind == "jsonl" and options.choice == ColumnChoice():
-            kind = _by_first_object(path)
-    elif kind not in NAMES:
-        raise unknown("format", kind, NAMES, error=CorpusError)
-    if not options.documents:
-        return kind
-    kind = "coref-conllu" if kind == "conll" else kind
-    if kind not in COREFERENCE:
-        raise CorpusError(
-            f"{path} has no documents to read: its format is {kind}",
-            hint=f"give a corpus in one of the formats {', '.join(COREFERENCE)}",
-        )
-    return kind
-
-
-def _of_collection(path: Path) -> str:
-    """The format of the documents of a folder or an archive, by the endings of its files."""
-    columns = path.is_dir() and not has_files(path, CONLLU) and has_files(path, IN_FOLDERS)
-    return "conll2012" if columns else "coref-conllu"
-
-
-def _by_ending(path: Path) -> str:
-    endings = [suffix.lower() for suffix in reversed(path.suffixes)]
-    ending = next((suffix for suffix in endings if suffix != ".gz"), "")
-    if ending == ".conll" and begins_conll2012(path):
-        return "conll2012"
-    if ending in FORMATS:
-        return FORMATS[ending]
-    folder = [kind for kind, endings in FOLDERS.items() if has_files(path, endings)]
-    if folder:
-        raise _folder_error(path, folder)
-    next(lines(path), None)  # a missing file, or a folder, is reported before its ending
-    likely = looks_like(path)
-    names = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"
-    looks = f"its first lines look like {likely}: " if likely else ""
-    raise CorpusError(
-        f"the ending {ending!r} of {path} does not say what its format is; "
-        f"known are {', '.join(FORMATS)}, and .gz of each",
-        hint=f"{looks}give format={repr(likely) if likely else f', one of {names}'}",
-    )
-
-
-def _folder_error(path: Path, likely: list[str]) -> CorpusError:
-    """A folder whose files could be read, if the format were given."""
-    formats = " or ".join(f"format={one!r}" for one in likely)
-    return CorpusError(
-        f"{path} is a folder, and nothing says which files of it to read",
-        hint=f"give one file, or {formats} to read them all",
-    )
 
 
 def _looks_note(path: Path, kind: str) -> tuple[str, ...]:
@@ -331,230 +345,7 @@ def suggest_format(error: CorpusError, path: Path, kind: str) -> CorpusError:
     )
 
 
-def _by_first_object(path: Path) -> str:
-    if is_coref_jsonl(path):
-        return "coref-jsonl"
-    return "frames-jsonl" if is_frames_jsonl(path) else "jsonl"
-
-
-# --- corpus.memory ---
-
-MEMORY = "memory"
-"""The format of a corpus that was made from Python objects."""
-
-
-class DatasetLike(Protocol):
-    """What a ``datasets.Dataset`` has: the names of its columns, and rows that are dictionaries."""
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the columns."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]: ...
-
-
-def from_texts(texts: Sequence[str | Sequence[str]], *, name: str | None = None) -> Corpus:
-    """Make a corpus of texts and pairs of texts; :func:`headscope.read` calls it for lists.
-
-    Parameters
-    ----------
-    texts : sequence of str or pairs of str
-        Examples are numbered from 1.
-    name : str, optional
-        The name of the corpus; by default how many texts it has.
-
-    Returns
-    -------
-    Corpus
-        The texts, held in memory.
-
-    Examples
-    --------
-    >>> from_texts(["A dog barks.", ("Who?", "Me.")])
-    Corpus('2 examples', format='memory')
-    """
-    if isinstance(texts, str | bytes):
-        raise CorpusError(
-            f"the texts must be a list, got one {type(texts).__name__} instead",
-            hint=f"put it into a list: [{texts[:40]!r}{' …' if len(texts) > 40 else ''}]",
-        )
-    examples = [
-        Example(str(number), _one_or_two(item, f"item {number} of the list"))
-        for number, item in enumerate(texts, 1)
-    ]
-    return from_examples(examples, name=name)
-
-
-def from_examples(examples: Sequence[Example], *, name: str | None = None) -> Corpus:
-    """Make a corpus of examples; :func:`headscope.read` calls it for lists of them.
-
-    Parameters
-    ----------
-    examples : sequence of Example
-        The examples, with or without words and annotations.
-    name : str, optional
-        The name of the corpus; by default how many texts it has.
-
-    Returns
-    -------
-    Corpus
-        The examples, held in memory.
-
-    Examples
-    --------
-    >>> from_examples([Example("1", ("A dog barks.",))])
-    Corpus('1 text', format='memory')
-    """
-    held = tuple(examples)
-    if name is None:
-        pairs = sum(len(example.texts) == 2 for example in held)
-        name = count_texts(len(held) - pairs, pairs).partition(" (")[0]
-    return Corpus(name, MEMORY, lambda: iter(held), lambda: content_digest(held))
-
-
-def from_frame(frame: pd.DataFrame, choice: ColumnChoice, *, name: str | None = None) -> Corpus:
-    """Make a corpus of a pandas DataFrame, one example per row, named by the row's index.
-
-    >>> import pandas as pd
-    >>> from_frame(pd.DataFrame({"text": ["A dog barks."]}), ColumnChoice())
-    Corpus('DataFrame of 1 row', format='memory')
-    """
-    names = [str(column) for column in frame.columns]
-    layout = find_layout(names, _by_label(choice, list(frame.columns)), "the DataFrame")
-    places = [*layout.texts, layout.label, layout.group]
-    columns = [None if place is None else frame.iloc[:, place].tolist() for place in places]
-    examples = []
-    for row, index in enumerate(frame.index):
-        cells = [None if column is None else column[row] for column in columns]
-        examples.append(_example(str(index), cells, names, layout, f"DataFrame, row {index}"))
-    return from_examples(examples, name=name or f"DataFrame of {_rows(len(frame))}")
-
-
-def from_dataset(data: DatasetLike, choice: ColumnChoice, *, name: str | None = None) -> Corpus:
-    """Make a corpus of a ``datasets.Dataset``, one example per row, named by its number from 0.
-
-    Rows are read when they are needed, so that a dataset larger than memory can be used.
-    """
-    names = list(data.column_names)
-    layout = find_layout(names, choice, "the dataset")
-    used = [None if place is None else names[place] for place in (layout.label, layout.group)]
-    wanted = [*(names[place] for place in layout.texts), *used]
-    select = getattr(data, "select_columns", None)
-    rows = data if select is None else select(list(dict.fromkeys(filter(None, wanted))))
-
-    def source() -> Iterator[Example]:
-        for number, row in enumerate(rows):
-            cells = [None if column is None else row[column] for column in wanted]
-            yield _example(str(number), cells, names, layout, f"dataset, row {number}")
-
-    return Corpus(
-        name or f"dataset of {_rows(len(data))}",
-        MEMORY,
-        source,
-        lambda: content_digest(source()),
-    )
-
-
-def content_digest(examples: Iterable[Example]) -> str:
-    """The SHA-256 of the contents of examples; where they were read does not count.
-
-    >>> one = content_digest([Example("1", ("A dog.",), source="a.txt, line 1")])
-    >>> one == content_digest([Example("1", ("A dog.",))])
-    True
-    """
-    digest = hashlib.sha256()
-    for example in examples:
-        *content, _ = _values(example)
-        digest.update(json.dumps(content, default=_values).encode("ascii") + b"\n")
-    return digest.hexdigest()
-
-
-def _values(part: Any) -> list[Any]:
-    """The values of a dataclass, in order; ``dataclasses.astuple`` would copy each of them."""
-    return [getattr(part, field.name) for field in fields(part)]
-
-
-def _by_label(choice: ColumnChoice, labels: list[Any]) -> ColumnChoice:
-    """A DataFrame's columns may be called by numbers: these are names, wherever they exist."""
-
-    def named(column: str | int | None) -> str | int | None:
-        return str(column) if column in labels else column
-
-    texts = None if choice.texts is None else tuple(map(named, choice.texts))
-    return ColumnChoice(texts, named(choice.label), named(choice.group))  # type: ignore[arg-type]
-
-
-def _rows(number: int) -> str:
-    return f"{number:,} row{'' if number == 1 else 's'}"
-
-
-def _example(
-    name: str, cells: Sequence[Any], names: Sequence[str], layout: Layout, where: str
-) -> Example:
-    """One row: its texts, then its label and its group."""
-    *texts, label, group = cells
-    columns = [names[place] for place in layout.texts]
-    return Example(
-        name,
-        tuple(
-            _text(text, f"{where}: {column!r}").strip()
-            for text, column in zip(texts, columns, strict=True)
-        ),
-        label=None if _missing(label) else str(label),
-        group="" if _missing(group) else str(group).strip(),
-        source=where,
-    )
-
-
-def _missing(value: object) -> bool:
-    """Whether a cell is empty: None, NaN, or pandas' NA and NaT, which are not equal to themselves.
-
-    >>> _missing(None), _missing(float("nan")), _missing("")
-    (True, True, False)
-    """
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-        return True
-    return isinstance(value, float) and value != value
-
-
-def _one_or_two(item: object, where: str) -> tuple[str, ...]:
-    """The texts of one item of a list."""
-    if isinstance(item, str):
-        return (_text(item, where),)
-    if isinstance(item, tuple | list) and len(item) in {1, 2}:
-        return tuple(_text(text, where) for text in item)
-    given = type(item).__name__
-    if isinstance(item, tuple | list):
-        given += f" of {len(item)}"
-    raise CorpusError(
-        f"{where} must be a text or a pair of texts, got {given} instead",
-        hint='give e.g. ["A dog barks.", ("Who barks?", "The dog.")], or a pandas DataFrame',
-    )
-
-
-def _text(value: object, where: str) -> str:
-    if _missing(value):
-        raise CorpusError(
-            f"{where} has no text", hint="drop such rows first, e.g. data.dropna(subset=[…])"
-        )
-    if not isinstance(value, str):
-        raise CorpusError(
-            f"{where} must be a string, got {type(value).__name__} instead",
-            hint='name the columns of text, e.g. columns=["text"], or convert the values with str',
-        )
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise CorpusError(
-            f"{where} has half of a surrogate pair (\\ud800 to \\udfff), which is not a character",
-            hint='clean the text, e.g. text.encode("utf-8", "replace").decode()',
-        ) from None
-    return value
-
-
-# --- corpus.reading ---
+# --- all sources ---
 
 DEMO = "demo"
 FRAMENET = "framenet"
@@ -615,22 +406,34 @@ def read(source: CorpusLike, options: ReadOptions) -> Corpus:
 
 def open_corpus(source: CorpusLike, options: Reading) -> Corpus:
     """What :func:`read` does, for a run whose options say how its corpus is read."""
-    more = ReadOptions.of(options) if isinstance(options, ReadOptions) else ReadOptions()
-    choice = choose_columns(options.columns, more.label, more.group)
-    how = FileOptions(
-        options.format, choice, options.header, options.lines, options.pairs, options.documents
-    )
-    limit = None if more.limit is None else min(more.limit, sys.maxsize)
-    corpus = _open(source, how, limit).first(limit)
-    if how.about:
-        corpus = replace(corpus, reading={**corpus.reading, **how.about})
-    if more.name is not None:
-        corpus = replace(corpus, name=more.name)
-    if isinstance(source, Corpus) and limit is None and more.name is None:
+    if not isinstance(options, ReadOptions):
+        options = ReadOptions(**options.subset(Reading))
+    _choice(options)  # wrong columns are reported before a wrong path
+    limit = None if options.limit is None else min(options.limit, sys.maxsize)
+    corpus = _open(source, options, limit).first(limit)
+    if reading := how_read(options):
+        corpus = replace(corpus, reading={**corpus.reading, **reading})
+    if options.name is not None:
+        corpus = replace(corpus, name=options.name)
+    if isinstance(source, Corpus) and limit is None and options.name is None:
         corpus = source
     else:
         _check_first(corpus, source)
     return _parsed(corpus, options.parser) if options.parse or options.parser else corpus
+
+
+def how_read(options: ReadOptions) -> dict[str, Any]:
+    """The options that change examples and were given. A corpus names its format itself.
+
+    >>> how_read(ReadOptions(columns="review", pairs=False))
+    {'columns': ['review'], 'pairs': False}
+    """
+    known = described(ReadOptions)
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in options.subset(ReadOptions).items()
+        if name in APPLIES and name != "format" and value != known[name].default
+    }
 
 
 def read_documents(source: CorpusLike) -> Corpus:
@@ -656,7 +459,7 @@ def read_documents(source: CorpusLike) -> Corpus:
     if isinstance(source, Corpus) or not isinstance(source, str | os.PathLike):
         return read(source)
     path = Path(source)
-    if source != DEMO and (likely := looks_like(path)) in COREFERENCE:
+    if source != DEMO and (likely := looks_like(path)) and FORMATS[likely].documents:
         return read(source, format=likely)
     documents = source != DEMO and (".conll" in path.name or is_collection(path))
     return read(source, documents=documents)
@@ -672,7 +475,7 @@ def _check_first(corpus: Corpus, source: object) -> None:
         raise
 
 
-def _open(source: object, options: FileOptions, limit: int | None) -> Corpus:
+def _open(source: Any, options: ReadOptions, limit: int | None) -> Corpus:
     """The corpus of a source, whatever it is."""
     if isinstance(source, Corpus):
         _check_options(options, "a Corpus")
@@ -685,10 +488,28 @@ def _open(source: object, options: FileOptions, limit: int | None) -> Corpus:
         return _framenet(limit)
     if isinstance(source, str | os.PathLike):
         return _open_path(source, options)
-    return _open_object(source, options)
+    pandas = sys.modules.get("pandas")  # a DataFrame cannot be given before pandas is imported
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        _check_options(options, "a DataFrame", COLUMNS)
+        return tables.from_frame(source, _choice(options))
+    if isinstance(source, Mapping):
+        raise _wrong_type(source, _mapping_advice(source))
+    if hasattr(source, "column_names"):
+        if not hasattr(source, "__len__"):
+            raise _wrong_type(source, "take a part of a stream: pandas.DataFrame(data.take(1000))")
+        _check_options(options, "a dataset", COLUMNS)
+        return tables.from_dataset(source, _choice(options))
+    if not isinstance(source, list | tuple):
+        raise _wrong_type(source, _advice(source))
+    _check_options(options, "a list")
+    if not source:
+        raise CorpusError("the list is empty: it has no texts", hint="give at least one text")
+    if all(isinstance(item, Example) for item in source):
+        return from_examples(source)
+    return from_texts(source)
 
 
-def _open_path(source: str | os.PathLike[str], options: FileOptions) -> Corpus:
+def _open_path(source: str | os.PathLike[str], options: ReadOptions) -> Corpus:
     if source == "":
         raise CorpusError("the path of the corpus is empty", hint='give e.g. "texts.txt" or "demo"')
     path = Path(source)
@@ -699,32 +520,7 @@ def _open_path(source: str | os.PathLike[str], options: FileOptions) -> Corpus:
             command="give the path of a file; to see the attention in one sentence, "
             "use headscope attention",
         )
-    kind = find_format(path, options)
-    _check_options(replace(options, format=None), f"the format {kind}", kind)
     return open_file(path, options)
-
-
-def _open_object(source: Any, options: FileOptions) -> Corpus:
-    """A corpus of a DataFrame, a dataset or a list."""
-    pandas = sys.modules.get("pandas")  # a DataFrame cannot be given before pandas is imported
-    if pandas is not None and isinstance(source, pandas.DataFrame):
-        _check_options(options, "a DataFrame", MEMORY)
-        return from_frame(source, options.choice)
-    if isinstance(source, Mapping):
-        raise _wrong_type(source, _mapping_advice(source))
-    if hasattr(source, "column_names"):
-        if not hasattr(source, "__len__"):
-            raise _wrong_type(source, "take a part of a stream: pandas.DataFrame(data.take(1000))")
-        _check_options(options, "a dataset", MEMORY)
-        return from_dataset(source, options.choice)
-    if not isinstance(source, list | tuple):
-        raise _wrong_type(source, _advice(source))
-    _check_options(options, "a list")
-    if not source:
-        raise CorpusError("the list is empty: it has no texts", hint="give at least one text")
-    if all(isinstance(item, Example) for item in source):
-        return from_examples(source)
-    return from_texts(source)
 
 
 def _wrong_type(source: object, hint: str) -> CorpusError:
@@ -767,22 +563,11 @@ def _is_prose(source: str) -> bool:
     return "\n" in source or (len(source.split()) > 1 and not Path(source).suffix[1:].isalnum())
 
 
-def _check_options(options: FileOptions, what: str, kind: str = "") -> None:
+def _check_options(options: ReadOptions, what: str, taken: Collection[str] = ()) -> None:
     """Refuse options that would have no effect on what is read."""
-    table = (*TABLES, MEMORY)
-    choice = options.choice
-    given = [
-        ("columns", choice.texts is not None, table, "tables"),
-        ("label", choice.label is not None, table, "tables"),
-        ("group", choice.group is not None, table, "tables"),
-        ("header", options.header is not None, ("tsv", "csv"), "TSV and CSV files"),
-        ("lines", options.lines is not None, ("text",), "plain text"),
-        ("pairs", not options.pairs, ("text",), "plain text"),
-        ("format", options.format is not None, (), "files"),
-        ("documents", options.documents and not kind, (), "files"),
-    ]
-    for name, used, kinds, where in given:
-        if used and kind not in kinds:
+    for name, where in APPLIES.items():
+        is_given = getattr(options, name) != described(ReadOptions)[name].default
+        if is_given and name not in taken:
             raise CorpusError(
                 f"{ALONE if name == 'pairs' else name} applies to {where}, not to {what}",
                 hint=f"leave {'pairs=False' if name == 'pairs' else name + '='} out",
@@ -809,7 +594,7 @@ def _parsed(corpus: Corpus, parser: str) -> Corpus:
 
 def _framenet(limit: int | None) -> Corpus:
     """Few of some 200,000 sentences pass the filter: they are held, not searched for each time."""
-    found = list(islice(read_framenet(open_framenet()), limit))
+    found = list(islice(frames.read_framenet(frames.open_framenet()), limit))
     return replace(from_examples(found, name=FRAMENET), format=FRAMENET)
 
 

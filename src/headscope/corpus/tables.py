@@ -1,7 +1,8 @@
-"""The columns of a table: which hold the texts, the label and the group, and which are asked for.
+"""Tables of texts: TSV and CSV files, JSON lines, DataFrames and datasets, one example per row.
 
-Tables are TSV and CSV files, JSON lines, DataFrames and datasets. The names that public data sets
-use are known. Other names must be given: a column is never guessed.
+The column names that public data sets use are known. Others must be given: a column is never
+guessed. Python's csv module reads the cells, not pandas, which says neither on which line a row
+begins nor that one has too few cells.
 """
 
 from __future__ import annotations
@@ -12,14 +13,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from headscope.corpus.corpus import (
+    MEMORY,
+    Corpus,
+    checked_text,
+    content_digest,
+    from_examples,
+    is_missing,
+)
 from headscope.corpus.example import Example
 from headscope.corpus.text import json_values, lines
 from headscope.errors import CorpusError, cut, shorten
 from headscope.limits import LINE, too_long
 
-# --- corpus.columns ---
+if TYPE_CHECKING:
+    import pandas as pd
+
+# --- columns: which hold the texts, the label and the group ---
 
 Column = str | int
 """A column by its name, or by its number, counted from 1."""
@@ -308,12 +320,7 @@ def _place(column: Column, names: Sequence[str], where: str) -> int:
     )
 
 
-def _quoted(name: str) -> str:
-    name = cut(name)
-    return f"'{name}'" if re.search(r"[^\w.-]", name) else name
-
-
-# --- corpus.readers.table ---
+# --- TSV and CSV files ---
 
 PEEKED = 20
 """How many rows are looked at to recognise a header."""
@@ -508,7 +515,7 @@ def _are_labels(cells: Sequence[str]) -> bool:
     return words and len(cells) >= FEWEST and len(set(cells)) <= len(cells) // 2
 
 
-# --- corpus.readers.json_lines ---
+# --- JSON lines ---
 
 
 def read_json_lines(path: Path, choice: ColumnChoice | None = None) -> Iterator[Example]:
@@ -562,3 +569,93 @@ def _json_text(record: Mapping[str, Any], name: str, where: str) -> str:
             hint='write the text in quotes, or name other keys, e.g. columns=["text"]',
         )
     return value.strip()
+
+
+# --- DataFrames and datasets ---
+
+
+class DatasetLike(Protocol):
+    """What a ``datasets.Dataset`` has: the names of its columns, and rows that are dictionaries."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]: ...
+
+
+def from_frame(frame: pd.DataFrame, choice: ColumnChoice, *, name: str | None = None) -> Corpus:
+    """Make a corpus of a pandas DataFrame, one example per row, named by the row's index.
+
+    >>> import pandas as pd
+    >>> from_frame(pd.DataFrame({"text": ["A dog barks."]}), ColumnChoice())
+    Corpus('DataFrame of 1 row', format='memory')
+    """
+    names = [str(column) for column in frame.columns]
+    layout = find_layout(names, _by_label(choice, list(frame.columns)), "the DataFrame")
+    places = [*layout.texts, layout.label, layout.group]
+    columns = [None if place is None else frame.iloc[:, place].tolist() for place in places]
+    examples = []
+    for row, index in enumerate(frame.index):
+        cells = [None if column is None else column[row] for column in columns]
+        examples.append(_example(str(index), cells, names, layout, f"DataFrame, row {index}"))
+    return from_examples(examples, name=name or f"DataFrame of {_rows(len(frame))}")
+
+
+def from_dataset(data: DatasetLike, choice: ColumnChoice, *, name: str | None = None) -> Corpus:
+    """Make a corpus of a ``datasets.Dataset``, one example per row, named by its number from 0.
+
+    Rows are read when they are needed, so that a dataset larger than memory can be used.
+    """
+    names = list(data.column_names)
+    layout = find_layout(names, choice, "the dataset")
+    used = [None if place is None else names[place] for place in (layout.label, layout.group)]
+    wanted = [*(names[place] for place in layout.texts), *used]
+    select = getattr(data, "select_columns", None)
+    rows = data if select is None else select(list(dict.fromkeys(filter(None, wanted))))
+
+    def source() -> Iterator[Example]:
+        for number, row in enumerate(rows):
+            cells = [None if column is None else row[column] for column in wanted]
+            yield _example(str(number), cells, names, layout, f"dataset, row {number}")
+
+    return Corpus(
+        name or f"dataset of {_rows(len(data))}",
+        MEMORY,
+        source,
+        lambda: content_digest(source()),
+    )
+
+
+def _by_label(choice: ColumnChoice, labels: list[Any]) -> ColumnChoice:
+    """A DataFrame's columns may be called by numbers: these are names, wherever they exist."""
+
+    def named(column: str | int | None) -> str | int | None:
+        return str(column) if column in labels else column
+
+    texts = None if choice.texts is None else tuple(map(named, choice.texts))
+    return ColumnChoice(texts, named(choice.label), named(choice.group))  # type: ignore[arg-type]
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} row{'' if number == 1 else 's'}"
+
+
+def _example(
+    name: str, cells: Sequence[Any], names: Sequence[str], layout: Layout, where: str
+) -> Example:
+    """One row: its texts, then its label and its group."""
+    *texts, label, group = cells
+    columns = [names[place] for place in layout.texts]
+    return Example(
+        name,
+        tuple(
+            checked_text(text, f"{where}: {column!r}").strip()
+            for text, column in zip(texts, columns, strict=True)
+        ),
+        label=None if is_missing(label) else str(label),
+        group="" if is_missing(group) else str(group).strip(),
+        source=where,
+    )

@@ -1,4 +1,7 @@
-"""Lines and JSON values of corpus files, gzipped or not; what is not UTF-8 is an error."""
+"""Text files: their lines, gzipped or not, JSON values in them, folders of them, and plain text.
+
+What is not UTF-8 is an error, as is what is larger than :mod:`headscope.limits` allows.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from headscope.errors import CorpusError, shorten
 from headscope.files import checksum
 from headscope.limits import LINE, open_bytes, open_tar, parse_json, raw_lines, too_long
 
-# --- corpus.files ---
+# --- lines and JSON values ---
 
 BOM = "\ufeff"
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -145,7 +148,7 @@ def _encodable(value: Any) -> bool:
     return True
 
 
-# --- corpus.folders ---
+# --- folders and archives ---
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar")
 
@@ -254,7 +257,7 @@ def _archive(path: Path, endings: Sequence[str]) -> Iterator[Path]:
         raise unreadable(path, error) from None
 
 
-# --- corpus.readers.plain ---
+# --- plain text ---
 
 PEEK = 1000
 """How many lines are looked at to see how a file is laid out."""

@@ -1,6 +1,7 @@
-"""Treebanks in CoNLL-U and CoNLL-X; every mistake is reported with its file and line.
+"""Treebanks: CoNLL-U, CoNLL-X and Penn-style bracketed trees.
 
-The ``conllu`` library reads the columns, but neither checks trees nor says which line is wrong.
+Every mistake is reported with its file and line. The ``conllu`` library reads the columns, but
+neither checks trees nor says which line is wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from headscope.corpus.text import files_in, lines
 from headscope.errors import CorpusError, shorten
 from headscope.limits import DEEPEST, LINE, too_long
 
-# --- corpus.readers.conll ---
+# --- CoNLL-U and CoNLL-X ---
 
 COLUMNS = 10
 DIGITS = 18
@@ -209,7 +210,7 @@ def read_conll(path: Path) -> Iterator[Example]:
         )
 
 
-# --- corpus.readers.brackets ---
+# --- bracketed trees ---
 
 BRACKET_FILES = (".mrg", ".psd", ".ptb")
 NONE = "-NONE-"

@@ -29,7 +29,7 @@ from headscope.encode.template import (
 from headscope.errors import UserError, unknown
 from headscope.labels import first_names
 
-# --- encode.encoded ---
+# --- what an encoder returns ---
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Counts:
         self.dropped = first_names(self.dropped, other.dropped)
 
 
-# --- encode.align ---
+# --- words of pieces ---
 
 
 def word_ends(words: Sequence[str]) -> NDArray[np.int64]:
@@ -192,7 +192,7 @@ def align(
     return np.array([word if word in seen else -1 for word in owners], dtype=np.int64)
 
 
-# --- encode.pieces ---
+# --- pieces of a text ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ def shorten(lengths: list[int], room: int) -> list[int]:
     return kept
 
 
-# --- encode.encoder ---
+# --- the encoder ---
 
 Long = Literal["truncate", "split", "drop"]
 LONG = ("truncate", "split", "drop")

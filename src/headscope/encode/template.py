@@ -1,8 +1,8 @@
-"""Where a tokenizer puts its special tokens, learned from the tokenizer itself.
+"""What a tokenizer writes around texts: its special tokens, or its chat template.
 
-Knowing the template (``[CLS] a [SEP] b [SEP]``, ``<s> a </s></s> b </s>``, nothing at all for
-GPT-2) lets us truncate texts ourselves, piece by piece and together with their words, in the same
-way for every tokenizer.
+The template (``[CLS] a [SEP] b [SEP]``, ``<s> a </s></s> b </s>``, nothing at all for GPT-2) is
+learned from the tokenizer itself. Knowing it lets us truncate texts ourselves, piece by piece and
+together with their words, in the same way for every tokenizer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from headscope.errors import ModelError, unknown
 
-# --- encode.template ---
+# --- special tokens ---
 
 TEXT, START, SEPARATOR, OTHER = 0, 1, 2, 3
 """Kinds of tokens: of the text; ``[CLS]`` or BOS; ``[SEP]`` or EOS; other special tokens."""
@@ -209,7 +209,7 @@ def special_kind(tokenizer: Any, token: int) -> int:
     return SEPARATOR if token in {tokenizer.sep_token_id, tokenizer.eos_token_id} else OTHER
 
 
-# --- encode.chat ---
+# --- turns of a chat ---
 
 ROLES = ("user", "assistant")
 _MARKS = ("QXZTEXTONE", "QXZTEXTTWO")

@@ -1,4 +1,4 @@
-"""GLUE from the hub, if the library ``datasets`` is installed."""
+"""What a model is trained and scored on: GLUE in a folder or on the hub, or labelled tables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from headscope.corpus import Corpus, CorpusLike, Example, from_examples, read
-from headscope.corpus.reading import DEMO, FRAMENET, FileOptions, find_format
+from headscope.corpus.reading import DEMO, FRAMENET, find_format
 from headscope.corpus.tables import ColumnChoice, find_header, find_layout, peek
 from headscope.errors import CorpusError, UserError, unknown
+from headscope.options import ReadOptions
 from headscope.tasks.task import Task, custom_task, find_task, label_ids, plain
 
-# --- tasks.hub ---
+# --- from the hub ---
 
 HUB = "hub"
 DATASET = "nyu-mll/glue"
@@ -70,7 +71,7 @@ def _example(task: Task, row: dict[str, Any], texts: list[str], source: str) -> 
     )
 
 
-# --- tasks.files ---
+# --- from files ---
 
 SPLITS = {"train": (r"train", r"train_subset\w*"), "dev": (r"dev", r"dev_matched")}
 """The names of the files of each split, the complete one first."""
@@ -118,7 +119,7 @@ def labelled(source: CorpusLike) -> Corpus:
     """
     if isinstance(source, str | PathLike) and str(source) not in {DEMO, FRAMENET}:
         path = Path(source)
-        format = find_format(path, FileOptions())
+        format = find_format(path, ReadOptions())
         if format in {"tsv", "csv"} and find_header(path, format, ColumnChoice()) is None:
             first = peek(path, format)
             if first and len(first[0]) == 2:
@@ -149,7 +150,7 @@ def find_file(task: Task, folder: Path, split: str) -> Path:
     )
 
 
-# --- tasks.data ---
+# --- to train and to score on ---
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from headscope.tasks.ten import (
     word_content,
 )
 
-# --- tasks.make.splits ---
+# --- splits ---
 
 SHARES = (0.8, 0.1, 0.1)
 SMALLEST = 40
@@ -173,7 +173,7 @@ def _apart(
     return {split: splits[split] for split in SPLITS}
 
 
-# --- tasks.make.treebank ---
+# --- tasks ---
 
 MAKERS: dict[str, Callable[[Sequence[Sentence], Random], Drafts]] = {
     "sentence_length": sentence_length,

@@ -1,9 +1,9 @@
-"""Metrics of many runs in many bootstrap resamples at once.
+"""Metrics: how the outputs of a model are scored against the right answers. The one registry.
 
-A resample draws examples with replacement. All that a metric needs of it is how often each example
-was drawn, so a metric of all runs in all resamples is a few matrix products. Each function here
-takes outputs (run, example, number) and the right answers (example,), and returns a function from
-counts (resample, example) to scores (resample, run).
+A metric says what it is called, which way is better, what values it can take, and how it is
+computed: plainly from predictions, and for a bootstrap in many resamples at once. A resample draws
+examples with replacement, and all that a metric needs of it is how often each example was drawn: a
+metric of all runs in all resamples is a few matrix products.
 """
 
 from __future__ import annotations

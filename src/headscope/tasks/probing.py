@@ -1,4 +1,4 @@
-"""Control tasks: labels that say nothing about language, only which word a sentence begins with."""
+"""Finding probing tasks: SentEval files, treebanks, GLUE; and making control tasks of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headscope.tasks.make import make_tasks
 from headscope.tasks.senteval import is_senteval, read_tasks
 from headscope.tasks.task import GLUE, TITLES, ProbingTask, Task, plain
 
-# --- tasks.control ---
+# --- control tasks ---
 
 
 def first_word(example: Example) -> str:
@@ -98,7 +98,7 @@ def control_task(task: ProbingTask, seed: int) -> ProbingTask:
     return replace(task, splits=splits, notes=(note,))
 
 
-# --- tasks.find ---
+# --- finding tasks ---
 
 DOWNSTREAM = ("mrpc", "sts-b", "sst-2")
 """The downstream tasks of Jo and Myaeng (2020)."""

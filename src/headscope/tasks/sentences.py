@@ -1,4 +1,4 @@
-"""The sentences that probing tasks are made from, cut out of passages and pairs."""
+"""The sentences that probing tasks are made from, and drafts of examples before they are split."""
 
 from __future__ import annotations
 
@@ -10,69 +10,22 @@ from itertools import groupby
 
 from headscope.corpus.example import ROOT, Example, Word
 
-# --- tasks.make.sentences ---
+# --- sentences ---
 
 SHORTEST, LONGEST = 5, 28
 """Conneau et al. (2018) take sentences of 5 to 28 words."""
 PENN = frozenset(
-    [
-        "CC",
-        "CD",
-        "DT",
-        "EX",
-        "FW",
-        "IN",
-        "JJ",
-        "JJR",
-        "JJS",
-        "LS",
-        "MD",
-        "NN",
-        "NNS",
-        "NNP",
-        "NNPS",
-        "PDT",
-        "POS",
-        "PRP",
-        "PRP$",
-        "RB",
-        "RBR",
-        "RBS",
-        "RP",
-        "TO",
-        "UH",
-        "VB",
-        "VBD",
-        "VBG",
-        "VBN",
-        "VBP",
-        "VBZ",
-        "WDT",
-        "WP",
-        "WP$",
-        "WRB",
-    ]
+    {
+        *("CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS"),
+        *("NNP", "NNPS", "PDT", "POS", "PRP", "PRP$", "RB", "RBR", "RBS", "RP", "TO", "UH"),
+        *("VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP", "WP$", "WRB"),
+    }
 )
 UNIVERSAL = frozenset(
-    [
-        "ADJ",
-        "ADP",
-        "ADV",
-        "AUX",
-        "CCONJ",
-        "DET",
-        "INTJ",
-        "NOUN",
-        "NUM",
-        "PART",
-        "PRON",
-        "PROPN",
-        "PUNCT",
-        "SCONJ",
-        "SYM",
-        "VERB",
-        "X",
-    ]
+    {
+        *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON"),
+        *("PROPN", "PUNCT", "SCONJ", "SYM", "VERB", "X"),
+    }
 )
 CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ"})
 # Universal, Stanford and CLEAR names, without subtypes (nsubj:pass).
@@ -261,7 +214,7 @@ def usable(sentences: Iterable[Sentence]) -> tuple[list[Sentence], dict[str, int
     return list(kept.values()), {reason: count for reason, count in skipped.items() if count}
 
 
-# --- tasks.make.drafts ---
+# --- drafts ---
 
 
 @dataclass(frozen=True)

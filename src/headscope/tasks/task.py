@@ -1,4 +1,4 @@
-"""Tasks: their classes, and the metrics that score them."""
+"""Tasks: their classes and labels, and the metrics that score them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from headscope.corpus import Corpus, Example
 from headscope.errors import CorpusError, UserError, shorten, unknown
 
-# --- tasks.task ---
+# --- tasks with labels ---
 
 Kind = Literal["classification", "regression"]
 
@@ -100,7 +100,7 @@ def plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-# --- tasks.labels ---
+# --- from labels to classes ---
 
 
 def custom_task(corpus: Corpus) -> Task:
@@ -215,7 +215,7 @@ def _number(label: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# --- tasks.probing ---
+# --- probing tasks ---
 
 SPLITS = ("train", "dev", "test")
 TITLES = {

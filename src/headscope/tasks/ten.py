@@ -1,4 +1,4 @@
-"""The labels of Length, WordContent, Depth and TopConst, which do not change their sentences.
+"""The ten probing tasks: how each labels, or changes, the sentences of a treebank.
 
 References
 ----------
@@ -36,7 +36,7 @@ from headscope.tasks.sentences import (
     spell,
 )
 
-# --- tasks.make.labels ---
+# --- Length, WordContent, Depth and TopConst ---
 
 LEAST = 10
 """The fewest sentences of a class: eight to train, one to choose and one to test on."""
@@ -279,7 +279,11 @@ def _sequences(
     return drafts.label(sentences, find)
 
 
-# --- tasks.make.morphology ---
+# --- Tense, SubjNum and ObjNum ---
+#
+# Morphological features decide wherever a treebank has them. Tags decide only in a treebank with
+# Penn tags and without features: in other tag sets, the same names mean other things (NN is any
+# common noun in German).
 
 APART = "no two splits share such a word"
 TENSES = {"Past": "PAST", "Imp": "PAST", "Pqp": "PAST", "Pres": "PRES"}
@@ -462,7 +466,10 @@ def obj_number(sentences: Sequence[Sentence], rng: Random) -> Drafts:
     return _number_task(sentences, OBJECT, "direct object")
 
 
-# --- tasks.make.changes ---
+# --- BigramShift, OddManOut and CoordInv ---
+#
+# A sentence is used once, either changed or as it is. A change that would spell another sentence
+# of the treebank is not made.
 
 INTACT, INVERTED, CHANGED = "O", "I", "C"
 """SentEval's labels."""

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headscope.corpus import ROOT, Word
-from headscope.corpus.spacy import ParseCache
 from headscope.corpus import spacy as module
+from headscope.corpus.spacy import ParseCache
 from headscope.files import cache_folder
 
 TEXTS = [("Dogs bark.",), ("Who?", "Me 🙂"), ("",), ("naïve\u2028\x85“é”", "")]

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from headscope import corpus
-from headscope.corpus.spacy import BATCH, load_parser, parse, parser_identity
 from headscope.corpus import spacy as module
+from headscope.corpus.spacy import BATCH, load_parser, parse, parser_identity
 from headscope.errors import CorpusError
 
 pytest.importorskip("spacy")

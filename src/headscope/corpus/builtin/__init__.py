@@ -24,7 +24,7 @@ from headscope.corpus.example import (
 from headscope.corpus.treebank import Tree, read_trees, tree_words
 from headscope.errors import CorpusError
 
-# --- corpus.builtin.markup ---
+# --- markup ---
 
 _OPEN = re.compile(r"\{(\d+) |<([A-Za-z_]+)(!?) ")
 
@@ -115,7 +115,7 @@ def read_markup(marked: str) -> tuple[str, list[MarkedSpan]]:
     return "".join(plain), [span for _, span in sorted(spans, key=lambda pair: pair[0])]
 
 
-# --- corpus.builtin ---
+# --- passages ---
 
 FOLDER = Path(__file__).parent
 STYLES = ("news", "narrative", "encyclopaedic", "dialogue", "instructions", "questions")
