@@ -7,7 +7,8 @@ import pytest
 
 from headscope import corpus
 from headscope.corpus import Example
-from headscope.corpus.reading import FORMATS, NAMES
+from headscope.corpus.reading import ENDINGS as FORMATS
+from headscope.corpus.reading import FORMATS as KINDS
 from headscope.errors import CorpusError, UserError
 
 ROW = "{0}\t{1}\t_\tX\t_\t_\t{2}\tdep\t_\t_"
@@ -311,7 +312,7 @@ def test_an_unknown_ending_is_reported_with_those_that_are_known(tmp_path, name,
     path.write_bytes(gzip.compress(b"One.") if name.endswith(".gz") else b"One.")
     with pytest.raises(CorpusError) as caught:
         corpus.read(path)
-    names = f"{', '.join(NAMES[:-1])} or {NAMES[-1]}"
+    names = f"{', '.join([*KINDS][:-1])} or {[*KINDS][-1]}"
     assert caught.value.message == (
         f"the ending '{ending}' of {path} does not say what its format is; known are {ENDINGS}"
     )
@@ -322,7 +323,7 @@ def test_an_unknown_format_is_reported_with_the_nearest(tmp_path):
     (tmp_path / "a.txt").write_text("One.")
     assert (
         complaint(tmp_path / "a.txt", format="txet")
-        == f"the format must be one of {', '.join(sorted(NAMES))}; got 'txet' instead. Did you "
+        == f"the format must be one of {', '.join(sorted(KINDS))}; got 'txet' instead. Did you "
         "mean 'text'?"
     )
 

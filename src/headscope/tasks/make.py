@@ -10,20 +10,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
 from headscope.corpus.example import Example
 from headscope.corpus.treebank import BracketTree, bracket_examples
 from headscope.errors import CorpusError, UserError, unknown
-from headscope.tasks.sentences import Draft, Drafts, Sentence, sentences_of, usable
+from headscope.tasks.sentences import Draft, Drafts, Sentence, Treebank, sentences_of, usable
 from headscope.tasks.task import SPLITS, TITLES, ProbingTask, sorted_labels, task_group
 from headscope.tasks.ten import (
     LEAST,
     bigram_shift,
-    bracket_constituents,
-    bracket_depth,
     coordination_inversion,
     obj_number,
     odd_man_out,
@@ -175,7 +173,7 @@ def _apart(
 
 # --- tasks ---
 
-MAKERS: dict[str, Callable[[Sequence[Sentence], Random], Drafts]] = {
+MAKERS: dict[str, Callable[[Treebank, Random], Drafts]] = {
     "sentence_length": sentence_length,
     "word_content": word_content,
     "tree_depth": tree_depth,
@@ -187,12 +185,10 @@ MAKERS: dict[str, Callable[[Sequence[Sentence], Random], Drafts]] = {
     "odd_man_out": odd_man_out,
     "coordination_inversion": coordination_inversion,
 }
-BRACKET_MAKERS: dict[
-    str, Callable[[Sequence[Sentence], dict[str, BracketTree], Random], Drafts]
-] = {
-    "tree_depth": bracket_depth,
-    "top_constituents": bracket_constituents,
-}
+OF_CONSTITUENTS = ("tree_depth", "top_constituents")
+"""The tasks that are made from constituents where there are any."""
+Trees = str | Path | Iterable[tuple[Example, BracketTree]]
+"""Bracketed trees: a file of them, or examples with theirs."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +253,7 @@ def report_tasks(
     seed: int = 0,
     size: int | Sequence[int] | None = None,
     tasks: Sequence[str] | None = None,
-    brackets: str | Path | None = None,
+    brackets: Trees | None = None,
 ) -> list[TaskReport]:
     """Make the tasks as :func:`make_tasks` does, and report on each one.
 
@@ -285,20 +281,13 @@ def report_tasks(
             "the corpus has no sentences of 5 to 28 annotated words to make tasks from",
             hint="give a treebank (.conllu), bracketed trees (.mrg) or 'demo'",
         )
-    trees, bracketed, bracketed_skipped = (
-        _bracketed(brackets) if brackets is not None else ({}, [], {})
-    )
+    bank = Treebank(sentences, skipped=skipped, wanted=sizes.most or 0)
+    constituents = bank if brackets is None else replace(_bracketed(brackets), wanted=bank.wanted)
     reports = []
     for name in names:
         rng = Random(f"{seed} {name}")
-        if brackets is not None and name in BRACKET_MAKERS:
-            reports.append(
-                _report(
-                    name, BRACKET_MAKERS[name](bracketed, trees, rng), bracketed_skipped, sizes, rng
-                )
-            )
-        else:
-            reports.append(_report(name, MAKERS[name](sentences, rng), skipped, sizes, rng))
+        source = constituents if name in OF_CONSTITUENTS else bank
+        reports.append(_report(name, MAKERS[name](source, rng), source.skipped, sizes, rng))
     return reports
 
 
@@ -308,7 +297,7 @@ def make_tasks(
     seed: int = 0,
     size: int | Sequence[int] | None = None,
     tasks: Sequence[str] | None = None,
-    brackets: str | Path | None = None,
+    brackets: Trees | None = None,
 ) -> list[ProbingTask]:
     """Make the ten tasks, or some of them, from the sentences of a treebank.
 
@@ -323,8 +312,8 @@ def make_tasks(
     tasks : sequence of str, optional
         The tasks to make, by SentEval's names or the paper's. By default all that can be made from
         the treebank; see :func:`report_tasks` for the others.
-    brackets : str or Path, optional
-        A file of bracketed trees, for Depth and TopConst as in the paper.
+    brackets : path, or iterable of (Example, BracketTree), optional
+        Bracketed trees, for Depth and TopConst as in the paper.
 
     Raises
     ------
@@ -352,13 +341,17 @@ def check_made(reports: Sequence[TaskReport], *, named: bool) -> None:
         )
 
 
-def _bracketed(path: str | Path) -> tuple[dict[str, BracketTree], list[Sentence], dict[str, int]]:
-    """The trees of a file by their sentence's key, the sentences, and how many were skipped."""
-    pairs = list(bracket_examples(path))
-    found = list(sentences_of(example for example, _ in pairs))
-    trees = {sentence.key: tree for sentence, (_, tree) in zip(found, pairs, strict=True)}
+def _bracketed(brackets: Trees) -> Treebank:
+    """The sentences of bracketed trees, with the trees."""
+    pairs = bracket_examples(brackets) if isinstance(brackets, str | Path) else brackets
+    trees: dict[str, BracketTree] = {}
+    found: list[Sentence] = []
+    for example, tree in pairs:
+        sentence = next(sentences_of([example]))
+        trees[sentence.key] = tree
+        found.append(sentence)
     kept, skipped = usable(found)
-    return trees, kept, skipped
+    return Treebank(kept, trees, skipped)
 
 
 def _report(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 
 from headscope.corpus.example import ROOT, Example, Word
+from headscope.corpus.treebank import BracketTree
 
 # --- sentences ---
 
@@ -274,3 +275,25 @@ class Drafts:
             else:
                 self.items.append(Draft(sentence, found[0], sentence.text, found[1]))
         return self
+
+
+@dataclass(frozen=True)
+class Treebank:
+    """The sentences that tasks are made from.
+
+    Parameters
+    ----------
+    sentences : sequence of Sentence
+        The sentences of 5 to 28 words, each once.
+    trees : mapping of str to BracketTree, optional
+        The constituents of each sentence, by its key.
+    skipped : mapping of str to int, optional
+        How many sentences were skipped, by reason.
+    wanted : int, default 0
+        How many examples a task should have; 0 for as many as there are.
+    """
+
+    sentences: Sequence[Sentence]
+    trees: Mapping[str, BracketTree] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    wanted: int = 0

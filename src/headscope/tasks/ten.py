@@ -16,7 +16,6 @@ from math import log2
 from random import Random
 
 from headscope.corpus.example import ROOT, Word
-from headscope.corpus.treebank import BracketTree
 from headscope.tasks.sentences import (
     AUXILIARY,
     CLAUSE_SUBJECT,
@@ -28,6 +27,7 @@ from headscope.tasks.sentences import (
     Draft,
     Drafts,
     Sentence,
+    Treebank,
     feature,
     is_content,
     is_punctuation,
@@ -58,64 +58,74 @@ CONTENT_SHARE = 0.9
 NO_TREE = "without a tree that has one root"
 
 
-def sentence_length(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+def sentence_length(bank: Treebank, rng: Random) -> Drafts:
     """Length: the number of words, in six classes of equal width."""
     ranges = ", ".join(
         f"{number} = {start}–{start + WIDTH - 1}"
         for number, start in enumerate(range(SHORTEST, LONGEST + 1, WIDTH))
     )
     return Drafts(f"number of words: {ranges}").label(
-        sentences, lambda sentence: (str((len(sentence.words) - SHORTEST) // WIDTH), "")
+        bank.sentences, lambda sentence: (str((len(sentence.words) - SHORTEST) // WIDTH), "")
     )
 
 
-def word_content(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+def word_content(bank: Treebank, rng: Random) -> Drafts:
     """WordContent: which one of some content words of medium frequency is in the sentence.
 
-    A word needs ``LEAST`` sentences that have it and none of the other words. As long as some words
-    have too few, the worst of them are dropped, which frees sentences for the others.
+    A word needs ``LEAST`` sentences that have it and none of the other words, or its share of those
+    that are wanted. As long as some words have too few, the worst of them are dropped, which frees
+    sentences for the others.
     """
     bags = [
         {word.text.lower() for word in sentence.words if word.text.isalpha()}
-        for sentence in sentences
+        for sentence in bank.sentences
     ]
     counts = Counter(word for bag in bags for word in bag)
-    most = max(COMMON * len(sentences), 4 * LEAST)
+    most = max(COMMON * len(bank.sentences), 4 * LEAST)
     content: Counter[str] = Counter()
     places: Counter[str] = Counter()
-    for sentence in sentences:
+    for sentence in bank.sentences:
         for word in sentence.words:
             places[word.text.lower()] += 1
             content[word.text.lower()] += is_content(word)
-    chosen = {
+    medium = {
         word
         for word, count in counts.items()
         if LEAST <= count <= most and content[word] >= CONTENT_SHARE * places[word]
     }
-    while chosen:
-        alone = Counter(word for bag in bags for word in (bag & chosen) if len(bag & chosen) == 1)
-        failing = sorted(
-            (word for word in chosen if alone[word] < LEAST), key=lambda word: (alone[word], word)
-        )
-        if not failing:
-            break
-        chosen -= set(failing[: max(1, len(failing) // 20)])
+    chosen = _told_apart(bags, medium, bank.wanted) or _told_apart(bags, medium, 0)
     chosen = set(sorted(chosen, key=lambda word: (-counts[word], word))[:WORDS])
     found = Drafts(
         f"the one of {len(chosen)} content words (each in {LEAST} to {int(most)} sentences) "
         "that is in the sentence"
     )
     inside = {
-        sentence.key: sorted(bag & chosen) for sentence, bag in zip(sentences, bags, strict=True)
+        sentence.key: sorted(bag & chosen)
+        for sentence, bag in zip(bank.sentences, bags, strict=True)
     }
     return found.label(
-        sentences,
+        bank.sentences,
         lambda sentence: (
             (inside[sentence.key][0], "")
             if len(inside[sentence.key]) == 1
             else "with none or several of the words"
         ),
     )
+
+
+def _told_apart(bags: Sequence[set[str]], words: set[str], wanted: int) -> set[str]:
+    """Those words of which each is the only one in enough sentences; none, if there are none."""
+    chosen = set(words)
+    while chosen:
+        alone = Counter(word for bag in bags for word in (bag & chosen) if len(bag & chosen) == 1)
+        least = max(LEAST, wanted / len(chosen))
+        failing = sorted(
+            (word for word in chosen if alone[word] < least), key=lambda word: (alone[word], word)
+        )
+        if not failing:
+            break
+        chosen -= set(failing[: max(1, len(failing) // 20)])
+    return chosen
 
 
 def dependency_depth(sentence: Sentence) -> int:
@@ -137,46 +147,27 @@ def dependency_depth(sentence: Sentence) -> int:
     return deepest
 
 
-def tree_depth(sentences: Sequence[Sentence], rng: Random) -> Drafts:
-    """Depth of the dependency tree."""
-    depths = {
-        sentence.key: dependency_depth(sentence)
-        for sentence in sentences
-        if sentence.root is not None
-    }
-    return _depth(
-        sentences, depths, "most arcs from the root to a word of the dependency tree", rng
-    )
+def tree_depth(bank: Treebank, rng: Random) -> Drafts:
+    """Depth of the constituency tree, as in the paper; without one, of the dependency tree.
 
-
-def bracket_depth(
-    sentences: Sequence[Sentence], trees: dict[str, BracketTree], rng: Random
-) -> Drafts:
-    """Depth of the constituency tree, as in the paper."""
-    return _depth(
-        sentences,
-        {sentence.key: trees[sentence.key].depth for sentence in sentences},
-        "longest path from the top of the bracketed tree to a word",
-        rng,
-    )
-
-
-def _depth(sentences: Sequence[Sentence], depths: dict[str, int], what: str, rng: Random) -> Drafts:
-    """Label sentences by depth, with as many sentences of each class at every length.
-
-    Deep sentences are long: otherwise a probe could read the depth off the length.
+    There are as many sentences of each class at every length: deep sentences are long, and a probe
+    could read the depth off the length.
     """
+    what = "most arcs from the root to a word of the dependency tree"
+    rooted = [sentence for sentence in bank.sentences if sentence.root is not None]
+    depths = {} if bank.trees else {one.key: dependency_depth(one) for one in rooted}
+    if bank.trees:
+        what = "longest path from the top of the bracketed tree to a word"
+        depths = {one.key: bank.trees[one.key].depth for one in bank.sentences}
     found = Drafts(what)
     treed = found.label(
-        sentences,
+        bank.sentences,
         lambda sentence: (str(depths[sentence.key]), "") if sentence.key in depths else NO_TREE,
     ).items
     found.items = []
-    if (
-        ends := _widest(
-            Counter((depths[draft.sentence.key], len(draft.sentence.words)) for draft in treed)
-        )
-    ) is None:
+    counts = Counter((depths[draft.sentence.key], len(draft.sentence.words)) for draft in treed)
+    ends = _widest(counts, bank.wanted) or _widest(counts, 0)
+    if ends is None:
         found.skipped["whose lengths cannot be matched between depths"] = len(treed)
         return found
     low, high = ends
@@ -197,11 +188,11 @@ def _depth(sentences: Sequence[Sentence], depths: dict[str, int], what: str, rng
     return found
 
 
-def _widest(counts: Counter[tuple[int, int]]) -> tuple[int, int] | None:
+def _widest(counts: Counter[tuple[int, int]], wanted: int) -> tuple[int, int] | None:
     """Find the lowest and highest depth of the largest number of classes that match in length.
 
-    At least ``MATCHED`` of the sentences must be left. Depths beyond the range join its ends.
-    ``counts`` has the number of sentences of each depth and length.
+    At least ``MATCHED`` of the sentences must be left, or as many as are wanted. Depths beyond the
+    range join its ends. ``counts`` has the number of sentences of each depth and length.
     """
     best: tuple[int, int, int, int] | None = None
     for low, high in combinations(sorted({depth for depth, _ in counts}), 2):
@@ -213,7 +204,7 @@ def _widest(counts: Counter[tuple[int, int]]) -> tuple[int, int] | None:
             for length in range(SHORTEST, LONGEST + 1)
         )
         classes = high - low + 1
-        if each >= max(LEAST, MATCHED * counts.total() / classes) and (
+        if each >= max(LEAST, (wanted or MATCHED * counts.total()) / classes) and (
             best is None or (classes, each) > best[:2]
         ):
             best = (classes, each, low, high)
@@ -236,31 +227,15 @@ def dependents(sentence: Sentence) -> str:
     )
 
 
-def top_constituents(sentences: Sequence[Sentence], rng: Random) -> Drafts:
-    """TopConst without constituents: the relations around the root replace them."""
-    found = {
-        sentence.key: dependents(sentence) for sentence in sentences if sentence.root is not None
-    }
-    return _sequences(
-        sentences, found, "the root's dependents in order, instead of constituents", NO_TREE
-    )
-
-
-def bracket_constituents(
-    sentences: Sequence[Sentence], trees: dict[str, BracketTree], rng: Random
-) -> Drafts:
-    """TopConst as in the paper: the labels right below S."""
-    found = {
-        sentence.key: "_".join(trees[sentence.key].top)
-        for sentence in sentences
-        if trees[sentence.key].label == "S"
-    }
-    return _sequences(sentences, found, "the constituents right below S", "whose top is not S")
-
-
-def _sequences(
-    sentences: Sequence[Sentence], found: dict[str, str], what: str, reason: str
-) -> Drafts:
+def top_constituents(bank: Treebank, rng: Random) -> Drafts:
+    """TopConst: the labels right below S, as in the paper; else the relations around the root."""
+    what, reason = "the root's dependents in order, instead of constituents", NO_TREE
+    rooted = [sentence for sentence in bank.sentences if sentence.root is not None]
+    found = {} if bank.trees else {one.key: dependents(one) for one in rooted}
+    if bank.trees:
+        what, reason = "the constituents right below S", "whose top is not S"
+        trees = {one.key: bank.trees[one.key] for one in bank.sentences}
+        found = {key: "_".join(tree.top) for key, tree in trees.items() if tree.label == "S"}
     counts = Counter(found.values())
     least = max(LEAST, RARE * len(found))
     frequent = {
@@ -276,7 +251,7 @@ def _sequences(
         sequence = found.get(sentence.key)
         return reason if sequence is None else (sequence if sequence in frequent else OTHER, "")
 
-    return drafts.label(sentences, find)
+    return drafts.label(bank.sentences, find)
 
 
 # --- Tense, SubjNum and ObjNum ---
@@ -373,15 +348,15 @@ def tagged_tense(sentence: Sentence) -> tuple[str, str] | str:
     return "whose main verb is tagged neither past nor present"
 
 
-def past_present(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+def past_present(bank: Treebank, rng: Random) -> Drafts:
     """Tense of the main verb."""
-    if has_feature(sentences, "Tense", ["VERB", "AUX"]):
+    if has_feature(bank.sentences, "Tense", ["VERB", "AUX"]):
         how = "Tense= of the main clause's finite verb or auxiliary: Past, Imp and Pqp are PAST"
-        return Drafts(f"{how}, Pres is PRES; {APART}").label(sentences, tense)
+        return Drafts(f"{how}, Pres is PRES; {APART}").label(bank.sentences, tense)
     how = f"tag of the main verb or its first auxiliary: VBD is PAST, VBP and VBZ are PRES; {APART}"
-    if has_penn(sentences, frozenset(FINITE)):
-        return Drafts(how).label(sentences, tagged_tense)
-    return _lacking(how, sentences, "Tense", "verbs")
+    if has_penn(bank.sentences, frozenset(FINITE)):
+        return Drafts(how).label(bank.sentences, tagged_tense)
+    return _lacking(how, bank.sentences, "Tense", "verbs")
 
 
 def number(relations: frozenset[str], what: str) -> Find:
@@ -456,14 +431,14 @@ def _lacking(how: str, sentences: Sequence[Sentence], name: str, what: str) -> D
     return Drafts(how, lacking=f"its {what} have neither the feature {name}= nor Penn tags")
 
 
-def subj_number(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+def subj_number(bank: Treebank, rng: Random) -> Drafts:
     """SubjNum: number of the main clause's subject."""
-    return _number_task(sentences, SUBJECT, "subject")
+    return _number_task(bank.sentences, SUBJECT, "subject")
 
 
-def obj_number(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+def obj_number(bank: Treebank, rng: Random) -> Drafts:
     """ObjNum: number of the main clause's object."""
-    return _number_task(sentences, OBJECT, "direct object")
+    return _number_task(bank.sentences, OBJECT, "direct object")
 
 
 # --- BigramShift, OddManOut and CoordInv ---
@@ -511,7 +486,7 @@ def _half(
     return found
 
 
-def bigram_shift(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+def bigram_shift(bank: Treebank, rng: Random) -> Drafts:
     """BigramShift: swap two adjacent words."""
 
     def change(sentence: Sentence) -> list[str]:
@@ -536,7 +511,7 @@ def bigram_shift(sentences: Sequence[Sentence], rng: Random) -> Drafts:
         "would give it away); O: unchanged"
     )
     reason = "without two words that could be swapped"
-    return _half(Drafts(how), sentences, rng, INVERTED, reason, change)
+    return _half(Drafts(how), bank.sentences, rng, INVERTED, reason, change)
 
 
 def open_class(word: Word, *, tags: bool = True) -> str:
@@ -564,19 +539,19 @@ def open_class(word: Word, *, tags: bool = True) -> str:
     return tag if tag in OPEN else ""
 
 
-def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+def odd_man_out(bank: Treebank, rng: Random) -> Drafts:
     """OddManOut: replace a noun or verb by another with the same tag.
 
     The bigrams of the new word with its neighbours are about as frequent as those of the old one.
     """
-    by_tags = has_penn(sentences, PLURALS)
+    by_tags = has_penn(bank.sentences, PLURALS)
     bigrams: Counter[tuple[str, str]] = Counter()
     tags: dict[str, set[str]] = defaultdict(set)
     lemmas: dict[str, set[str]] = defaultdict(set)
     written: dict[str, str] = {}
     after: dict[tuple[str, str], set[str]] = defaultdict(set)
     before: dict[str, set[str]] = defaultdict(set)
-    for sentence in sentences:
+    for sentence in bank.sentences:
         lower = [word.text.lower() for word in sentence.words]
         bigrams.update(pairwise(lower))
         for word in sentence.words:
@@ -619,7 +594,7 @@ def odd_man_out(sentences: Sequence[Sentence], rng: Random) -> Drafts:
         "neighbours occur in the treebank, as frequent within a factor of two; O: unchanged"
     )
     reason = "without a noun or verb that has a fitting replacement"
-    return _half(Drafts(how), sentences, rng, CHANGED, reason, change)
+    return _half(Drafts(how), bank.sentences, rng, CHANGED, reason, change)
 
 
 def clauses(sentence: Sentence) -> tuple[int, int, int] | None:
@@ -689,8 +664,8 @@ def invert(sentence: Sentence) -> list[str]:
     ]
 
 
-def coordination_inversion(sentences: Sequence[Sentence], rng: Random) -> Drafts:
+def coordination_inversion(bank: Treebank, rng: Random) -> Drafts:
     """CoordInv: swap the two coordinated main clauses."""
     how = "I: the two coordinated main clauses (each with a subject) are swapped; O: unchanged"
     reason = "that are not just two coordinated clauses"
-    return _half(Drafts(how), sentences, rng, INVERTED, reason, invert)
+    return _half(Drafts(how), bank.sentences, rng, INVERTED, reason, invert)

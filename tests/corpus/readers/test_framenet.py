@@ -275,7 +275,7 @@ def test_elements_of_the_second_layer_count_and_sentences_without_annotation_do_
 def test_framenet_by_name_is_the_filtered_exemplars_held_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from headscope.corpus import reading as module
+    from headscope.corpus import frames as module
 
     sentences = [
         exemplar("[Experiencer He] was becoming *agitated*", number) for number in (1, 2, 3)

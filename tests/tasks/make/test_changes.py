@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from headscope.tasks.sentences import sentences_of, usable
+from headscope.tasks.sentences import Treebank, sentences_of, usable
 from headscope.tasks.ten import bigram_shift, invert, odd_man_out
 from tasks.make.handmade import CLAUSES, examples, originals, sentence
 
@@ -109,8 +109,10 @@ def test_an_inverted_sentence_has_the_words_it_had(made, demo):
 
 def test_sentences_that_cannot_be_changed_are_counted():
     same = sentence("no/UH/0/root no/UH/1/dep no/UH/1/dep !/PUNCT/1/punct")
-    assert bigram_shift([same], Random(0)).skipped == {"without two words that could be swapped": 1}
-    assert odd_man_out([same], Random(0)).skipped == {
+    assert bigram_shift(Treebank([same]), Random(0)).skipped == {
+        "without two words that could be swapped": 1
+    }
+    assert odd_man_out(Treebank([same]), Random(0)).skipped == {
         "without a noun or verb that has a fitting replacement": 1
     }
 
@@ -120,5 +122,5 @@ def test_a_change_that_spells_another_sentence_is_not_made():
         sentence("Go/VB/0/root up/RB/1/advmod down/RB/1/advmod ./PUNCT/1/punct"),
         sentence("Go/VB/0/root down/RB/1/advmod up/RB/1/advmod ./PUNCT/1/punct"),
     ]
-    found = bigram_shift(pair, Random(0))
+    found = bigram_shift(Treebank(pair), Random(0))
     assert (found.items, found.skipped) == ([], {"that would spell another sentence": 2})

@@ -18,7 +18,15 @@ import pytest
 
 from headscope.corpus import ROOT, Word, read
 from headscope.tasks.make import report_tasks
-from headscope.tasks.sentences import OBJECT, SUBJECT, Drafts, Sentence, sentences_of, usable
+from headscope.tasks.sentences import (
+    OBJECT,
+    SUBJECT,
+    Drafts,
+    Sentence,
+    Treebank,
+    sentences_of,
+    usable,
+)
 from headscope.tasks.ten import number, obj_number, past_present, subj_number, tense, word_content
 from tasks.make.handmade import examples
 
@@ -118,7 +126,7 @@ def test_a_third_language_has_the_labels_that_its_sentences_were_written_with(
 
 
 def test_the_word_that_a_tense_is_about_is_the_finite_one(sentences: list[Sentence]) -> None:
-    targets = {draft.target for draft in past_present(sentences, Random(0)).items}
+    targets = {draft.target for draft in past_present(Treebank(sentences), Random(0)).items}
     assert {"ha", "han", "había", "habían", "mira", "miran", "miraba", "miraban"} <= targets
     assert not any(word.endswith(("ado", "ará", "arán", "e", "en")) for word in targets)
 
@@ -128,7 +136,7 @@ def test_words_of_word_content_are_never_function_words(sentences: list[Sentence
     verbs = {
         clause(stem, way, many)[0][-1][0] for stem, way, many in product(VERBS, WAYS, range(2))
     }
-    chosen = {draft.label for draft in word_content(sentences, Random(0)).items}
+    chosen = {draft.label for draft in word_content(Treebank(sentences), Random(0)).items}
     assert chosen
     assert chosen <= nouns | verbs
 

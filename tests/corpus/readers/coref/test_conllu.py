@@ -324,6 +324,6 @@ def test_formats_without_documents_cannot_be_read_as_documents(tmp_path, name, t
     path = write(tmp_path / name, text)
     expected = (
         f"{path} has no documents to read: its format is {kind}\n"
-        "next: give a corpus in one of the formats coref-jsonl, coref-conllu, conll2012"
+        "next: give a corpus in one of the formats conll2012, coref-jsonl, coref-conllu"
     )
     assert complaint(path, documents=True) == expected
