@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice, pairwise
@@ -69,7 +70,6 @@ class Lexicon:
     adverbs: dict[str, list[str]]
     times: dict[str, list[str]]
     opinions: dict[str, dict[str, list[str]]]
-    synonyms: dict[str, str]
     groups: dict[str, list[str]]
 
 
@@ -125,7 +125,6 @@ def lexicon() -> Lexicon:
         words(data["adverbs"]),
         data["times"],
         {label: words(table) for label, table in data["opinions"].items()},
-        data["synonyms"],
         groups,
     )
 
@@ -223,6 +222,7 @@ PRONOUNS = {
 }
 """Object form, possessive form and features of each pronoun."""
 FINITE = "Mood=Ind|Tense={}|VerbForm=Fin"
+PASSIVE = "Tense=Past|VerbForm=Part|Voice=Pass"
 NUMBERS = ("two", "three", "four", "five", "six")
 MARKS = ("because", "although", "while", "after", "before")
 NEAR = {
@@ -576,9 +576,7 @@ class Writer:
         subject, entity = self.nominal(self.kind_of(verb.object), share)
         actor, _ = self.nominal("person", 2)
         by = phrase("PP", ("", Leaf("by", "IN", "ADP", "by")), ("pobj", actor))
-        leaf = Leaf(
-            verb.participle, "VBN", "VERB", verb.lemma, "Tense=Past|VerbForm=Part|Voice=Pass"
-        )
+        leaf = Leaf(verb.participle, "VBN", "VERB", verb.lemma, PASSIVE)
         inner = phrase(
             "VP", ("", leaf), ("agent", by), *self.adjuncts(room - share - 5, manner=False)
         )
@@ -659,6 +657,111 @@ class Writer:
         *front, (relation, verb) = parts
         assert isinstance(verb, Phrase)
         return [*front, (relation, phrase("VP", *_flat(verb), ("advcl", last)))]
+
+    # Labelled texts
+
+    def opinion(self, label: str) -> list[Phrase]:
+        """A sentence that praises something or finds fault with it.
+
+        One in five says so by denying the opposite.
+        """
+        denied = self.chance(0.2)
+        other = {"positive": "negative", "negative": "positive"}
+        words = lexicon().opinions[other[label] if denied else label]
+        no = Leaf("not", "RB", "PART", "not", "Polarity=Neg") if denied else None
+        kind = self.any(("food", "text", "thing", "vehicle", "building", "area", "event"))
+        front = (self.time(), _mark(",")) if self.chance(0.25) else ()
+        if self.chance(0.5):
+            subject, entity = self.nominal("person", self.random.randint(2, 5))
+            verb = self.any([one for one in verbs("state") if one.lemma in words["verb"]])
+            praised, _ = self.nominal(kind, self.random.randint(2, 6))
+            node = phrase("VP", ("", self.finite(verb, entity)), ("dobj", praised))
+            if no is not None:
+                plain = Leaf(verb.lemma, "VB", "VERB", verb.lemma, "VerbForm=Inf")
+                inner = phrase("VP", ("", plain), ("dobj", praised))
+                node = phrase("VP", ("aux", self.helper("do", entity)), ("neg", no), ("", inner))
+            self.link(verb, node.leaf, subject, praised)
+        else:
+            subject, entity = self.nominal(kind, self.random.randint(2, 6))
+            word = self.any(words["said"])
+            said = phrase("ADJP", ("", Leaf(word, "JJ", "ADJ", word, "Degree=Pos")))
+            be = self.helper("be", entity)
+            node = phrase("VP", ("", be), ("neg", no), ("acomp", said))
+        return [phrase("S", *front, ("nsubj", subject), ("", node), _mark("."))]
+
+    def paraphrase(self, label: str) -> list[Phrase]:
+        """Two sentences about one event, of which the second repeats or contradicts the first.
+
+        Voice and word order change in both. A contradiction denies the event, or names somebody
+        else as who did it: the one it was done to, if that is a person.
+        """
+        verb = self.any(verbs("action", subject="person"))
+        kind = "person" if verb.object == "person" else self.kind_of(verb.object)
+        agent, actor = self.nominal("person", self.random.randint(2, 4))
+        patient, undergoer = self.other(agent, kind, self.random.randint(2, 4))
+        when, passive, fronted = self.time(), self.chance(0.5), self.chance(0.5)
+        denied = self.chance(0.15)
+        turned = passive if self.chance(0.3) else not passive
+        twins = self.twin(agent), self.twin(patient), (when[0], deepcopy(when[1]))
+        first = (agent, actor), (patient, undergoer)
+        once = self.event(verb, *first, when, passive, fronted, denied)
+        doer, done_to, again = (twins[0], actor), (twins[1], undergoer), twins[2]
+        if label == "contradiction":
+            if denied or self.chance(0.4):
+                denied = not denied
+            elif kind == "person":
+                doer, done_to = done_to, doer
+            else:
+                doer = self.other(agent)
+        fronted = not fronted if turned == passive else self.chance(0.5)
+        twice = self.event(verb, doer, done_to, again, turned, fronted, denied)
+        return [once, twice]
+
+    def other(self, node: Phrase, kind: str = "person", room: int = 2) -> tuple[Phrase, Entity]:
+        """Somebody or something else than a phrase speaks of."""
+        while True:
+            found, entity = self.nominal(kind, room, simple=room == 2)
+            if found.leaf.lemma != node.leaf.lemma:
+                return found, entity
+
+    def twin(self, node: Phrase) -> Phrase:
+        """The same phrase once more, about the same entities."""
+        copies: dict[int, Any] = {}
+        again = deepcopy(node, copies)
+        self.mentions += [
+            (copies[id(one)], entity) for one, entity in self.mentions if id(one) in copies
+        ]
+        return again
+
+    def event(
+        self,
+        verb: Verb,
+        doer: tuple[Phrase, Entity],
+        done_to: tuple[Phrase, Entity],
+        when: Piece,
+        passive: bool,
+        fronted: bool,
+        denied: bool,
+    ) -> Phrase:
+        """A sentence that says who did what to whom, and when."""
+        (agent, actor), (patient, undergoer) = doer, done_to
+        front = (when, _mark(",")) if fronted else ()
+        rest = () if fronted else (when,)
+        no = ("neg", Leaf("not", "RB", "PART", "not", "Polarity=Neg") if denied else None)
+        if passive:
+            by = phrase("PP", ("", Leaf("by", "IN", "ADP", "by")), ("pobj", agent))
+            leaf = Leaf(verb.participle, "VBN", "VERB", verb.lemma, PASSIVE)
+            inner = phrase("VP", ("", leaf), ("agent", by), *rest)
+            node = phrase("VP", ("auxpass", self.helper("be", undergoer)), no, ("", inner))
+        elif denied:
+            leaf = Leaf(verb.lemma, "VB", "VERB", verb.lemma, "VerbForm=Inf")
+            inner = phrase("VP", ("", leaf), ("dobj", patient), *rest)
+            node = phrase("VP", ("aux", self.helper("do", actor)), no, ("", inner))
+        else:
+            node = phrase("VP", ("", self.finite(verb, actor)), ("dobj", patient), *rest)
+        self.link(verb, node.leaf, agent, patient)
+        subject = ("nsubjpass", patient) if passive else ("nsubj", agent)
+        return phrase("S", *front, subject, ("", node), _mark("."))
 
 
 SHAPES: tuple[tuple[Callable[[Writer, int], list[Piece]], float, int], ...] = (
@@ -816,3 +919,39 @@ def grammar_corpus(size: int = SIZE, *, seed: int = 0) -> Corpus:
         remarks=lambda: (note,),
         reading={"seed": seed, "size": size},
     )
+
+
+def _labelled(
+    write: Callable[[Writer, str], list[Phrase]], labels: Sequence[str], seed: int
+) -> Iterator[Example]:
+    random = Random(f"{GRAMMAR} {write.__name__} {seed}")
+    known: set[tuple[str, ...]] = set()
+    while True:
+        label = labels[len(known) % len(labels)]
+        writer = Writer(random, past=random.random() < 0.5)
+        example = _example(str(len(known) + 1), write(writer, label), writer, label)
+        if example.texts not in known and len(set(example.texts)) == len(example.texts):
+            known.add(example.texts)
+            yield example
+
+
+def opinions(seed: int = 0) -> Iterator[Example]:
+    """Yield sentences without end that are negative or positive, in turn.
+
+    A fifth of them deny the opposite ("the concert was not awful" is positive).
+
+    >>> [example.label for example in islice(opinions(), 3)]
+    ['negative', 'positive', 'negative']
+    """
+    return _labelled(Writer.opinion, ("negative", "positive"), seed)
+
+
+def paraphrases(seed: int = 0) -> Iterator[Example]:
+    """Yield pairs of sentences without end, of which the second contradicts or repeats the first.
+
+    Active and passive, and the place of the time, change in both, so that neither says the label.
+
+    >>> [example.label for example in islice(paraphrases(), 3)]
+    ['contradiction', 'paraphrase', 'contradiction']
+    """
+    return _labelled(Writer.paraphrase, ("contradiction", "paraphrase"), seed)

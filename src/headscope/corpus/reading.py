@@ -21,6 +21,7 @@ from headscope.corpus import coref, frames, tables, text, treebank
 from headscope.corpus.builtin import builtin_files, read_builtin
 from headscope.corpus.corpus import Corpus, from_examples, from_texts
 from headscope.corpus.example import Example
+from headscope.corpus.grammar import GRAMMAR, grammar_corpus
 from headscope.corpus.spacy import parse as parse_examples
 from headscope.corpus.spacy import parser_version
 from headscope.corpus.tables import ColumnChoice, DatasetLike, choose_columns
@@ -349,9 +350,11 @@ def suggest_format(error: CorpusError, path: Path, kind: str) -> CorpusError:
 
 DEMO = "demo"
 FRAMENET = "framenet"
+NAMED = (DEMO, FRAMENET, GRAMMAR)
+"""Corpora with a name."""
 ALLOWED = (
-    "a path, 'demo', a list of texts or of pairs of texts, a list of Example, a DataFrame, "
-    "a datasets.Dataset or a Corpus"
+    "a path, 'demo', 'grammar', a list of texts or of pairs of texts, a list of Example, "
+    "a DataFrame, a datasets.Dataset or a Corpus"
 )
 ALONE = "reading every paragraph alone"
 """What ``pairs=False`` does, ``--single`` on the command line."""
@@ -375,10 +378,11 @@ def read(source: CorpusLike, options: ReadOptions) -> Corpus:
     Parameters
     ----------
     source
-        A file; ``"demo"``, the built-in corpus; ``"framenet"``, the sentences of FrameNet (through
-        nltk) that pass the filter of Kovaleva et al. (2019); a list of texts, of pairs of texts or
-        of :class:`Example`; a pandas DataFrame; a ``datasets.Dataset``. A Corpus is returned as it
-        is.
+        A file; ``"demo"``, the built-in corpus; ``"grammar"``, 10,000 sentences that a small
+        grammar writes, with trees, coreference and frames; ``"framenet"``, the sentences of
+        FrameNet (through nltk) that pass the filter of Kovaleva et al. (2019); a list of texts, of
+        pairs of texts or of :class:`Example`; a pandas DataFrame; a ``datasets.Dataset``. A Corpus
+        is returned as it is.
 
     Returns
     -------
@@ -470,7 +474,7 @@ def _check_first(corpus: Corpus, source: object) -> None:
     try:
         next(iter(corpus))
     except CorpusError as error:
-        if isinstance(source, str | os.PathLike) and source not in (DEMO, FRAMENET):
+        if isinstance(source, str | os.PathLike) and source not in NAMED:
             raise suggest_format(error, Path(source), corpus.format) from None
         raise
 
@@ -486,6 +490,9 @@ def _open(source: Any, options: ReadOptions, limit: int | None) -> Corpus:
     if isinstance(source, str) and source == FRAMENET:
         _check_options(options, "FrameNet")
         return _framenet(limit)
+    if isinstance(source, str) and source == GRAMMAR:
+        _check_options(options, "the built-in grammar")
+        return grammar_corpus()
     if isinstance(source, str | os.PathLike):
         return _open_path(source, options)
     pandas = sys.modules.get("pandas")  # a DataFrame cannot be given before pandas is imported

@@ -5,16 +5,19 @@ from __future__ import annotations
 import importlib
 import re
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from headscope.corpus import Corpus, CorpusLike, Example, from_examples, read
-from headscope.corpus.reading import DEMO, FRAMENET, find_format
+from headscope.corpus.grammar import GRAMMAR, opinions, paraphrases
+from headscope.corpus.reading import NAMED, find_format
 from headscope.corpus.tables import ColumnChoice, find_header, find_layout, peek
 from headscope.errors import CorpusError, UserError, unknown
 from headscope.options import ReadOptions
-from headscope.tasks.task import Task, custom_task, find_task, label_ids, plain
+from headscope.tasks.task import MADE, Task, custom_task, find_task, label_ids, plain
 
 # --- from the hub ---
 
@@ -71,6 +74,32 @@ def _example(task: Task, row: dict[str, Any], texts: list[str], source: str) -> 
     )
 
 
+# --- from the grammar ---
+
+MADE_SIZES = {"train": 2000, "dev": 500}
+_WRITERS = {"opinion": opinions, "paraphrase": paraphrases}
+
+
+@cache
+def made_examples(task: Task, split: str) -> Corpus:
+    """A split of a task of the built-in grammar; no sentence or pair is in both splits.
+
+    >>> from headscope.tasks.task import MADE
+    >>> made_examples(MADE["opinion"], "dev").size()
+    500
+    """
+    if task.name not in _WRITERS:
+        raise UserError(
+            f"the built-in grammar has no examples of {task.title}",
+            hint=f"name one of its tasks: {', '.join(_WRITERS)}; or give the files of {task.title}",
+        )
+    start = 0 if split == "train" else MADE_SIZES["train"]
+    examples = list(islice(_WRITERS[task.name](), start, start + MADE_SIZES[split]))
+    corpus = from_examples(examples, name=f"{GRAMMAR}, {task.name}, {split}")
+    note = f"the sentences of {task.title} are written by the built-in grammar"
+    return replace(corpus, format=GRAMMAR, remarks=lambda: (note,))
+
+
 # --- from files ---
 
 SPLITS = {"train": (r"train", r"train_subset\w*"), "dev": (r"dev", r"dev_matched")}
@@ -87,7 +116,7 @@ def task_examples(task: Task, path: str | Path, split: str) -> Corpus:
         The task, which knows its labels.
     path : str or Path
         A folder in GLUE's layout (``FOLDER/RTE/train.tsv``, gzipped or not, in upper or lower
-        case), a file, or "hub".
+        case), a file, "hub", or "grammar" for the tasks in ``MADE``.
     split : {"train", "dev"}
         The split to read.
 
@@ -100,6 +129,8 @@ def task_examples(task: Task, path: str | Path, split: str) -> Corpus:
         raise unknown("split", split, SPLITS)
     if str(path) == HUB:
         corpus = hub_examples(task, split)
+    elif str(path) == GRAMMAR:
+        corpus = made_examples(task, split)
     elif Path(path).is_dir():
         file = find_file(task, Path(path), split)
         corpus = labelled(file)
@@ -117,7 +148,7 @@ def labelled(source: CorpusLike) -> Corpus:
 
     In a table of two columns without a header, the second column is the label.
     """
-    if isinstance(source, str | PathLike) and str(source) not in {DEMO, FRAMENET}:
+    if isinstance(source, str | PathLike) and str(source) not in NAMED:
         path = Path(source)
         format = find_format(path, ReadOptions())
         if format in {"tsv", "csv"} and find_header(path, format, ColumnChoice()) is None:
@@ -177,7 +208,8 @@ def training_data(
         A GLUE task by name, or a task of your own. Without one, the classes are the labels of
         ``train``.
     data
-        The task's files: a folder in GLUE's layout (``FOLDER/RTE/train.tsv``), or ``"hub"``.
+        The task's files: a folder in GLUE's layout (``FOLDER/RTE/train.tsv``), ``"hub"``, or
+        ``"grammar"``, which the tasks opinion and paraphrase need not be told.
     train, dev
         Instead of ``data``: labelled tables to train on and to score on, as anything that
         :func:`headscope.read` takes.
@@ -190,6 +222,8 @@ def training_data(
         If a file is missing, or a label is not one of the task's.
     """
     named = find_task(task) if isinstance(task, str) else task
+    if named in MADE.values() and data is None and train is None and dev is None:
+        data = GRAMMAR
     if named and data is not None and train is None and dev is None:
         return TaskData(
             named, task_examples(named, data, "train"), task_examples(named, data, "dev")

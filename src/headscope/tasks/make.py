@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from random import Random
 
 from headscope.corpus.example import Example
+from headscope.corpus.grammar import grammar_trees
 from headscope.corpus.treebank import BracketTree, bracket_examples
 from headscope.errors import CorpusError, UserError, unknown
 from headscope.tasks.sentences import Draft, Drafts, Sentence, Treebank, sentences_of, usable
@@ -191,6 +193,11 @@ Trees = str | Path | Iterable[tuple[Example, BracketTree]]
 """Bracketed trees: a file of them, or examples with theirs."""
 
 
+GRAMMAR_SENTENCES = 20_000
+GRAMMAR_SIZES = (2400, 600, 600)
+"""Of tasks from the grammar. Classes of equal size round these down, to 2,200 and 550 or more."""
+
+
 @dataclass(frozen=True)
 class TaskReport:
     """One task that was made, or the reason why it could not be made.
@@ -329,6 +336,30 @@ def make_tasks(
     reports = report_tasks(corpus, seed=seed, size=size, tasks=tasks, brackets=brackets)
     check_made(reports, named=bool(tasks))
     return [report.task for report in reports if report.task is not None]
+
+
+def grammar_tasks(*, tasks: Sequence[str] | None = None, seed: int = 0) -> list[ProbingTask]:
+    """Make the ten tasks, or some of them, from sentences of the built-in grammar.
+
+    Each has at least 2,000 training and 500 test sentences. Depth and TopConst are those of the
+    constituents; no target word of Tense, SubjNum and ObjNum is in two splits.
+
+    Parameters
+    ----------
+    tasks, seed
+        As for :func:`make_tasks`. The sentences are the same for every seed.
+
+    Examples
+    --------
+    >>> [task] = grammar_tasks(tasks=["TopConst"])
+    >>> len(task.splits["train"]), len(task.splits["test"]), len(task.labels)
+    (2400, 600, 10)
+    """
+    pairs = list(islice(grammar_trees(), GRAMMAR_SENTENCES))
+    examples = [example for example, _ in pairs]
+    made = make_tasks(examples, seed=seed, size=GRAMMAR_SIZES, tasks=tasks, brackets=pairs)
+    note = "the sentences are written by the built-in grammar"
+    return [replace(task, notes=(note, *task.notes)) for task in made]
 
 
 def check_made(reports: Sequence[TaskReport], *, named: bool) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from random import Random
 
 from headscope.corpus import Example, read
+from headscope.corpus.grammar import GRAMMAR
 from headscope.corpus.treebank import is_brackets
 from headscope.errors import CorpusError, UserError, unknown
 from headscope.tasks.glue import task_examples
-from headscope.tasks.make import make_tasks
+from headscope.tasks.make import grammar_tasks, make_tasks
 from headscope.tasks.senteval import is_senteval, read_tasks
-from headscope.tasks.task import GLUE, TITLES, ProbingTask, Task, plain
+from headscope.tasks.task import GLUE, MADE, TITLES, ProbingTask, Task, plain
 
 # --- control tasks ---
 
@@ -117,8 +118,8 @@ def find_tasks(
     Parameters
     ----------
     sources : sequence of str, Path or ProbingTask
-        A SentEval file or a folder of them; a treebank or "demo", from which the ten tasks are
-        made; the name of a GLUE task; or a probing task.
+        A SentEval file or a folder of them; a treebank, "demo" or "grammar", from which the ten
+        tasks are made; the name of a GLUE task, "opinion" or "paraphrase"; or a probing task.
     data : str, optional
         The folder with GLUE's files, or "hub".
     only : sequence of str, optional
@@ -161,6 +162,8 @@ def _tasks_of(
     glue = _glue(source)
     # With data, a name is that of the task, even if there is a folder of the same name.
     if glue is not None and (data is not None or not path.exists()):
+        if data is None and glue.name in MADE:
+            data = GRAMMAR
         if data is None:
             raise UserError(
                 f"{source} is a GLUE task, whose files must be given too",
@@ -173,6 +176,9 @@ def _tasks_of(
     names = [
         name for name, title in TITLES.items() if wanted is None or _names(name, title) & wanted
     ]
+    if source == GRAMMAR:
+        named = None if wanted is None else names
+        return (grammar_tasks(seed=seed, tasks=named) if names else []), list(TITLES.values())
     trees = is_brackets(path)
     corpus = read(source, format="brackets" if trees else None)
     if not names:
@@ -187,7 +193,8 @@ def _tasks_of(
 
 
 def _glue(name: str) -> Task | None:
-    tasks = (task for task in GLUE.values() if plain(name) in {plain(task.name), plain(task.title)})
+    known = (*GLUE.values(), *MADE.values())
+    tasks = (task for task in known if plain(name) in {plain(task.name), plain(task.title)})
     return next(tasks, None)
 
 

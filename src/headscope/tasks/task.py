@@ -56,6 +56,7 @@ class Task:
 
 _BINARY, _ENTAILMENT = ("0", "1"), ("entailment", "not_entailment")
 _MNLI = ("entailment", "neutral", "contradiction")
+_ACCURACY = ("accuracy",)
 _TASKS = (
     Task("mrpc", "MRPC", "classification", _BINARY, ("f1", "accuracy")),
     Task("sts-b", "STS-B", "regression", (), ("pearson", "spearman")),
@@ -71,9 +72,18 @@ GLUE: dict[str, Task] = {task.name: task for task in _TASKS}
 Classes are ordered as on the hub; F1 is that of class "1".
 """
 
+MADE: dict[str, Task] = {
+    "opinion": Task("opinion", "Opinion", "classification", ("negative", "positive"), _ACCURACY),
+    "paraphrase": Task(
+        "paraphrase", "Paraphrase", "classification", ("contradiction", "paraphrase"), _ACCURACY
+    ),
+}
+"""Two tasks whose sentences a grammar writes (:mod:`headscope.corpus.grammar`), so that no file is
+needed: sentences that praise or find fault, and pairs that repeat or contradict each other."""
+
 
 def find_task(name: str) -> Task:
-    """Find a GLUE task by its name, however it is spelled.
+    """Find a task of GLUE or of the built-in grammar by its name, however it is spelled.
 
     Raises
     ------
@@ -85,10 +95,10 @@ def find_task(name: str) -> Task:
     >>> find_task("SST2").name, find_task("mnli-m").title
     ('sst-2', 'MNLI-m')
     """
-    for task in _TASKS:
+    for task in (*_TASKS, *MADE.values()):
         if plain(name) in {plain(task.name), plain(task.title)}:
             return task
-    raise unknown("task", name, GLUE)
+    raise unknown("task", name, [*GLUE, *MADE])
 
 
 def plain(name: str) -> str:
