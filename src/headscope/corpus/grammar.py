@@ -556,7 +556,10 @@ class Writer:
         often: Piece = ("advmod", None)
         if room > 3 and self.chance(0.16) and entity.kind in ("person", "animal"):
             word = self.any(lexicon().adverbs["frequency"])
-            often = ("advmod", phrase("ADVP", ("", Leaf(word, "RB", "ADV", word))))
+            often = (
+                "neg" if word == "never" else "advmod",
+                phrase("ADVP", ("", Leaf(word, "RB", "ADV", word))),
+            )
             verb = self.any(verbs("action", subject=entity.kind))
             object_, _ = self.nominal(self.kind_of(verb.object), room - 2)
             node = phrase("VP", ("", self.finite(verb, entity)), ("dobj", object_))
@@ -615,7 +618,7 @@ class Writer:
 
     def linked(self, room: int) -> list[Piece]:
         """One clause that begins with a conjunction."""
-        word = self.any(("But", "And", "So"))
+        word = self.any(("But", "And"))
         return self.clause(room - 1, ("cc", Leaf(word, "CC", "CCONJ", word.lower())))[0]
 
     def commented(self, room: int) -> list[Piece]:
