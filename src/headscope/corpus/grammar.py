@@ -71,6 +71,7 @@ class Lexicon:
     times: dict[str, list[str]]
     opinions: dict[str, dict[str, list[str]]]
     groups: dict[str, list[str]]
+    ungraded: list[str]
 
 
 def _add_s(word: str) -> str:
@@ -126,10 +127,19 @@ def lexicon() -> Lexicon:
         data["times"],
         {label: words(table) for label, table in data["opinions"].items()},
         groups,
+        data["forms"]["ungraded"].split(),
     )
 
 
 # --- trees ---
+
+
+UPOS = {
+    **{"NN": "NOUN", "NNS": "NOUN", "NNP": "PROPN", "CD": "NUM", "JJ": "ADJ", "RB": "ADV"},
+    **{"PRP": "PRON", "PRP$": "PRON", "WP": "PRON", "WDT": "PRON", "DT": "DET", "IN": "ADP"},
+    **{"CC": "CCONJ", "UH": "INTJ", "POS": "PART", ",": "PUNCT", ".": "PUNCT"},
+}
+"""The universal tags of Penn tags, unless a word says otherwise; all others are verbs."""
 
 
 @dataclass(eq=False, slots=True)
@@ -138,11 +148,15 @@ class Leaf:
 
     text: str
     xpos: str
-    upos: str
-    lemma: str = ""
     feats: str = ""
+    lemma: str = ""
+    upos: str = ""
     relation: str = "root"
     head: Leaf | None = None
+
+    def __post_init__(self) -> None:
+        self.lemma = self.lemma or self.text
+        self.upos = self.upos or UPOS.get(self.xpos, "VERB")
 
     @property
     def leaf(self) -> Leaf:
@@ -215,19 +229,26 @@ class Entity:
 
 
 PRONOUNS = {
-    "he": ("him", "his", "Gender=Masc|Number=Sing"),
-    "she": ("her", "her", "Gender=Fem|Number=Sing"),
-    "it": ("it", "its", "Gender=Neut|Number=Sing"),
-    "they": ("them", "their", "Number=Plur"),
+    "he": ("his", "Gender=Masc|Number=Sing"),
+    "she": ("her", "Gender=Fem|Number=Sing"),
+    "it": ("its", "Gender=Neut|Number=Sing"),
+    "they": ("their", "Number=Plur"),
 }
-"""Object form, possessive form and features of each pronoun."""
+"""The possessive form and the features of each pronoun."""
 FINITE = "Mood=Ind|Tense={}|VerbForm=Fin"
-PASSIVE = "Tense=Past|VerbForm=Part|Voice=Pass"
+BE = ("was", "were", "is", "are")
+HELPED = {
+    "": ("do", ("did", "did", "does", "do"), "VB", "VerbForm=Inf"),
+    "progressive": ("be", BE, "VBG", "Aspect=Prog|VerbForm=Part"),
+    "perfect": ("have", ("had", "had", "has", "have"), "VBN", "Aspect=Perf|VerbForm=Part"),
+    "passive": ("be", BE, "VBN", "Tense=Past|VerbForm=Part|Voice=Pass"),
+}
+"""Of each form: the helping verb and its forms, and the tag and features of the verb itself."""
 NUMBERS = ("two", "three", "four", "five", "six")
 MARKS = ("because", "although", "while", "after", "before")
 NEAR = {
     "building": ("in", "near", "behind", "outside"),
-    "area": ("in", "near", "beside"),
+    "area": ("near", "beside"),
     "event": ("during", "after", "before"),
 }
 
@@ -267,20 +288,20 @@ class Writer:
             pronoun = "they" if plural else singular
         return Entity(str(self.count), kind, plural, pronoun)
 
-    def pronoun(self, entity: Entity, form: int) -> Phrase:
-        """A pronoun for somebody: 0 the subject, 1 the object."""
-        text = entity.pronoun if form == 0 else PRONOUNS[entity.pronoun][0]
-        case = "Case=Nom|" if form == 0 else "Case=Acc|"
-        feats = case + PRONOUNS[entity.pronoun][2] + "|Person=3|PronType=Prs"
-        node = phrase("NP", ("", Leaf(text, "PRP", "PRON", text, feats)))
+    def pronoun(self, entity: Entity) -> Phrase:
+        """A pronoun as the subject, for somebody known."""
+        feats = f"Case=Nom|{PRONOUNS[entity.pronoun][1]}|Person=3|PronType=Prs"
+        node = phrase("NP", ("", Leaf(entity.pronoun, "PRP", feats)))
         self.mentions.append((node, entity))
         return node
 
     def named(self) -> tuple[Phrase, Entity]:
         """A person by name."""
         female = self.chance(0.5)
-        name = self.any(lexicon().names["female" if female else "male"])
-        node = phrase("NP", ("", Leaf(name, "NNP", "PROPN", name, "Number=Sing")))
+        said = {node.leaf.text for node, _ in self.mentions}
+        names = lexicon().names["female" if female else "male"]
+        name = self.any([name for name in names if name not in said])
+        node = phrase("NP", ("", Leaf(name, "NNP", "Number=Sing")))
         entity = self.entity("person", plural=False, pronoun="she" if female else "he")
         self.mentions.append((node, entity))
         return node, entity
@@ -303,7 +324,7 @@ class Writer:
         noun = self.any(words.nouns[kind])
         feats = "Number=Plur" if plural else "Number=Sing"
         text = words.plurals[noun] if plural else noun
-        leaf = Leaf(text, "NNS" if plural else "NN", "NOUN", noun, feats)
+        leaf = Leaf(text, "NNS" if plural else "NN", feats, noun)
         entity = self.entity(kind, plural=plural)
         determiner, relation = self.determiner(plural, owner, room)
         adjective = None
@@ -321,34 +342,33 @@ class Writer:
     ) -> tuple[Phrase | Leaf, str]:
         """What stands before a noun, and its relation."""
         if owner is not None and self.chance(0.4):
-            text = PRONOUNS[owner.pronoun][1]
-            feats = PRONOUNS[owner.pronoun][2] + "|Person=3|Poss=Yes|PronType=Prs"
-            leaf = Leaf(text, "PRP$", "PRON", text, feats)
+            text, feats = PRONOUNS[owner.pronoun]
+            leaf = Leaf(text, "PRP$", f"{feats}|Person=3|Poss=Yes|PronType=Prs")
             self.mentions.append((leaf, owner))
             return leaf, "poss"
         if room >= 5 and self.chance(0.15):
             node, _ = self.nominal("person", simple=True)
             ending = "'" if node.leaf.text.endswith("s") else "'s"
-            mark = Leaf(ending, "POS", "PART", "'s", "", "case", node.leaf)
+            mark = Leaf(ending, "POS", "", "'s", "PART", "case", node.leaf)
             node.parts.append(mark)  # the mention is the owner with the mark, as in OntoNotes
             return node, "poss"
         draw = self.random.random()
         if plural and draw < 0.2:
             number = self.any(NUMBERS)
-            return Leaf(number, "CD", "NUM", number, "NumType=Card"), "nummod"
+            return Leaf(number, "CD", "NumType=Card"), "nummod"
         if plural and draw < 0.4:
             text = self.any(("many", "several"))
-            return Leaf(text, "JJ", "ADJ", text, "Degree=Pos"), "amod"
+            return Leaf(text, "JJ", "Degree=Pos"), "amod"
         if plural:
             text = "the" if draw < 0.8 else self.any(("these", "those", "some"))
         else:
             text = "the" if draw < 0.55 else "a" if draw < 0.9 else self.any(("this", "that"))
-        return Leaf(text, "DT", "DET", {"these": "this", "those": "that"}.get(text, text)), "det"
+        return Leaf(text, "DT", "", {"these": "this", "those": "that"}.get(text, text)), "det"
 
     def adjective(self, kind: str, *, besides: str = "") -> Leaf:
         """An adjective that fits a kind of noun, and is not one of those said already."""
         text = self.any([word for word in lexicon().adjectives[kind] if word not in besides])
-        return Leaf(text, "JJ", "ADJ", text, "Degree=Pos")
+        return Leaf(text, "JJ", "Degree=Pos")
 
     def longer(self, node: Phrase, entity: Entity, room: int) -> Phrase:
         """A noun phrase with a prepositional phrase or a relative clause."""
@@ -363,7 +383,7 @@ class Writer:
             return phrase("NP", ("", node), ("prep", place))
         who = "who" if entity.kind == "person" else "that"
         tag = "WP" if who == "who" else "WDT"
-        relative = phrase("WHNP", ("", Leaf(who, tag, "PRON", who, "PronType=Rel")))
+        relative = phrase("WHNP", ("", Leaf(who, tag, "PronType=Rel")))
         if entity.kind in ("person", "animal") and self.chance(0.7):
             verb = self.predicate(entity, relative, room - 1)
             inner = phrase("SBAR", ("nsubj", relative), ("", phrase("S", ("", verb))))
@@ -382,50 +402,40 @@ class Writer:
     ) -> Phrase:
         """A prepositional phrase."""
         node, _ = self.nominal(kind, room, plural=self.chance(0.25), simple=simple)
-        return phrase("PP", ("", Leaf(preposition, "IN", "ADP", preposition)), ("pobj", node))
+        return phrase("PP", ("", Leaf(preposition, "IN")), ("pobj", node))
 
     # Verb phrases
 
-    def tense(self) -> str:
-        """The features of a finite verb."""
-        return FINITE.format("Past" if self.past else "Pres")
-
     def finite(self, verb: Verb, entity: Entity) -> Leaf:
         """A verb in the tense of the sentence, agreeing with its subject."""
-        if self.past:
-            return Leaf(verb.past, "VBD", "VERB", verb.lemma, self.tense())
-        third = not entity.plural
-        text, tag = (verb.third, "VBZ") if third else (verb.lemma, "VBP")
-        return Leaf(text, tag, "VERB", verb.lemma, self.tense())
+        form = verb.past if self.past else verb.lemma if entity.plural else verb.third
+        return Leaf(form, *self.tense(entity), verb.lemma)
 
-    def helper(self, lemma: str, entity: Entity) -> Leaf:
-        """A finite form of be, have or do."""
-        forms = {
-            "be": ("was", "were", "is", "are"),
-            "have": ("had", "had", "has", "have"),
-            "do": ("did", "did", "does", "do"),
-        }[lemma]
-        text = forms[(not self.past) * 2 + entity.plural]
-        tag = "VBD" if self.past else "VBP" if entity.plural else "VBZ"
-        return Leaf(text, tag, "AUX", lemma, self.tense())
+    def tense(self, entity: Entity) -> tuple[str, str]:
+        """The Penn tag and the features of a finite verb."""
+        if self.past:
+            return "VBD", FINITE.format("Past")
+        return "VBP" if entity.plural else "VBZ", FINITE.format("Pres")
+
+    def verb_phrase(
+        self, verb: Verb, entity: Entity, *rest: Piece, form: str = "", denied: bool = False
+    ) -> Phrase:
+        """A verb with what follows it; "progressive", "perfect" and "passive" need a helper."""
+        if not form and not denied:
+            return phrase("VP", ("", self.finite(verb, entity)), *rest)
+        lemma, forms, tag, feats = HELPED[form]
+        text = {"VBG": verb.gerund, "VBN": verb.participle}.get(tag, verb.lemma)
+        helper = Leaf(forms[(not self.past) * 2 + entity.plural], *self.tense(entity), lemma, "AUX")
+        inner = phrase("VP", ("", Leaf(text, tag, feats, verb.lemma)), *rest)
+        relation = "auxpass" if form == "passive" else "aux"
+        return phrase("VP", (relation, helper), _denial(denied), ("", inner))
 
     def conjugated(self, verb: Verb, entity: Entity, *rest: Piece, moving: bool = True) -> Phrase:
-        """A verb phrase: simple, negated, progressive or perfect, with what follows the verb."""
+        """A verb phrase: simple, negated, progressive or perfect."""
         draw = self.random.random()
-        if draw < 0.1:
-            plain = Leaf(verb.lemma, "VB", "VERB", verb.lemma, "VerbForm=Inf")
-            inner = phrase("VP", ("", plain), *rest)
-            no = Leaf("not", "RB", "PART", "not", "Polarity=Neg")
-            return phrase("VP", ("aux", self.helper("do", entity)), ("neg", no), ("", inner))
-        if moving and draw < 0.25:
-            leaf = Leaf(verb.gerund, "VBG", "VERB", verb.lemma, "Aspect=Prog|VerbForm=Part")
-            inner = phrase("VP", ("", leaf), *rest)
-            return phrase("VP", ("aux", self.helper("be", entity)), ("", inner))
-        if moving and draw < 0.33:
-            leaf = Leaf(verb.participle, "VBN", "VERB", verb.lemma, "Aspect=Perf|VerbForm=Part")
-            inner = phrase("VP", ("", leaf), *rest)
-            return phrase("VP", ("aux", self.helper("have", entity)), ("", inner))
-        return phrase("VP", ("", self.finite(verb, entity)), *rest)
+        form = "" if draw < 0.1 or not moving or draw > 0.33 else "perfect"
+        form = "progressive" if form and draw < 0.25 else form
+        return self.verb_phrase(verb, entity, *rest, form=form, denied=draw < 0.1)
 
     def link(self, verb: Verb, leaf: Leaf, *fillers: Part | None) -> None:
         """Note a frame, with those of its elements that are phrases."""
@@ -460,7 +470,7 @@ class Writer:
             if self.chance(0.5):
                 parts = (("dative", receiver), ("dobj", object_))
             else:
-                to = phrase("PP", ("", Leaf("to", "IN", "ADP", "to")), ("pobj", receiver))
+                to = phrase("PP", ("", Leaf("to", "IN")), ("pobj", receiver))
                 parts = (("dobj", object_), ("dative", to))
             node = self.conjugated(verb, entity, *parts, *self.adjuncts(spare - given - 3))
         else:
@@ -475,20 +485,25 @@ class Writer:
         alive = entity.kind in ("person", "animal")
         kind = "being" if alive and self.chance(0.6) else entity.kind
         said = self.adjective(kind, besides=" ".join(leaf.text for leaf in subject.leaves()))
-        degree = self.any(("very", "quite", "really")) if room > 3 else ""
-        adverb = Leaf(degree, "RB", "ADV", degree) if degree else None
+        graded = room > 3 and said.text not in lexicon().ungraded
+        degree = self.any(("very", "quite", "really")) if graded else ""
+        adverb = Leaf(degree, "RB") if degree else None
         complement = phrase("ADJP", ("advmod", adverb), ("", said))
-        no = Leaf("not", "RB", "PART", "not", "Polarity=Neg") if self.chance(0.1) else None
         rest = self.adjuncts(room - 4, manner=False) if alive else []
-        be = self.helper("be", entity)
-        return phrase("VP", ("", be), ("neg", no), ("acomp", complement), *rest)
+        return self.being(entity, complement, *rest, denied=self.chance(0.1))
+
+    def being(self, entity: Entity, said: Phrase, *rest: Piece, denied: bool = False) -> Phrase:
+        """A form of be, with what is said of the subject."""
+        form = BE[(not self.past) * 2 + entity.plural]
+        be = Leaf(form, *self.tense(entity), "be", "AUX")
+        return phrase("VP", ("", be), _denial(denied), ("acomp", said), *rest)
 
     def adjuncts(self, room: int, *, manner: bool = True) -> list[Piece]:
         """What may follow a verb: how, where and when, in at most ``room`` words."""
         found: list[Piece] = []
         if manner and room >= 1 and self.chance(0.25):
             word = self.any(lexicon().adverbs["manner"])
-            found.append(("advmod", phrase("ADVP", ("", Leaf(word, "RB", "ADV", word)))))
+            found.append(("advmod", phrase("ADVP", ("", Leaf(word, "RB")))))
             room -= 1
         if room >= 3 and self.chance(0.75):
             kind = self.any(("building", "area", "event"))
@@ -505,27 +520,21 @@ class Writer:
         times = lexicon().times
         own = times["past" if self.past else "present"]
         words = self.any(own if self.chance(0.6) else times["both"]).split()
+        noun = Leaf(words[-1], "NN", "Number=Sing")
         if words[0] in ("in", "at", "before", "after", "during"):
-            noun = Leaf(words[-1], "NN", "NOUN", words[-1], "Number=Sing")
-            the = Leaf("the", "DT", "DET", "the") if len(words) > 2 else None
+            the = Leaf("the", "DT") if len(words) > 2 else None
             inner = phrase("NP", ("det", the), ("", noun))
-            return "prep", phrase(
-                "PP", ("", Leaf(words[0], "IN", "ADP", words[0])), ("pobj", inner)
-            )
-        noun = Leaf(words[-1], "NN", "NOUN", words[-1], "Number=Sing")
-        first: Piece = ("det", None)
-        if words[0] == "every":
-            first = ("det", Leaf("every", "DT", "DET", "every"))
-        elif words[0] == "last":
-            first = ("amod", Leaf("last", "JJ", "ADJ", "last", "Degree=Pos"))
-        return "npadvmod", phrase("NP", first, ("", noun))
+            return "prep", phrase("PP", ("", Leaf(words[0], "IN")), ("pobj", inner))
+        first = Leaf(words[0], "DT" if words[0] == "every" else "JJ") if words[1:] else None
+        relation = "det" if words[0] == "every" else "amod"
+        return "npadvmod", phrase("NP", (relation, first), ("", noun))
 
     # Clauses
 
     def subject(self, room: int, *, known: Entity | None = None) -> tuple[Phrase, Entity]:
         """Who or what a clause is about: somebody new, or a pronoun for somebody known."""
         if known is not None:
-            return self.pronoun(known, 0), known
+            return self.pronoun(known), known
         draw = self.random.random()
         if draw < 0.1 and room >= 4:
             return self.couple()
@@ -539,7 +548,7 @@ class Writer:
         one, _ = self.named() if self.chance(0.4) else self.nominal("person", simple=True)
         two, _ = self.nominal("person", simple=True)
         both = self.entity("person", plural=True)
-        also = Leaf("and", "CC", "CCONJ", "and")
+        also = Leaf("and", "CC")
         node = phrase("NP", ("", one), ("cc", also), ("conj", two))
         self.mentions.append((node, both))
         return node, both
@@ -554,11 +563,13 @@ class Writer:
         subject, entity = self.subject(share, known=known)
         room = max(2, room - share)
         often: Piece = ("advmod", None)
-        if room > 3 and self.chance(0.16) and entity.kind in ("person", "animal"):
+        alive = entity.kind in ("person", "animal")
+        if room > 3 and alive and not self.dated and self.chance(0.18):
+            self.dated = True
             word = self.any(lexicon().adverbs["frequency"])
             often = (
                 "neg" if word == "never" else "advmod",
-                phrase("ADVP", ("", Leaf(word, "RB", "ADV", word))),
+                phrase("ADVP", ("", Leaf(word, "RB"))),
             )
             verb = self.any(verbs("action", subject=entity.kind))
             object_, _ = self.nominal(self.kind_of(verb.object), room - 2)
@@ -578,20 +589,17 @@ class Writer:
         share = 2 + self.random.randint(0, max(0, room - 7))
         subject, entity = self.nominal(self.kind_of(verb.object), share)
         actor, _ = self.nominal("person", 2)
-        by = phrase("PP", ("", Leaf("by", "IN", "ADP", "by")), ("pobj", actor))
-        leaf = Leaf(verb.participle, "VBN", "VERB", verb.lemma, PASSIVE)
-        inner = phrase(
-            "VP", ("", leaf), ("agent", by), *self.adjuncts(room - share - 5, manner=False)
-        )
-        node = phrase("VP", ("auxpass", self.helper("be", entity)), ("", inner))
-        self.link(verb, leaf, actor, subject)
+        by = phrase("PP", ("", Leaf("by", "IN")), ("pobj", actor))
+        rest = self.adjuncts(room - share - 5, manner=False)
+        node = self.verb_phrase(verb, entity, ("agent", by), *rest, form="passive")
+        self.link(verb, node.leaf, actor, subject)
         return [*front, ("nsubjpass", subject), ("", node)], entity
 
     def saying(self, entity: Entity, subject: Phrase, room: int) -> Phrase:
         """A verb with a clause of what somebody says or thinks."""
         verb = self.any(verbs("saying"))
         parts, _ = self.clause(room - 2, known=entity if self.chance(0.3) else None)
-        mark = Leaf("that", "IN", "SCONJ", "that")
+        mark = Leaf("that", "IN", upos="SCONJ")
         said = phrase("SBAR", ("mark", mark), ("", phrase("S", *parts)))
         node = phrase("VP", ("", self.finite(verb, entity)), ("ccomp", said))
         self.link(verb, node.leaf, subject, said)
@@ -601,7 +609,7 @@ class Writer:
         """A clause that begins with because, while and the like."""
         word = self.any(MARKS)
         parts, entity = self.clause(room - 1, known=known)
-        mark = ("mark", Leaf(word, "IN", "SCONJ", word))
+        mark = ("mark", Leaf(word, "IN", upos="SCONJ"))
         return phrase("SBAR", mark, ("", phrase("S", *parts))), entity
 
     # Sentences
@@ -619,18 +627,18 @@ class Writer:
     def linked(self, room: int) -> list[Piece]:
         """One clause that begins with a conjunction."""
         word = self.any(("But", "And"))
-        return self.clause(room - 1, ("cc", Leaf(word, "CC", "CCONJ", word.lower())))[0]
+        return self.clause(room - 1, ("cc", Leaf(word, "CC", "", word.lower())))[0]
 
     def commented(self, room: int) -> list[Piece]:
         """One clause after an adverb such as luckily."""
         word = self.any(lexicon().adverbs["opening"])
-        first = phrase("ADVP", ("", Leaf(word, "RB", "ADV", word)))
+        first = phrase("ADVP", ("", Leaf(word, "RB")))
         return self.clause(room - 2, ("advmod", first), _mark(","))[0]
 
     def called(self, room: int) -> list[Piece]:
         """One clause after an interjection."""
         word = self.any(lexicon().adverbs["interjection"])
-        first = phrase("INTJ", ("", Leaf(word, "UH", "INTJ", word.lower())))
+        first = phrase("INTJ", ("", Leaf(word, "UH", "", word.lower())))
         return self.clause(room - 2, ("intj", first), _mark(","))[0]
 
     def timed(self, room: int) -> list[Piece]:
@@ -643,7 +651,7 @@ class Writer:
         first, entity = self.clause(half)
         second, _ = self.clause(room - half - 2, known=entity if self.chance(0.3) else None)
         word = self.any(("and", "but"))
-        joint = ("cc", Leaf(word, "CC", "CCONJ", word))
+        joint = ("cc", Leaf(word, "CC"))
         between = [joint] if self.chance(0.25) else [_mark(","), joint]
         return [("", phrase("S", *first)), *between, ("conj", phrase("S", *second))]
 
@@ -671,25 +679,18 @@ class Writer:
         denied = self.chance(0.2)
         other = {"positive": "negative", "negative": "positive"}
         words = lexicon().opinions[other[label] if denied else label]
-        no = Leaf("not", "RB", "PART", "not", "Polarity=Neg") if denied else None
         kind = self.any(("food", "text", "thing", "vehicle", "building", "area", "event"))
         front = (self.time(), _mark(",")) if self.chance(0.25) else ()
         if self.chance(0.5):
             subject, entity = self.nominal("person", self.random.randint(2, 5))
             verb = self.any([one for one in verbs("state") if one.lemma in words["verb"]])
             praised, _ = self.nominal(kind, self.random.randint(2, 6))
-            node = phrase("VP", ("", self.finite(verb, entity)), ("dobj", praised))
-            if no is not None:
-                plain = Leaf(verb.lemma, "VB", "VERB", verb.lemma, "VerbForm=Inf")
-                inner = phrase("VP", ("", plain), ("dobj", praised))
-                node = phrase("VP", ("aux", self.helper("do", entity)), ("neg", no), ("", inner))
+            node = self.verb_phrase(verb, entity, ("dobj", praised), denied=denied)
             self.link(verb, node.leaf, subject, praised)
         else:
             subject, entity = self.nominal(kind, self.random.randint(2, 6))
-            word = self.any(words["said"])
-            said = phrase("ADJP", ("", Leaf(word, "JJ", "ADJ", word, "Degree=Pos")))
-            be = self.helper("be", entity)
-            node = phrase("VP", ("", be), ("neg", no), ("acomp", said))
+            said = phrase("ADJP", ("", Leaf(self.any(words["said"]), "JJ", "Degree=Pos")))
+            node = self.being(entity, said, denied=denied)
         return [phrase("S", *front, ("nsubj", subject), ("", node), _mark("."))]
 
     def paraphrase(self, label: str) -> list[Phrase]:
@@ -750,18 +751,11 @@ class Writer:
         (agent, actor), (patient, undergoer) = doer, done_to
         front = (when, _mark(",")) if fronted else ()
         rest = () if fronted else (when,)
-        no = ("neg", Leaf("not", "RB", "PART", "not", "Polarity=Neg") if denied else None)
+        argument: Piece = ("dobj", patient)
         if passive:
-            by = phrase("PP", ("", Leaf("by", "IN", "ADP", "by")), ("pobj", agent))
-            leaf = Leaf(verb.participle, "VBN", "VERB", verb.lemma, PASSIVE)
-            inner = phrase("VP", ("", leaf), ("agent", by), *rest)
-            node = phrase("VP", ("auxpass", self.helper("be", undergoer)), no, ("", inner))
-        elif denied:
-            leaf = Leaf(verb.lemma, "VB", "VERB", verb.lemma, "VerbForm=Inf")
-            inner = phrase("VP", ("", leaf), ("dobj", patient), *rest)
-            node = phrase("VP", ("aux", self.helper("do", actor)), no, ("", inner))
-        else:
-            node = phrase("VP", ("", self.finite(verb, actor)), ("dobj", patient), *rest)
+            argument = "agent", phrase("PP", ("", Leaf("by", "IN")), ("pobj", agent))
+        who, form = (undergoer, "passive") if passive else (actor, "")
+        node = self.verb_phrase(verb, who, argument, *rest, form=form, denied=denied)
         self.link(verb, node.leaf, agent, patient)
         subject = ("nsubjpass", patient) if passive else ("nsubj", agent)
         return phrase("S", *front, subject, ("", node), _mark("."))
@@ -781,7 +775,11 @@ SHAPES: tuple[tuple[Callable[[Writer, int], list[Piece]], float, int], ...] = (
 
 
 def _mark(sign: str) -> Piece:
-    return "punct", Leaf(sign, sign, "PUNCT", sign)
+    return "punct", Leaf(sign, sign)
+
+
+def _denial(denied: bool) -> Piece:
+    return "neg", Leaf("not", "RB", "Polarity=Neg", "not", "PART") if denied else None
 
 
 def _flat(verb: Phrase) -> list[Piece]:
@@ -824,7 +822,7 @@ def _example(
                 leaf.relation,
                 leaf.upos,
                 leaf.xpos,
-                leaf.lemma or leaf.text,
+                leaf.lemma,
                 leaf.feats,
             )
             for leaf in leaves
