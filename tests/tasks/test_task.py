@@ -14,6 +14,9 @@ from headscope.corpus import Example, from_examples
 from headscope.errors import CorpusError, UserError
 from headscope.tasks import GLUE, custom_task, find_task, label_ids, task_examples
 from headscope.tasks.glue import labelled
+from headscope.tasks.task import ProbingTask, all_notes
+
+# --- tasks ---
 
 RTE = "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\tentailment\n1\tC.\tD.\tnot_entailment\n"
 
@@ -271,3 +274,19 @@ def test_real_glue_labels_are_those_that_the_csv_module_reads(
     assert found == [
         GLUE[task].labels.index(label) if GLUE[task].labels else float(label) for label in expected
     ]
+
+
+# --- probing notes ---
+
+
+def task(title: str, *notes: str) -> ProbingTask:
+    return ProbingTask(title.lower(), title, ("0", "1"), {}, notes=notes)
+
+
+def test_a_note_of_several_tasks_is_listed_once() -> None:
+    assert all_notes(
+        [task("Length", "few"), task("Tense", "few", "no va lines"), task("Depth")]
+    ) == ["Length, Tense: few", "Tense: no va lines"]
+    assert all_notes([task("Length", "few"), task("Tense", "few")]) == ["all tasks: few"]
+    assert all_notes([task("Length", "few")]) == ["Length: few"]
+    assert all_notes([task("Length")]) == []

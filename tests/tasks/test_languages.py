@@ -28,7 +28,7 @@ from headscope.tasks.sentences import (
     usable,
 )
 from headscope.tasks.ten import number, obj_number, past_present, subj_number, tense, word_content
-from tasks.make.handmade import examples
+from tasks.handmade import examples
 
 FIN = "Mood=Ind|Person=3|Tense={}|VerbForm=Fin"
 NOUNS = [

@@ -13,7 +13,7 @@ from headscope.errors import CorpusError, UserError
 from headscope.tasks.make import Sizes, make_sizes, make_tasks, report_tasks, task_name
 from headscope.tasks.sentences import Sentence, sentences_of, usable
 from headscope.tasks.task import SPLITS, TITLES
-from tasks.make.handmade import CLAUSES, examples, words
+from tasks.handmade import CLAUSES, examples, words
 
 # What is made
 
