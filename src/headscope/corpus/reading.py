@@ -88,6 +88,11 @@ def _table(path: Path, options: ReadOptions, *, format: str) -> Iterator[Example
     return tables.read_table(path, format, _choice(options), header=options.header)
 
 
+def _plainly(read: Callable[[Path], Iterator[Example]]) -> Any:
+    """A reader that takes no options."""
+    return lambda path, options: read(path)
+
+
 def _text_notes(path: Path, options: ReadOptions) -> tuple[str, ...]:
     notes = text.layout_notes(path, lines=options.lines, pairs=options.pairs)
     return (*_looks_note(path, "text"), *notes)
@@ -119,12 +124,10 @@ FORMATS = {
             (".jsonl", ".ndjson"),
             options=COLUMNS,
         ),
-        Format(
-            "conll", lambda path, _: treebank.read_conll(path), (".conllu", ".conllx", ".conll")
-        ),
+        Format("conll", _plainly(treebank.read_conll), (".conllu", ".conllx", ".conll")),
         Format(
             "conll2012",
-            lambda path, _: coref.read_conll2012(path),
+            _plainly(coref.read_conll2012),
             coref.CONLL2012,
             coref.IN_FOLDERS,
             documents=True,
@@ -132,24 +135,24 @@ FORMATS = {
         ),
         Format(
             "brackets",
-            lambda path, _: treebank.read_bracket_examples(path),
+            _plainly(treebank.read_bracket_examples),
             treebank.BRACKET_FILES,
             treebank.BRACKET_FILES,
         ),
         Format(
             "coref-jsonl",
-            lambda path, _: coref.read_coref_jsonl(path),
+            _plainly(coref.read_coref_jsonl),
             folder=(".jsonl",),
             documents=True,
         ),
         Format(
             "coref-conllu",
-            lambda path, _: coref.read_coref_conllu(path),
+            _plainly(coref.read_coref_conllu),
             folder=coref.CONLLU,
             documents=True,
             remarks=lambda path, _: coref.skipped_mentions(path),
         ),
-        Format("frames-jsonl", lambda path, _: frames.read_frames_jsonl(path)),
+        Format("frames-jsonl", _plainly(frames.read_frames_jsonl)),
     )
 }
 ENDINGS = {ending: format.name for format in FORMATS.values() for ending in format.endings}

@@ -31,7 +31,11 @@ FORMAT = 1
 """Increased whenever the same text gives other words than before, or is written differently."""
 EVERY = 500
 """After how many new parses the file is saved, so that a killed run does not lose all of them."""
-FIELDS = [str, int, int, int, str, str, str, str]
+FIELDS = {
+    **{"text": str, "segment": int, "sentence": int, "head": int},
+    **{"relation": str, "upos": str, "xpos": str, "lemma": str},
+}
+"""What is kept of a word, in the order of its fields, and the types."""
 DAMAGED = (OSError, EOFError, zlib.error, ValueError, RecursionError)
 
 
@@ -132,19 +136,7 @@ def _checksum(texts: Sequence[str], words: Any) -> str:
 
 
 def _encode(texts: Sequence[str], words: Sequence[Word]) -> str:
-    rows = [
-        [
-            word.text,
-            word.segment,
-            word.sentence,
-            word.head,
-            word.relation,
-            word.upos,
-            word.xpos,
-            word.lemma,
-        ]
-        for word in words
-    ]
+    rows = [[getattr(word, name) for name in FIELDS] for word in words]
     return json.dumps({"checksum": _checksum(texts, rows), "words": rows}) + "\n"
 
 
@@ -153,7 +145,10 @@ def _decode(line: str, texts: Sequence[str]) -> tuple[Word, ...]:
     rows = record.get("words") if isinstance(record, dict) else None
     if not isinstance(rows, list) or record.get("checksum") != _checksum(texts, rows):
         raise ValueError("not a parse of these texts")
-    if any(not isinstance(row, list) or [type(field) for field in row] != FIELDS for row in rows):
+    if any(
+        not isinstance(row, list) or [type(field) for field in row] != [*FIELDS.values()]
+        for row in rows
+    ):
         raise ValueError("not the fields of words")
     words = tuple(Word(*row) for row in rows)
     if not all(_in_range(word, len(texts), len(words)) for word in words):

@@ -97,6 +97,12 @@ class Layout:
     label: int | None = None
     group: int | None = None
 
+    @property
+    def places(self) -> list[int]:
+        """All of them, in this order."""
+        others = [place for place in (self.label, self.group) if place is not None]
+        return [*self.texts, *others]
+
 
 def choose_columns(
     columns: Column | Sequence[Column] | None, label: Column | None, group: Column | None
@@ -595,12 +601,11 @@ def from_frame(frame: pd.DataFrame, choice: ColumnChoice, *, name: str | None = 
     """
     names = [str(column) for column in frame.columns]
     layout = find_layout(names, _by_label(choice, list(frame.columns)), "the DataFrame")
-    places = [*layout.texts, layout.label, layout.group]
-    columns = [None if place is None else frame.iloc[:, place].tolist() for place in places]
-    examples = []
-    for row, index in enumerate(frame.index):
-        cells = [None if column is None else column[row] for column in columns]
-        examples.append(_example(str(index), cells, names, layout, f"DataFrame, row {index}"))
+    columns = [frame.iloc[:, place].tolist() for place in layout.places]
+    examples = [
+        _example(str(index), [column[row] for column in columns], names, layout, "DataFrame, row")
+        for row, index in enumerate(frame.index)
+    ]
     return from_examples(examples, name=name or f"DataFrame of {_rows(len(frame))}")
 
 
@@ -611,22 +616,17 @@ def from_dataset(data: DatasetLike, choice: ColumnChoice, *, name: str | None = 
     """
     names = list(data.column_names)
     layout = find_layout(names, choice, "the dataset")
-    used = [None if place is None else names[place] for place in (layout.label, layout.group)]
-    wanted = [*(names[place] for place in layout.texts), *used]
+    wanted = [names[place] for place in layout.places]
     select = getattr(data, "select_columns", None)
-    rows = data if select is None else select(list(dict.fromkeys(filter(None, wanted))))
+    rows = data if select is None else select(list(dict.fromkeys(wanted)))
 
     def source() -> Iterator[Example]:
         for number, row in enumerate(rows):
-            cells = [None if column is None else row[column] for column in wanted]
-            yield _example(str(number), cells, names, layout, f"dataset, row {number}")
+            cells = [row[column] for column in wanted]
+            yield _example(str(number), cells, names, layout, "dataset, row")
 
-    return Corpus(
-        name or f"dataset of {_rows(len(data))}",
-        MEMORY,
-        source,
-        lambda: content_digest(source()),
-    )
+    title = name or f"dataset of {_rows(len(data))}"
+    return Corpus(title, MEMORY, source, lambda: content_digest(source()))
 
 
 def _by_label(choice: ColumnChoice, labels: list[Any]) -> ColumnChoice:
@@ -644,18 +644,14 @@ def _rows(number: int) -> str:
 
 
 def _example(
-    name: str, cells: Sequence[Any], names: Sequence[str], layout: Layout, where: str
+    name: str, cells: Sequence[Any], names: Sequence[str], layout: Layout, what: str
 ) -> Example:
-    """One row: its texts, then its label and its group."""
-    *texts, label, group = cells
-    columns = [names[place] for place in layout.texts]
-    return Example(
-        name,
-        tuple(
-            checked_text(text, f"{where}: {column!r}").strip()
-            for text, column in zip(texts, columns, strict=True)
-        ),
-        label=None if is_missing(label) else str(label),
-        group="" if is_missing(group) else str(group).strip(),
-        source=where,
+    """One row, from its cells in the order of the layout's places."""
+    where = f"{what} {name}"
+    values = dict(zip(layout.places, cells, strict=True))
+    label, group = (
+        None if place is None or is_missing(values[place]) else str(values[place])
+        for place in (layout.label, layout.group)
     )
+    texts = (checked_text(values[at], f"{where}: {names[at]!r}").strip() for at in layout.texts)
+    return Example(name, tuple(texts), label=label, group=(group or "").strip(), source=where)

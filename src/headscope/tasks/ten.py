@@ -323,10 +323,7 @@ def tense(sentence: Sentence) -> tuple[str, str] | str:
 
 def _verbs(sentence: Sentence, root: int) -> list[Word]:
     """The auxiliaries of the root in order, then the root."""
-    return [
-        *(sentence.words[place] for place in sentence.under(root, AUXILIARY)),
-        sentence.words[root],
-    ]
+    return [*(sentence.words[at] for at in sentence.under(root, AUXILIARY)), sentence.words[root]]
 
 
 def tagged_tense(sentence: Sentence) -> tuple[str, str] | str:
@@ -359,48 +356,32 @@ def past_present(bank: Treebank, rng: Random) -> Drafts:
     return _lacking(how, bank.sentences, "Tense", "verbs")
 
 
-def number(relations: frozenset[str], what: str) -> Find:
-    """NN or NNS: the number, by its features, of the one dependent of the root in these relations.
+def number(relations: frozenset[str], what: str, *, tagged: bool = False) -> Find:
+    """NN or NNS: the number of the one dependent of the root in these relations.
 
-    Only common nouns count. A coordination (a dog and a cat) has no number of its own.
+    Only common nouns count; features decide, or Penn tags. A coordination (a dog and a cat) has no
+    number of its own.
 
     >>> from headscope.corpus import ROOT
     >>> dogs = Word("Hunde", head=1, relation="nsubj", upos="NOUN", feats="Number=Plur")
     >>> number(SUBJECT, "subject")(Sentence("1", "", (dogs, Word("bellen", head=ROOT))))
     ('NNS', 'hunde')
-    """
-
-    def label(word: Word) -> str:
-        return NUMBERS.get(feature(word, "Number"), "") if _common_noun(word) else ""
-
-    reason = f"whose main clause has no {what} that is a singular or plural noun"
-    return _dependent(relations, what, label, reason)
-
-
-def _common_noun(word: Word) -> bool:
-    return word.upos == "NOUN" or (word.upos not in UNIVERSAL and penn(word) in {"NN", "NNS"})
-
-
-def tagged_number(relations: frozenset[str], what: str) -> Find:
-    """NN or NNS: the Penn tag of the one dependent of the root in these relations.
-
-    >>> from headscope.corpus import ROOT
     >>> dogs = Word("Dogs", head=1, relation="nsubj", xpos="NNS")
     >>> sentence = Sentence("1", "", (dogs, Word("bark", head=ROOT, xpos="VBP")))
-    >>> tagged_number(SUBJECT, "subject")(sentence)
+    >>> number(SUBJECT, "subject", tagged=True)(sentence)
     ('NNS', 'dogs')
     """
+    reason = f"whose main clause has no {what} that is a singular or plural noun"
+    if tagged:
+        reason = f"whose main clause has no {what} tagged NN or NNS"
 
     def label(word: Word) -> str:
-        return penn(word) if penn(word) in {"NN", "NNS"} else ""
+        is_noun = penn(word) in {"NN", "NNS"}
+        if tagged:
+            return penn(word) if is_noun else ""
+        common = word.upos == "NOUN" or (word.upos not in UNIVERSAL and is_noun)
+        return NUMBERS.get(feature(word, "Number"), "") if common else ""
 
-    reason = f"whose main clause has no {what} tagged NN or NNS"
-    return _dependent(relations, what, label, reason)
-
-
-def _dependent(
-    relations: frozenset[str], what: str, label: Callable[[Word], str], reason: str
-) -> Find:
     def find(sentence: Sentence) -> tuple[str, str] | str:
         if sentence.root is None:
             return NO_TREE
@@ -420,7 +401,7 @@ def _number_task(sentences: Sequence[Sentence], relations: frozenset[str], what:
         return Drafts(how).label(sentences, number(relations, what))
     how = f"tag of the main clause's {what}: NN or NNS; {APART}"
     if has_penn(sentences, PLURALS):
-        return Drafts(how).label(sentences, tagged_number(relations, what))
+        return Drafts(how).label(sentences, number(relations, what, tagged=True))
     return _lacking(how, sentences, "Number", "nouns")
 
 

@@ -26,7 +26,7 @@ from headscope.errors import CorpusError
 
 # --- markup ---
 
-_OPEN = re.compile(r"\{(\d+) |<([A-Za-z_]+)(!?) ")
+_TOKEN = re.compile(r"\{(\d+) |<([A-Za-z_]+)(!?) |([}>])|([^{}<>]+)|.")
 
 
 class MarkupError(ValueError):
@@ -80,34 +80,24 @@ def read_markup(marked: str) -> tuple[str, list[MarkedSpan]]:
     length = 0
     open_spans: list[tuple[str, int, str, str, int]] = []  # closer, start, kind, name, order
     spans: list[tuple[int, MarkedSpan]] = []
-    order = position = 0
-    while position < len(marked):
-        character = marked[position]
-        if character in "{<":
-            match = _OPEN.match(marked, position)
-            if match is None:
-                raise MarkupError(
-                    "expected '{1 …}', '<Element …>' or '<Frame! …>' "
-                    f"at {marked[position : position + 20]!r}"
-                )
-            entity, frame, target = match.groups()
+    for order, token in enumerate(_TOKEN.finditer(marked)):
+        entity, frame, target, closer, text = token.groups()
+        rest = marked[token.start() : token.start() + 20]
+        if text:
+            plain.append(text)
+            length += len(text)
+        elif entity or frame:
             kind = "mention" if entity else "target" if target else "element"
             open_spans.append(("}" if entity else ">", length, kind, entity or frame, order))
-            order += 1
-            position = match.end()
-            continue
-        if character in "}>":
-            if not open_spans or open_spans[-1][0] != character:
-                raise MarkupError(
-                    f"{character!r} closes nothing, or crosses another span, "
-                    f"before {marked[position : position + 20]!r}"
-                )
+        elif not closer:
+            raise MarkupError(f"expected '{{1 …}}', '<Element …>' or '<Frame! …>' at {rest!r}")
+        elif not open_spans or open_spans[-1][0] != closer:
+            raise MarkupError(
+                f"{closer!r} closes nothing, or crosses another span, before {rest!r}"
+            )
+        else:
             _, start, kind, name, number = open_spans.pop()
             spans.append((number, MarkedSpan(start, length, kind, name)))
-        else:
-            plain.append(character)
-            length += 1
-        position += 1
     if open_spans:
         raise MarkupError(
             f"{open_spans[-1][2]} {open_spans[-1][3]!r} is never closed in {marked[:40]!r}"
