@@ -16,8 +16,8 @@ from headscope.tasks.ten import (
     dependency_depth,
     dependents,
     invert,
+    number,
     odd_man_out,
-    tagged_number,
     tagged_tense,
 )
 from tasks.handmade import CLAUSES, examples, originals, sentence
@@ -63,7 +63,7 @@ def test_without_one_root_there_is_no_label():
     for text in ("Yes/UH/0/root no/UH/0/root", "a/NN/2/dep b/NN/1/dep"):
         assert (
             tagged_tense(sentence(text))
-            == tagged_number(SUBJECT, "subject")(sentence(text))
+            == number(SUBJECT, "subject", tagged=True)(sentence(text))
             == "without a tree that has one root"
         )
 
@@ -100,8 +100,8 @@ def test_without_one_root_there_is_no_label():
     ],
 )
 def test_number_is_that_of_the_noun_that_depends_on_the_root(text, subject, thing):
-    assert tagged_number(SUBJECT, "subject")(sentence(text)) == subject
-    assert tagged_number(OBJECT, "direct object")(sentence(text)) == thing
+    assert number(SUBJECT, "subject", tagged=True)(sentence(text)) == subject
+    assert number(OBJECT, "direct object", tagged=True)(sentence(text)) == thing
 
 
 def test_depth_is_counted_in_arcs_punctuation_aside_and_the_sequence_goes_around_the_root():

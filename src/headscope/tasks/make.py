@@ -338,24 +338,28 @@ def make_tasks(
     return [report.task for report in reports if report.task is not None]
 
 
-def grammar_tasks(*, tasks: Sequence[str] | None = None, seed: int = 0) -> list[ProbingTask]:
+def grammar_tasks(
+    *, tasks: Sequence[str] | None = None, seed: int = 0, sentences: int = GRAMMAR_SENTENCES
+) -> list[ProbingTask]:
     """Make the ten tasks, or some of them, from sentences of the built-in grammar.
 
-    Each has at least 2,000 training and 500 test sentences. Depth and TopConst are those of the
-    constituents; no target word of Tense, SubjNum and ObjNum is in two splits.
+    Each has at least 2,000 training and 500 test sentences, if there are enough. Depth and TopConst
+    are those of the constituents; no target word of Tense, SubjNum and ObjNum is in two splits.
 
     Parameters
     ----------
     tasks, seed
         As for :func:`make_tasks`. The sentences are the same for every seed.
+    sentences
+        How many sentences to make them from.
 
     Examples
     --------
-    >>> [task] = grammar_tasks(tasks=["TopConst"])
-    >>> len(task.splits["train"]), len(task.splits["test"]), len(task.labels)
-    (2400, 600, 10)
+    >>> [task] = grammar_tasks(tasks=["Tense"], sentences=1000)
+    >>> task.title, task.notes[0]
+    ('Tense', 'the sentences are written by the built-in grammar')
     """
-    pairs = list(islice(grammar_trees(), GRAMMAR_SENTENCES))
+    pairs = list(islice(grammar_trees(), sentences))
     examples = [example for example, _ in pairs]
     made = make_tasks(examples, seed=seed, size=GRAMMAR_SIZES, tasks=tasks, brackets=pairs)
     note = "the sentences are written by the built-in grammar"
