@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -116,9 +116,9 @@ def sentences(tmp_path_factory: pytest.TempPathFactory) -> list[Sentence]:
 
 @pytest.mark.parametrize(("make", "place"), [(past_present, 0), (subj_number, 1), (obj_number, 2)])
 def test_a_third_language_has_the_labels_that_its_sentences_were_written_with(
-    sentences: list[Sentence], make: Callable[[Sequence[Sentence], Random], Drafts], place: int
+    sentences: list[Sentence], make: Callable[[Treebank, Random], Drafts], place: int
 ) -> None:
-    drafts = make(sentences, Random(0))
+    drafts = make(Treebank(sentences), Random(0))
     assert not drafts.lacking
     expected = {text: found[place] for text, found in spanish()[1].items() if found[place]}
     assert {draft.text: draft.label for draft in drafts.items} == expected

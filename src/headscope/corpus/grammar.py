@@ -362,12 +362,14 @@ class Writer:
         if plural:
             text = "the" if draw < 0.8 else self.any(("these", "those", "some"))
         else:
-            text = "the" if draw < 0.55 else "a" if draw < 0.9 else self.any(("this", "that"))
+            text = "the" if draw < 0.55 else "a" if draw < 0.93 else "this"
         return Leaf(text, "DT", "", {"these": "this", "those": "that"}.get(text, text)), "det"
 
-    def adjective(self, kind: str, *, besides: str = "") -> Leaf:
-        """An adjective that fits a kind of noun, and is not one of those said already."""
-        text = self.any([word for word in lexicon().adjectives[kind] if word not in besides])
+    def adjective(self, kind: str, *, besides: Sequence[Leaf] = ()) -> Leaf:
+        """An adjective that fits a kind of noun, and contradicts none of those said already."""
+        said = [leaf.text for leaf in besides if leaf.xpos == "JJ"]
+        words = set(said) | (set(lexicon().ungraded) if said else set())
+        text = self.any([word for word in lexicon().adjectives[kind] if word not in words])
         return Leaf(text, "JJ", "Degree=Pos")
 
     def longer(self, node: Phrase, entity: Entity, room: int) -> Phrase:
@@ -401,7 +403,7 @@ class Writer:
         self, preposition: str, kind: str, room: int = 2, *, simple: bool = False
     ) -> Phrase:
         """A prepositional phrase."""
-        node, _ = self.nominal(kind, room, plural=self.chance(0.25), simple=simple)
+        node, _ = self.nominal(kind, room, plural=self.chance(0.15), simple=simple)
         return phrase("PP", ("", Leaf(preposition, "IN")), ("pobj", node))
 
     # Verb phrases
@@ -464,7 +466,8 @@ class Writer:
             return node
         given = self.random.randint(0, spare) if spare else 0
         kept = self.kind_of(verb.object)
-        object_, _ = self.nominal(kept, 2 + given, owner=entity if self.chance(0.4) else None)
+        owns = entity.kind == "person" and self.chance(0.4)
+        object_, _ = self.nominal(kept, 2 + given, owner=entity if owns else None)
         if kind == "giving":
             receiver, _ = self.nominal("person", 2, simple=True)
             if self.chance(0.5):
@@ -484,7 +487,7 @@ class Writer:
         """A form of be with an adjective."""
         alive = entity.kind in ("person", "animal")
         kind = "being" if alive and self.chance(0.6) else entity.kind
-        said = self.adjective(kind, besides=" ".join(leaf.text for leaf in subject.leaves()))
+        said = self.adjective(kind, besides=list(subject.leaves()))
         graded = room > 3 and said.text not in lexicon().ungraded
         degree = self.any(("very", "quite", "really")) if graded else ""
         adverb = Leaf(degree, "RB") if degree else None
