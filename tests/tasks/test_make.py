@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from headscope.corpus import ROOT, Example, Word, from_examples, from_texts, read
 from headscope.errors import CorpusError, UserError
-from headscope.tasks.make import Sizes, make_sizes, make_tasks, report_tasks, task_name
-from headscope.tasks.sentences import Sentence, sentences_of, usable
+from headscope.tasks.make import Sizes, divide, make_sizes, make_tasks, report_tasks, task_name
+from headscope.tasks.sentences import Draft, Drafts, Sentence, sentences_of, usable
 from headscope.tasks.task import SPLITS, TITLES
 from tasks.handmade import CLAUSES, examples, words
 
@@ -275,3 +275,21 @@ def test_tense_and_number_of_a_universal_treebank_are_those_of_its_features(shar
                     feats.get("Number", "none")
                     in {"NN": {"Sing", "none"}, "NNS": {"Plur", "Ptan"}}[example.label]
                 ), example.texts
+
+
+def test_frequent_target_words_do_not_keep_a_small_task_from_being_made():
+    """Of words that are all too frequent for a class of the test split, each gives a quarter."""
+    drafts = Drafts("by hand")
+    for number in range(1200):
+        text = f"sentence {number}"
+        sentence = Sentence(str(number), "", (Word(text),))
+        drafts.items.append(Draft(sentence, "AB"[number % 2], text, f"word {number % 24}"))
+    splits = divide(drafts, make_sizes((80, 40, 40)), Random(0))
+    assert {split: len(found) for split, found in splits.items()} == {
+        "train": 80,
+        "dev": 40,
+        "test": 40,
+    }
+    words = {split: {draft.target for draft in found} for split, found in splits.items()}
+    assert len(words["test"]) == 8
+    assert not words["test"] & (words["train"] | words["dev"])

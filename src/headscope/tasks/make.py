@@ -149,7 +149,8 @@ def _apart(
     """Make splits that share no target word.
 
     Test and dev take words at random until they are full, but no word that would fill most of a
-    class alone. Train gets the others.
+    class alone; where there are only such words, not more than a quarter of a class of each. Train
+    gets the others.
     """
     words: dict[str, dict[str, list[Draft]]] = defaultdict(lambda: defaultdict(list))
     for label, found in classes.items():
@@ -159,15 +160,17 @@ def _apart(
     splits: dict[str, list[Draft]] = {}
     for split in ("test", "dev", "train"):
         taken: dict[str, list[Draft]] = {label: [] for label in classes}
-        for word in list(waiting):
-            wanted = any(len(taken[label]) < quotas[split] for label in words[word])
-            large = split != "train" and max(map(len, words[word].values())) > max(
-                1, quotas[split] // 4
-            )
-            if wanted and not large:
-                waiting.remove(word)
-                for label, found in words[word].items():
-                    taken[label] += found
+        quarter = max(1, quotas[split] // 4)
+        for cut in (None, quarter):
+            if cut and (split == "train" or all(taken.values())):
+                break
+            for word in list(waiting):
+                wanted = any(len(taken[label]) < quotas[split] for label in words[word])
+                large = split != "train" and max(map(len, words[word].values())) > quarter
+                if wanted and (cut or not large):
+                    waiting.remove(word)
+                    for label, found in words[word].items():
+                        taken[label] += found[:cut]
         even = min(quotas[split], *(len(found) for found in taken.values()))
         splits[split] = [draft for found in taken.values() for draft in rng.sample(found, even)]
     return {split: splits[split] for split in SPLITS}
