@@ -59,8 +59,8 @@ def test_an_unknown_task_lists_the_known_ones():
         find_task("rtee")
     assert (
         caught.value.message
-        == "the task must be one of mnli, mrpc, opinion, paraphrase, qnli, qqp, rte, sst-2, sts-b; got 'rtee' "
-        "instead. Did you mean 'rte'?"
+        == "the task must be one of mnli, mrpc, opinion, paraphrase, qnli, qqp, rte, sst-2, sts-b; "
+        "got 'rtee' instead. Did you mean 'rte'?"
     )
 
 
