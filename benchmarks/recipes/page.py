@@ -1,4 +1,4 @@
-"""Write the tables of docs/howto/long-runs.md from what was measured: ``python -m …recipes.page``."""
+"""Write the tables of docs/howto/long-runs.md from what was measured: ``-m …recipes.page``."""
 
 from __future__ import annotations
 
