@@ -190,15 +190,17 @@ def test_the_page_begins_by_itself_with_each_head_off_in_turn(opened: Any) -> No
     one = opened()
     one.go(text=TEXT)
     shown(one.page, ".hs-live-table", "%")
-    one.page.wait_for_selector('.hs-live-effect[title^="1-4: 0"]')
-    titles = [cell.get_attribute("title") for cell in one.page.locator(".hs-live-effect").all()]
-    expected = [
-        f"{layer}-{head + 1}: {value:.3f} nats"
-        for layer in (2, 1)
-        for head, value in enumerate(live("bert").effects(LiveText(TEXT), layer))
-    ]
-    assert titles == expected
-    one.page.locator(".hs-live-effect").first.click()
+    one.page.get_by_role("button", name="Replay").wait_for()
+    grid = one.page.locator(".hs-live-effects .hs-cover")
+    grid.focus()
+    titles = []
+    for key in ("ArrowUp", "ArrowRight", "ArrowRight", "ArrowRight"):
+        grid.press(key)
+        titles.append((grid.get_attribute("aria-label") or "").split(". Arrow")[0])
+    second = live("bert").effects(LiveText(TEXT), 2)
+    assert titles == [f"2-{head + 1}: {value:.3f} nats" for head, value in enumerate(second)]
+    grid.press("Home")
+    grid.press("Enter")
     shown(one.page, ".hs-live-table thead", "2-1 off")
 
 

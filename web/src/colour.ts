@@ -38,6 +38,14 @@ export function ramp(stops: string[], share: number): string {
   return mix(stops[first + 1]!, stops[first]!, place - first);
 }
 
+/** Colours are steps, so that cells of one colour can be drawn as one path; 0.5 is one of them. */
+const COLOURS = 64;
+
+function stepped(stops: string[]): (share: number) => string {
+  const steps = Array.from({ length: COLOURS + 1 }, (_, at) => ramp(stops, at / COLOURS));
+  return (share) => steps[Math.round(Math.min(Math.max(share, 0), 1) * COLOURS)]!;
+}
+
 /** By main role: a family's colour in three tints. */
 export function roleColouring(atlas: Atlas, dark: boolean): Colouring {
   return {
@@ -57,8 +65,8 @@ export function fieldColouring(field: Field, dark: boolean): Colouring {
   const [low, high] = extent(field.values);
   const largest = Math.max(Math.abs(low), Math.abs(high)) || 1;
   const map = field.diverging
-    ? scaleDiverging((share) => ramp(DIVERGING[name], share)).domain([-largest, 0, largest])
-    : scaleSequential((share) => ramp(SEQUENTIAL[name], share)).domain(span(field, low, high));
+    ? scaleDiverging(stepped(DIVERGING[name])).domain([-largest, 0, largest])
+    : scaleSequential(stepped(SEQUENTIAL[name])).domain(span(field, low, high));
   const nothing = NOTHING[dark ? 1 : 0]!;
   const pale = field.faded ? nothing : ramp(SEQUENTIAL[name], 0);
   const at = (value: number) => (Number.isNaN(value) ? nothing : String(map(value)));

@@ -46,6 +46,13 @@ export function shown(value: number, statistic: Pick<Statistic, "kind">): string
   return number(value);
 }
 
+/** A difference with its sign; that of shares in points of a per cent. */
+export function difference(value: number, { kind }: Pick<Statistic, "kind">): string {
+  if (!Number.isFinite(value)) return "–";
+  const said = kind === "share" ? number(value * 100, 1) : shown(value, { kind });
+  return value > 0 ? `+${said}` : said;
+}
+
 /** Half the width of an interval, with digits by width: "± 0.003". */
 export function plusMinus(low: number, high: number, kind: Statistic["kind"]): string {
   const half = (high - low) / 2;

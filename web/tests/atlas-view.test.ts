@@ -4,7 +4,7 @@ import { fieldColouring, ramp } from "../src/colour";
 import { Arrangement, gridLayout, headOrders } from "../src/components/grid-layout";
 import { contains, nearest } from "../src/components/scatter-brush";
 import { extremity, overlap, placeLabels } from "../src/components/scatter-labels";
-import { axis, plain } from "../src/components/scatter-scale";
+import { axis, linear } from "../src/components/axis";
 import { filtered, shiftInto } from "../src/components/select";
 import { extent, type Field, spansDecades } from "../src/data/fields";
 import { halving } from "../src/views/atlas/summary";
@@ -110,8 +110,14 @@ describe("scales", () => {
     expect(log.ticks.length).toBeLessThan(9);
   });
 
-  it("writes ticks without noise", () => {
-    expect([0.1 + 0.2, -1, 0, 1e-17].map(plain)).toEqual(["0.3", "−1", "0", "0"]);
+  it("writes ticks with as many digits as tell them apart", () => {
+    const texts = (low: number, high: number, percent = false) =>
+      linear([low, high], [0, 100], { count: 4, percent }).ticks.map(({ text }) => text);
+    expect(texts(0, 0.2)).toEqual(["0.00", "0.05", "0.10", "0.15", "0.20"]);
+    expect(texts(-1, 1)).toEqual(["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
+    expect(texts(0, 1, true)).toEqual(["0%", "20%", "40%", "60%", "80%", "100%"]);
+    const log = axis(made([0.01, 100]), 0, 400, true);
+    expect(log.ticks.map(({ text }) => text)).toEqual(["0.01", "0.1", "1", "10", "100"]);
   });
 
   it("colours amounts from 0 and changes around 0", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { Atlas } from "../src/data/atlas";
-import { changes, roleChanges, shared, twoSided } from "../src/data/compare";
+import { changes, mostChanged, roleChanges, shared } from "../src/data/compare";
 import type { AtlasDocument } from "../src/data/types";
 
 /** An atlas of one layer with one statistic, "x", whose intervals are ± half. */
@@ -20,23 +20,33 @@ function made(values: number[], half: number, families?: number[], ids = ["x"]):
   return new Atlas({ document, arrays, shapes: {} });
 }
 
-describe("two results", () => {
-  it("has p-values of the normal distribution", () => {
-    expect(twoSided(0)).toBeCloseTo(1, 6);
-    expect(twoSided(1.959964)).toBeCloseTo(0.05, 6);
-    expect(twoSided(3)).toBeCloseTo(0.0026998, 6);
-    expect(twoSided(NaN)).toBe(1);
-  });
+function twoStatistics(x: number[], y: number[]): Atlas {
+  const { document } = made(x, 0.1, undefined, ["x", "y"]);
+  return new Atlas({ document, arrays: { value: Float32Array.from([...x, ...y]) }, shapes: {} });
+}
 
-  it("lists changes by size and tests them with Holm's correction", () => {
-    // The standard error of a difference is √2 · 0.1 / 1.96 = 0.0722: z is 2.49, 2.08, 0 and 6.9.
+describe("two results", () => {
+  it("lists changes by size, with the heads whose intervals do not overlap", () => {
     const first = made([0, 0, 0, 0], 0.1);
-    const second = made([0.18, 0.15, 0, 0.5], 0.1);
+    const second = made([0.21, 0.19, 0, -0.5], 0.1);
     const found = changes(first, second, "x");
     expect(found.map((one) => one.head)).toEqual(["1-4", "1-1", "1-2", "1-3"]);
-    // p: 4e-12 · 4, then 0.0128 · 3 = 0.038, then 0.0376 · 2 = 0.075.
-    expect(found.map((one) => one.sure)).toEqual([true, true, false, false]);
-    expect(found[0]!.half).toBeCloseTo(Math.SQRT2 * 0.1, 6);
+    // -0.1 to 0.1 against 0.11 to 0.31, then against 0.09 to 0.29
+    expect(found.map((one) => one.apart)).toEqual([true, true, false, false]);
+    expect(found[0]!.half).toBeCloseTo(0.2, 6);
+    expect(found[0]!.difference).toBeCloseTo(-0.5, 6);
+  });
+
+  it("calls no interval apart that is not known", () => {
+    expect(changes(made([0], NaN), made([9], NaN), "x")[0]!.apart).toBe(false);
+  });
+
+  it("begins with the statistic that changed most, for its range", () => {
+    const of = (x: number[], y: number[]) => twoStatistics(x, y);
+    const first = of([0, 100, 50], [0, 0.1, 0.2]);
+    const second = of([1, 101, 51], [0.1, 0.2, 0]);
+    expect(mostChanged(first, second, ["x", "y"])).toBe("y");
+    expect(mostChanged(first, first, ["x", "y"])).toBe("x");
   });
 
   it("leaves heads out that are not defined in both", () => {

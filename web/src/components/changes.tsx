@@ -4,7 +4,8 @@ import type { Atlas } from "../data/atlas";
 import type { Change } from "../data/compare";
 import type { Statistic } from "../data/types";
 import { family } from "../families";
-import { number, shown } from "../format";
+import { difference, plusMinus, shown } from "../format";
+import { Dot } from "./dot";
 
 const SHOWN = 12;
 const HALF = 90;
@@ -16,7 +17,7 @@ interface Props {
   second: Atlas;
 }
 
-/** The heads that changed most, with the interval of each change. */
+/** The heads that changed most, with the widths of both intervals. */
 export function ChangeTable({ found, about, first, second }: Props) {
   const rows = found.slice(0, SHOWN);
   const widest = max(rows, (one) => Math.abs(one.difference) + (one.half || 0)) || 1;
@@ -30,12 +31,17 @@ export function ChangeTable({ found, about, first, second }: Props) {
             <th scope="col" class="hs-num">A</th>
             <th scope="col" class="hs-num">B</th>
             <th scope="col">difference</th>
-            <th scope="col" class="hs-num">B − A</th>
+            <th scope="col" class="hs-num">
+              B − A{about.kind === "share" && ", points"}
+            </th>
             <th scope="col">main role</th>
           </tr>
         </thead>
         <tbody>
           {rows.map((one) => {
+            const low = one.difference - one.half;
+            const high = one.difference + one.half;
+            const said = difference(one.difference, about);
             const [before, after] = [first.family(one.place), second.family(one.place)];
             return (
               <tr key={one.place}>
@@ -45,15 +51,23 @@ export function ChangeTable({ found, about, first, second }: Props) {
                 <td class="hs-num">{shown(one.a, about)}</td>
                 <td class="hs-num">{shown(one.b, about)}</td>
                 <td>
-                  <svg width={2 * HALF} height={16} role="img" aria-label={`${number(one.difference)} ± ${number(one.half)}`}>
+                  <svg
+                    width={2 * HALF}
+                    height={16}
+                    role="img"
+                    aria-label={`${said} ${plusMinus(low, high, about.kind)}`}
+                  >
                     <line class="hs-rule" x1={HALF} x2={HALF} y1={0} y2={16} />
-                    {Number.isFinite(one.half) && (
-                      <line class="hs-mean" x1={x(one.difference - one.half)} x2={x(one.difference + one.half)} y1={8} y2={8} />
-                    )}
-                    <circle class={one.sure ? "hs-sure" : "hs-unsure"} cx={x(one.difference)} cy={8} r={4} />
+                    <Dot
+                      {...{ x, low, high }}
+                      y={8}
+                      value={one.difference}
+                      colour="var(--work)"
+                      hollow={!one.apart}
+                    />
                   </svg>
                 </td>
-                <td class="hs-num">{number(one.difference)}</td>
+                <td class="hs-num">{said}</td>
                 <td class="hs-small">
                   {!before || before === after
                     ? before && family(before).title

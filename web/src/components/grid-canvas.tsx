@@ -1,9 +1,8 @@
 import { useEffect, useRef } from "preact/hooks";
 
-import { family, isRole } from "../families";
 import { useStore } from "../store";
 import { type GridProps, GridLabels, moved } from "./grid";
-import { headLabel } from "./grid-cell";
+import { drawFace, faceOf, headLabel } from "./grid-cell";
 import type { Arrangement } from "./grid-layout";
 
 /** The grid of a large model: one canvas for the cells, SVG above it for labels and the frame. */
@@ -50,7 +49,7 @@ export function CanvasGrid(props: GridProps & { arrangement: Arrangement }) {
         }}
       />
       <svg width={layout.width} height={layout.height} aria-hidden="true">
-        <GridLabels {...props} />
+        <GridLabels {...props} numbers={atlas.document.model.numbers} />
         {focus !== null && <Frame arrangement={arrangement} place={focus} />}
       </svg>
       <span class="hs-unseen" aria-live="polite">
@@ -67,39 +66,24 @@ function Frame({ arrangement, place }: { arrangement: Arrangement; place: number
 
 function draw(
   canvas: HTMLCanvasElement,
-  { atlas, layout, colouring, dark, other, arrangement }: GridProps & { arrangement: Arrangement },
+  props: GridProps & { arrangement: Arrangement },
   selection: ReadonlySet<number> | null,
 ): void {
+  const { atlas, layout, arrangement } = props;
   const scale = window.devicePixelRatio || 1;
   canvas.width = Math.round(layout.width * scale);
   canvas.height = Math.round(layout.height * scale);
-  const context = canvas.getContext("2d")!;
-  context.scale(scale, scale);
-  context.textAlign = "center";
-  context.textBaseline = "middle";
+  const pen = canvas.getContext("2d")!;
+  pen.scale(scale, scale);
+  const style = getComputedStyle(canvas);
+  const known = new Map<string, string>();
+  const property = (name: string) => {
+    if (!known.has(name)) known.set(name, style.getPropertyValue(name).trim());
+    return known.get(name)!;
+  };
   for (let place = 0; place < atlas.size; place++) {
-    const [x, y, width, height] = arrangement.box(place);
-    context.globalAlpha = selection && !selection.has(place) ? 0.18 : 1;
-    if (colouring.kind === "roles" && atlas.family(place) === "rests") {
-      context.strokeStyle = dark ? "#54555a" : "#c9c8c4";
-      context.lineWidth = 0.75;
-      context.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
-      continue;
-    }
-    context.fillStyle = colouring.of(place);
-    context.fillRect(x, y, width, height);
-    if (other) {
-      context.fillStyle = other.colouring.of(place);
-      context.fillRect(x + width / 2, y, width / 2, height);
-    } else if (
-      colouring.kind === "roles" &&
-      width >= 12 &&
-      height >= 12 &&
-      isRole(atlas.family(place))
-    ) {
-      context.fillStyle = dark ? "#ffffff" : "#17181a";
-      context.font = `${Math.min(width, height) * 0.7}px sans-serif`;
-      context.fillText(family(atlas.family(place)).symbol, x + width / 2, y + height / 2);
-    }
+    pen.globalAlpha = selection && !selection.has(place) ? 0.18 : 1;
+    const shapes = faceOf({ ...props, place, box: arrangement.box(place) });
+    drawFace(pen, shapes, style.fontFamily || "sans-serif", property);
   }
 }

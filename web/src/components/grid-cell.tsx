@@ -7,6 +7,22 @@ import { percent } from "../format";
 
 export type Box = [x: number, y: number, width: number, height: number];
 
+/** A shape of a cell, for an SVG as for a canvas. Colours may be properties: "var(--line)". */
+interface Shape {
+  path?: string;
+  fill?: string;
+  stroke?: string;
+  thick?: number;
+  dash?: number[];
+  round?: boolean;
+  opacity?: number;
+  text?: string;
+  x?: number;
+  y?: number;
+  size?: number;
+  middle?: boolean;
+}
+
 interface Props {
   atlas: Atlas;
   place: number;
@@ -17,117 +33,67 @@ interface Props {
   other?: { atlas: Atlas; colouring: Colouring; differing: boolean };
 }
 
+const rect = ([x, y, width, height]: Box) => `M${x} ${y}h${width}v${height}h${-width}z`;
+
 /** What one cell shows: colour, symbol and short name or number, and marks. */
-export function CellFace({ atlas, place, box, colouring, dark, other }: Props) {
+export function faceOf({ atlas, place, box, colouring, dark, other }: Props): Shape[] {
   const [x, y, width, height] = box;
   const roles = colouring.kind === "roles";
-  const marks = width >= 12 && height >= 13;
-  const foot = roles && marks ? (height >= 26 ? 5 : 3) : 0;
-  const inner: Box = [x, y, width, height - foot];
+  const marks = roles && width >= 12 && height >= 13;
+  const foot = marks ? (height >= 26 ? 5 : 3) : 0;
+  const high = height - foot;
+  const share = Math.min(Math.max(atlas.number("roles/activity", place) || 0, 0), 1);
+  const line: Box = [x, y + height - foot + 1, width, foot - 1];
+  const shapes: Shape[] = foot
+    ? [
+        { path: rect(line), fill: "var(--line)" },
+        { path: rect([line[0], line[1], width * share, line[3]]), fill: "var(--work)" },
+      ]
+    : [];
   const same = other?.differing && atlas.family(place) === other.atlas.family(place);
-  return (
-    <>
-      {other && !same ? (
-        <Halves place={place} box={inner} colouring={colouring} other={other} atlas={atlas} />
-      ) : (
-        <g class={same ? "hs-same" : undefined}>
-          <Whole atlas={atlas} place={place} box={inner} colouring={colouring} />
-        </g>
-      )}
-      {roles && marks && !other && <Corner atlas={atlas} place={place} box={inner} dark={dark} />}
-      {roles && marks && !other && (
-        <Borderline atlas={atlas} place={place} box={inner} colour={colouring.of(place)} />
-      )}
-      {foot > 0 && <Foot share={atlas.number("roles/activity", place)} box={box} foot={foot} />}
-    </>
-  );
+  if (other && !same) {
+    const half = width / 2;
+    shapes.push(
+      ...whole(atlas, place, [x, y, half, high], colouring),
+      ...whole(other.atlas, place, [x + half, y, half, high], other.colouring),
+      { path: `M${x + half} ${y}v${high}`, stroke: "var(--ground)", thick: 1 },
+    );
+    return shapes;
+  }
+  const face = whole(atlas, place, [x, y, width, high], colouring);
+  shapes.push(...(same ? face.map((one) => ({ ...one, opacity: 0.25 })) : face));
+  if (marks && !other) shapes.push(...roleMarks(atlas, place, [x, y, width, high], colouring, dark));
+  return shapes;
 }
 
-function Whole({ atlas, place, box, colouring }: Omit<Props, "dark" | "other">) {
+/** A cell without marks: a colour, and a role's symbol and name or a number. */
+function whole(atlas: Atlas, place: number, box: Box, colouring: Colouring): Shape[] {
   const [x, y, width, height] = box;
   const colour = colouring.of(place);
   const roles = colouring.kind === "roles";
   if (roles && atlas.family(place) === "rests") {
-    return <rect class="hs-rests" x={x + 0.5} y={y + 0.5} width={width - 1} height={height - 1} />;
+    const path = rect([x + 0.5, y + 0.5, width - 1, height - 1]);
+    return [{ path, fill: "none", stroke: "var(--edge)", thick: 1, dash: [2, 2] }];
   }
-  return (
-    <>
-      <rect x={x} y={y} width={width} height={height} fill={colour} />
-      {roles ? (
-        <RoleText id={atlas.family(place)} box={box} colour={colour} />
-      ) : (
-        <NumberText text={colouring.text(place)} box={box} colour={colour} />
-      )}
-    </>
-  );
+  const text = roles
+    ? roleText(atlas.family(place), box)
+    : numberText(colouring.text(place), box);
+  return [{ path: rect(box), fill: colour }, ...text.map((one) => ({ ...one, fill: ink(colour) }))];
 }
 
-/** Two models in one cell: this one left, the other right. */
-function Halves({
-  atlas,
-  place,
-  box,
-  colouring,
-  other,
-}: Omit<Props, "dark" | "other"> & { other: NonNullable<Props["other"]> }) {
-  const [x, y, width, height] = box;
-  const half = width / 2;
-  return (
-    <>
-      <Whole atlas={atlas} place={place} box={[x, y, half, height]} colouring={colouring} />
-      <Whole
-        atlas={other.atlas}
-        place={place}
-        box={[x + half, y, half, height]}
-        colouring={other.colouring}
-      />
-      <line class="hs-split" x1={x + half} x2={x + half} y1={y} y2={y + height} />
-    </>
-  );
-}
-
-function RoleText({ id, box, colour }: { id: string; box: Box; colour: string }) {
-  const [x, y, width, height] = box;
-  if (!isRole(id) || width < 11 || height < 12) return null;
+function roleText(id: string, [x, y, width, height]: Box): Shape[] {
+  if (!isRole(id) || width < 11 || height < 9) return [];
   const { symbol, short } = family(id);
-  const on = ink(colour);
   if (width < 44) {
     const size = Math.min(13, width * 0.7, height * 0.75);
-    return (
-      <text
-        class="hs-cell-symbol"
-        x={x + width / 2}
-        y={y + height / 2 + size * 0.35}
-        text-anchor="middle"
-        font-size={size}
-        fill={on}
-      >
-        {symbol}
-      </text>
-    );
+    return [{ text: symbol, x: x + width / 2, y: y + height / 2 + size * 0.35, size, middle: true }];
   }
   const tall = height >= 40;
-  return (
-    <>
-      <text
-        class="hs-cell-symbol"
-        x={x + 7}
-        y={tall ? y + 18 : y + height / 2 + 4.5}
-        font-size={13}
-        fill={on}
-      >
-        {symbol}
-      </text>
-      <text
-        class="hs-cell-name"
-        x={tall ? x + 7 : x + 24}
-        y={tall ? y + height - 8 : y + height / 2 + 4}
-        fill={on}
-      >
-        {fitting(short, width - (tall ? 12 : 26))}
-      </text>
-    </>
-  );
+  const [left, top] = tall ? [x + 7, y + height - 8] : [x + 24, y + height / 2 + 4];
+  return [
+    { text: symbol, x: x + 7, y: tall ? y + 18 : y + height / 2 + 4.5, size: 13 },
+    { text: fitting(short, width - (tall ? 12 : 26)), x: left, y: top, size: 10.5 },
+  ];
 }
 
 /** A short name that fits: "prev." for "previous". */
@@ -136,91 +102,89 @@ function fitting(text: string, room: number): string {
   return text.length <= letters ? text : `${text.slice(0, Math.min(4, letters - 1))}.`;
 }
 
-function NumberText({ text, box, colour }: { text: string; box: Box; colour: string }) {
-  const [x, y, width, height] = box;
-  if (!text || height < 14 || width < text.length * 6 + 4) return null;
-  return (
-    <text
-      class="hs-cell-name"
-      x={x + width / 2}
-      y={y + height / 2 + 4}
-      text-anchor="middle"
-      fill={ink(colour)}
-    >
-      {text}
-    </text>
-  );
+function numberText(text: string, [x, y, width, height]: Box): Shape[] {
+  if (!text || height < 14 || width < text.length * 6 + 4) return [];
+  return [{ text, x: x + width / 2, y: y + height / 2 + 4, size: 10.5, middle: true }];
 }
 
-/** A triangle in the colour of a second role. */
-function Corner({
-  atlas,
-  place,
-  box,
-  dark,
-}: {
-  atlas: Atlas;
-  place: number;
-  box: Box;
-  dark: boolean;
-}) {
+/** A corner in the colour of a second role; dots under a role that changes with the documents. */
+function roleMarks(atlas: Atlas, place: number, box: Box, colouring: Colouring, dark: boolean) {
+  const [x, y, width, height] = box;
+  const shapes: Shape[] = [];
   const id = atlas.second(place);
-  const [x, y, width, height] = box;
   const side = Math.min(11, width * 0.4, height * 0.5);
-  if (!isRole(id) || side < 3) return null;
-  const right = x + width;
-  return (
-    <path
-      class="hs-corner"
-      d={`M${right - side} ${y}H${right}V${y + side}Z`}
-      fill={fill(id, 1, dark)}
-    />
-  );
+  if (isRole(id) && side >= 3) {
+    const path = `M${x + width - side} ${y}H${x + width}V${y + side}Z`;
+    shapes.push({ path, fill: fill(id, 1, dark), stroke: "var(--ground)", thick: 1 });
+  }
+  if (atlas.number("roles/borderline", place) === 1) {
+    const inset = width >= 44 ? 7 : 3;
+    const path = `M${x + inset} ${y + height - 3}H${x + width - inset}`;
+    shapes.push({ path, stroke: ink(colouring.of(place)), thick: 2, dash: [0, 4], round: true });
+  }
+  return shapes;
 }
 
-/** Dots under a role that often changes when documents are drawn anew. */
-function Borderline({
-  atlas,
-  place,
-  box,
-  colour,
-}: {
-  atlas: Atlas;
-  place: number;
-  box: Box;
-  colour: string;
-}) {
-  const [x, y, width, height] = box;
-  if (atlas.number("roles/borderline", place) !== 1) return null;
-  const inset = width >= 44 ? 7 : 3;
-  return (
-    <line
-      class="hs-borderline"
-      stroke={ink(colour)}
-      x1={x + inset}
-      x2={x + width - inset}
-      y1={y + height - 3}
-      y2={y + height - 3}
-    />
-  );
-}
-
-function Foot({ share, box, foot }: { share: number; box: Box; foot: number }) {
-  const [x, y, width, height] = box;
-  const thick = foot - 1;
-  const top = y + height - thick;
+/** A cell in an SVG. */
+export function CellFace(props: Props) {
   return (
     <>
-      <rect class="hs-foot" x={x} y={top} width={width} height={thick} />
-      <rect
-        class="hs-foot-work"
-        x={x}
-        y={top}
-        width={width * Math.min(Math.max(share || 0, 0), 1)}
-        height={thick}
-      />
+      {faceOf(props).map((one, at) =>
+        one.text ? (
+          <text
+            key={at}
+            {...{ x: one.x, y: one.y, fill: one.fill, opacity: one.opacity }}
+            font-size={one.size}
+            font-weight={one.size === 10.5 ? undefined : 500}
+            text-anchor={one.middle ? "middle" : undefined}
+          >
+            {one.text}
+          </text>
+        ) : (
+          <path
+            key={at}
+            {...{ d: one.path, stroke: one.stroke, opacity: one.opacity }}
+            fill={one.fill ?? "none"}
+            stroke-width={one.thick}
+            stroke-dasharray={one.dash?.join(" ")}
+            stroke-linecap={one.round ? "round" : undefined}
+          />
+        ),
+      )}
     </>
   );
+}
+
+/** A cell on a canvas. */
+export function drawFace(
+  pen: CanvasRenderingContext2D,
+  shapes: Shape[],
+  font: string,
+  property: (name: string) => string,
+): void {
+  const resolved = (colour: string) =>
+    colour.startsWith("var(") ? property(colour.slice(4, -1)) : colour;
+  const { globalAlpha } = pen;
+  for (const one of shapes) {
+    pen.globalAlpha = globalAlpha * (one.opacity ?? 1);
+    if (one.fill && one.fill !== "none") pen.fillStyle = resolved(one.fill);
+    if (one.text) {
+      pen.font = `${one.size}px ${font}`;
+      pen.textAlign = one.middle ? "center" : "left";
+      pen.fillText(one.text, one.x!, one.y!);
+      continue;
+    }
+    const path = new Path2D(one.path);
+    if (one.fill && one.fill !== "none") pen.fill(path);
+    if (one.stroke) {
+      pen.strokeStyle = resolved(one.stroke);
+      pen.lineWidth = one.thick ?? 1;
+      pen.setLineDash(one.dash ?? []);
+      pen.lineCap = one.round ? "round" : "butt";
+      pen.stroke(path);
+    }
+  }
+  pen.globalAlpha = globalAlpha;
 }
 
 /** What a screen reader says of a head. */

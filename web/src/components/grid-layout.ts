@@ -61,8 +61,32 @@ export function gridLayout({ layers, heads }: Shape, room: number): Layout {
     width: left + columns * stepX,
     height: top + rows * stepY,
     canvas: layers * heads >= CANVAS,
-    marks: layers * heads < CANVAS && stepX >= 14 && stepY >= 15,
+    marks: stepX - gap >= 12 && stepY - gap >= 13,
   };
+}
+
+interface Small {
+  cell: [width: number, height: number];
+  left?: number;
+  top?: number;
+  across?: boolean;
+  gap?: number;
+}
+
+/** A small grid of heads: layers upward unless they run across. */
+export function smallGrid(shape: Shape, given: Small): Arrangement {
+  const { cell, left = 0, top = 0, across = false } = given;
+  const [stepX, stepY] = cell;
+  const [columns, rows] = across ? [shape.layers, shape.heads] : [shape.heads, shape.layers];
+  const layout: Layout = {
+    ...{ across, columns, rows, stepX, stepY, left, top },
+    gap: given.gap ?? (Math.min(stepX, stepY) > 4 ? 1 : 0),
+    width: left + columns * stepX,
+    height: top + rows * stepY,
+    canvas: false,
+    marks: false,
+  };
+  return new Arrangement(layout, shape);
 }
 
 /** Column and row of a head that stands at some order within its layer. Layer 1 is at the bottom. */
@@ -79,7 +103,7 @@ export class Arrangement {
   constructor(
     readonly layout: Layout,
     shape: Shape,
-    orders: ArrayLike<number>,
+    orders: ArrayLike<number> = headOrders(shape),
   ) {
     this.places = Array.from({ length: layout.rows }, () =>
       new Array<number>(layout.columns).fill(-1),
@@ -89,6 +113,10 @@ export class Arrangement {
       this.cells.push(cell);
       this.places[cell[1]]![cell[0]] = place;
     }
+  }
+
+  get size(): number {
+    return this.cells.length;
   }
 
   /** The rows of places as they are seen, from the top. */

@@ -70,7 +70,7 @@ function SvgGrid(props: GridProps & { arrangement: Arrangement }) {
       onKeyDown={press}
       onClick={open}
     >
-      <GridLabels {...props} />
+      <GridLabels {...props} numbers={props.atlas.document.model.numbers} />
       <Cells {...props} selection={store.selection.value} />
       <Outline arrangement={arrangement} />
     </svg>
@@ -122,9 +122,19 @@ function sameCells(
 }
 
 /** Numbers of layers and heads. */
-export function GridLabels({ atlas, layout, numbered }: GridProps) {
+export function GridLabels({
+  numbers,
+  layout,
+  numbered,
+  bare = false,
+}: Pick<GridProps, "layout" | "numbered"> & {
+  /** The model's own numbers of its layers. */
+  numbers: number[];
+  /** Only the numbers of layers. */
+  bare?: boolean;
+}) {
   const { across, columns, rows, left, top, stepX, stepY, gap } = layout;
-  const layer = (at: number) => atlas.document.model.numbers[at] ?? at + 1;
+  const layer = (at: number) => numbers[at] ?? at + 1;
   const every = (step: number, least: number) =>
     [1, 2, 5, 10, 20].find((one) => one * step >= least) ?? 50;
   const [skipX, skipY] = [every(stepX, 18), every(stepY, 14)];
@@ -136,9 +146,11 @@ export function GridLabels({ atlas, layout, numbered }: GridProps) {
       (skip === 2 ? value % 2 === 1 : value === 1 || value % skip === 0));
   return (
     <g class="hs-grid-axis" aria-hidden="true">
-      <text x={0} y={12}>
-        {across ? "layer →" : "layer"}
-      </text>
+      {!bare && (
+        <text x={0} y={12}>
+          {across ? "layer →" : "layer"}
+        </text>
+      )}
       {Array.from({ length: columns }, (_, at) => at)
         .filter((at) => shown(columnName(at), skipX))
         .map((at) => (
@@ -158,7 +170,7 @@ export function GridLabels({ atlas, layout, numbered }: GridProps) {
             {rowName(at)}
           </text>
         ))}
-      {!numbered && !across && (
+      {!numbered && !across && !bare && (
         <text x={left} y={12}>
           largest first →
         </text>

@@ -1,17 +1,18 @@
-import { extent } from "d3-array";
-import { scaleLinear } from "d3-scale";
 import { useRef } from "preact/hooks";
 
 import type { Atlas } from "../data/atlas";
 import type { Change } from "../data/compare";
+import { extent } from "../data/fields";
 import type { Statistic } from "../data/types";
 import { pointFill } from "../families";
 import { shown } from "../format";
 import { useStore } from "../store";
+import { Across, linear, Upward } from "./axis";
+import { Points } from "./many";
 import { SaveMenu } from "./save";
 
 const SIZE = 400;
-const PAD = 44;
+const [LOW, HIGH] = [44, SIZE - 24];
 
 interface Props {
   found: Change[];
@@ -24,13 +25,17 @@ interface Props {
 export function PairScatter({ found, about, first, second }: Props) {
   const store = useStore();
   const chart = useRef<SVGSVGElement>(null);
-  const [low = 0, high = 1] = extent(found.flatMap((one) => [one.a, one.b])) as [number, number];
-  const scale = scaleLinear().domain([low, high]).nice().range([PAD, SIZE - 24]);
-  const ticks = scale.tickFormat(5, about.kind === "share" ? "%" : undefined);
-  const x = (value: number) => scale(value);
-  const y = (value: number) => SIZE - scale(value);
-  const named = apart(found.filter((one) => one.sure), x, y);
-  const ends = scale.domain() as [number, number];
+  const values = extent(found.flatMap((one) => [one.a, one.b]));
+  const options = { count: 5, percent: about.kind === "share" };
+  const across = linear(values, [LOW, HIGH], options);
+  const upward = linear(values, [SIZE - LOW, SIZE - HIGH], options);
+  const points = found.map(({ place, a, b }) => ({ place, x: across.at(a), y: upward.at(b) }));
+  const byPlace = new Map(found.map((one) => [one.place, one]));
+  const [from, to] = across.ends;
+  const label = (place: number) => {
+    const { head, a, b } = byPlace.get(place)!;
+    return `${head}: A ${shown(a, about)}, B ${shown(b, about)}`;
+  };
   const data = () => ({
     columns: ["head", "a", "b"],
     rows: found.map((one) => [one.head, one.a, one.b]),
@@ -42,41 +47,50 @@ export function PairScatter({ found, about, first, second }: Props) {
         <span>{about.title}</span>
         <SaveMenu name="scatter" chart={() => chart.current} data={data} />
       </div>
-      <svg ref={chart} viewBox={`0 0 ${SIZE} ${SIZE}`} style={{ maxWidth: `${SIZE}px` }} role="img" aria-label={`${about.title}: A across, B upward`}>
-        {scale.ticks(5).map((tick) => (
-          <g key={tick}>
-            <line class="hs-rule" x1={PAD} x2={SIZE - 24} y1={y(tick)} y2={y(tick)} />
-            <line class="hs-rule" x1={x(tick)} x2={x(tick)} y1={24} y2={SIZE - PAD} />
-            <text class="hs-tick" x={PAD - 6} y={y(tick) + 4} text-anchor="end">{ticks(tick)}</text>
-            <text class="hs-tick" x={x(tick)} y={SIZE - PAD + 16} text-anchor="middle">{ticks(tick)}</text>
-          </g>
-        ))}
-        <line class="hs-reference" x1={x(ends[0])} y1={y(ends[0])} x2={x(ends[1])} y2={y(ends[1])} />
-        <text class="hs-tick" x={SIZE - 8} y={SIZE - 8} text-anchor="end">A: {first.document.model.name}</text>
-        <text class="hs-tick" x={8} y={12}>B: {second.document.model.name}</text>
-        {found.map((one) => (
-          <g key={one.place} class="hs-dot" onClick={() => store.go(`head/${one.head}`)}>
-            <circle cx={x(one.a)} cy={y(one.b)} r={3.6} fill={pointFill(first.family(one.place), first.excess(one.place), store.dark.value)} />
-            {named.has(one.place) && (
-              <text class="hs-tick" x={x(one.a) + 6} y={y(one.b) - 4}>{one.head}</text>
-            )}
-            <title>{`${one.head}: A ${shown(one.a, about)}, B ${shown(one.b, about)}`}</title>
-          </g>
+      <svg
+        ref={chart}
+        viewBox={`0 0 ${SIZE} ${SIZE}`}
+        style={{ maxWidth: `${SIZE}px` }}
+        role="img"
+        aria-label={`${about.title}: A across, B upward`}
+      >
+        <Across axis={across} from={SIZE - HIGH} to={SIZE - LOW} />
+        <Upward axis={upward} from={LOW} to={HIGH} />
+        <path
+          class="hs-reference"
+          d={`M${across.at(from)} ${upward.at(from)}L${across.at(to)} ${upward.at(to)}`}
+        />
+        <text class="hs-tick" x={SIZE - 8} y={SIZE - 8} text-anchor="end">
+          A: {first.document.model.name}
+        </text>
+        <text class="hs-tick" x={8} y={12}>
+          B: {second.document.model.name}
+        </text>
+        <Points
+          {...{ points, label }}
+          radius={3.6}
+          colour={(place) => pointFill(first.family(place), first.excess(place), store.dark.value)}
+          area={{ x: LOW - 6, y: SIZE - HIGH - 6, width: HIGH - LOW + 12, height: HIGH - LOW + 12 }}
+        />
+        {named(points).map(({ place, x, y }) => (
+          <text key={place} class="hs-tick" x={x + 6} y={y - 4}>
+            {first.name(place)}
+          </text>
         ))}
       </svg>
     </section>
   );
 }
 
-/** The heads to name: those that changed most, no two names on top of each other. */
-function apart(found: Change[], x: (value: number) => number, y: (value: number) => number): Set<number> {
-  const kept: Change[] = [];
-  for (const one of found) {
-    const free = kept.every(
-      (other) => Math.abs(x(one.a) - x(other.a)) > 32 || Math.abs(y(one.b) - y(other.b)) > 14,
-    );
-    if (free) kept.push(one);
+type Spot = { place: number; x: number; y: number };
+
+/** The heads to name: the eight that changed most, no two names on top of each other. */
+function named(points: Spot[]): Spot[] {
+  const kept: Spot[] = [];
+  for (const one of points) {
     if (kept.length === 8) break;
+    const free = (other: Spot) => Math.abs(one.x - other.x) > 32 || Math.abs(one.y - other.y) > 14;
+    if (kept.every(free)) kept.push(one);
   }
-  return new Set(kept.map((one) => one.place));
+  return kept;
 }

@@ -17,7 +17,7 @@ import { FAMILIES, isRole } from "../families";
 import { useStore } from "../store";
 import { useBrush } from "./scatter-brush";
 import { type Dot, extremity, type Label, placeLabels } from "./scatter-labels";
-import { axis, type Axis } from "./scatter-scale";
+import { Across, axis, type Axis, Upward } from "./axis";
 
 interface Props {
   atlas: Atlas;
@@ -189,22 +189,8 @@ function Axes({ across, upward, room, x, y }: AxesProps) {
   const words = (field: Field) => [field.title, unitText(field)].filter(Boolean).join(": ");
   return (
     <g class="hs-axes">
-      {across.ticks.map((tick) => (
-        <g key={`x${tick.text}`}>
-          <line x1={tick.at} x2={tick.at} y1={room.top} y2={room.bottom} />
-          <text x={tick.at} y={room.bottom + 16} text-anchor="middle">
-            {tick.text}
-          </text>
-        </g>
-      ))}
-      {upward.ticks.map((tick) => (
-        <g key={`y${tick.text}`}>
-          <line x1={room.left} x2={room.right} y1={tick.at} y2={tick.at} />
-          <text x={room.left - 8} y={tick.at + 4} text-anchor="end">
-            {tick.text}
-          </text>
-        </g>
-      ))}
+      <Across axis={across} from={room.top} to={room.bottom} />
+      <Upward axis={upward} from={room.left} to={room.right} />
       <text x={room.left} y={12}>
         {short(words(y), room.right)}
       </text>

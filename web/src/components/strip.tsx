@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Numbers } from "../data/pack";
 import type { NullBand } from "../data/types";
 import { Bands } from "./band";
+import { Dot } from "./dot";
 
 interface Props {
   /** One value per head; NaN where it is not defined. */
@@ -59,20 +60,7 @@ export function Strip(props: Props) {
           <title>{props.referenceTitle ?? "even attention"}</title>
         </path>
       )}
-      {Number.isFinite(low) && Number.isFinite(high) && (
-        <line stroke={colour} stroke-width={2} x1={x(low)} x2={x(high)} y1={middle} y2={middle} />
-      )}
-      {Number.isFinite(mine) && (
-        <circle
-          class={props.hollow ? "hs-hollow" : "hs-strip-dot"}
-          cx={x(mine)}
-          cy={middle}
-          r={props.hollow ? 4.25 : 5}
-          fill={props.hollow ? undefined : colour}
-          stroke={props.hollow ? colour : undefined}
-          stroke-width={1.5}
-        />
-      )}
+      <Dot {...{ x, low, high, colour }} y={middle} value={mine} hollow={props.hollow} />
     </svg>
   );
 }

@@ -1,4 +1,3 @@
-import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
 import { useMemo } from "preact/hooks";
 
@@ -7,6 +6,7 @@ import { extent } from "../data/fields";
 import { labelled, places, stepScale } from "../data/track";
 import { pointFill } from "../families";
 import { useStore } from "../store";
+import { linear, Upward } from "./axis";
 
 const HEIGHT = 240;
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 16, 12, 28];
@@ -30,12 +30,11 @@ export function TrackLines({ atlas, values, unit, at, width, dark }: Props) {
   const x = useMemo(() => stepScale(track, [LEFT, width - RIGHT]), [track, width]);
   const y = useMemo(() => {
     const [low, high] = extent(values);
-    const ends = Number.isNaN(low) ? [0, 1] : [Math.min(low, 0), high];
-    return scaleLinear().domain(ends).nice().range([HEIGHT - BOTTOM, TOP]);
+    const ends: [number, number] = Number.isNaN(low) ? [0, 1] : [Math.min(low, 0), high];
+    return linear(ends, [HEIGHT - BOTTOM, TOP]);
   }, [values]);
-  const ticks = y.tickFormat(4);
   const across = places(track).map((place) => x(place));
-  const paths = useMemo(() => pathsOf(atlas, values, across, y), [atlas, values, x, y]);
+  const paths = useMemo(() => pathsOf(atlas, values, across, y.at), [atlas, values, x, y]);
   const focus = store.focus.value;
   const colour = (place: number) => pointFill(atlas.family(place), 1, dark);
   return (
@@ -47,14 +46,7 @@ export function TrackLines({ atlas, values, unit, at, width, dark }: Props) {
       role="img"
       aria-label={`${unit}, one line per head over ${track.names.length} checkpoints`}
     >
-      {y.ticks(4).map((tick) => (
-        <g key={tick}>
-          <line class="hs-rule" x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
-          <text class="hs-tick" x={LEFT - 6} y={y(tick) + 4} text-anchor="end">
-            {ticks(tick)}
-          </text>
-        </g>
-      ))}
+      <Upward axis={y} from={LEFT} to={width - RIGHT} />
       {labelled(across, track.steps ? 44 : 96).map((index) => (
         <text
           key={index}

@@ -7,14 +7,11 @@ export interface Change {
   a: number;
   b: number;
   difference: number;
-  /** Half the width of the difference's 95 % interval. */
+  /** Half the widths of both 95 % intervals together. */
   half: number;
-  /** Whether the difference passes the test, corrected for all heads. */
-  sure: boolean;
+  /** Whether the intervals of A and B have nothing in common. No test: see headscope compare. */
+  apart: boolean;
 }
-
-export const TESTED =
-  "B − A with its 95 % interval; filled: differs by more than chance, corrected (Holm) over heads";
 
 /** What two results share: statistics by measure, and what only one has. */
 export function shared(first: Atlas, second: Atlas) {
@@ -35,28 +32,18 @@ export function shared(first: Atlas, second: Atlas) {
   return { ids, groups: [...groups], only, sameShape };
 }
 
-/**
- * Every head's change in one statistic, the largest first. The two results are taken as
- * independent samples; half-widths are turned into standard errors by the normal quantile, the
- * difference is tested by z, and p is corrected by Holm's method over the heads.
- */
+/** Every head's change in one statistic, the largest first. */
 export function changes(first: Atlas, second: Atlas, id: string): Change[] {
   const [one, two] = [first.statistic(id), second.statistic(id)];
   if (!one || !two || first.size !== second.size) return [];
   const found: Change[] = [];
-  const z: number[] = [];
   for (let place = 0; place < first.size; place++) {
     const [a, b] = [first.number("value", place, one.at), second.number("value", place, two.at)];
     if (Number.isNaN(a) || Number.isNaN(b)) continue;
-    const half = Math.hypot(halfWidth(first, place, one.at), halfWidth(second, place, two.at));
+    const half = halfWidth(first, place, one.at) + halfWidth(second, place, two.at);
     const difference = b - a;
-    z.push(Math.abs(difference) / (half / 1.959964));
-    found.push({ place, head: first.name(place), a, b, difference, half, sure: false });
-  }
-  const order = found.map((_, at) => at).sort((i, j) => (z[j] || 0) - (z[i] || 0));
-  for (const [rank, at] of order.entries()) {
-    if (!(twoSided(z[at]!) * (found.length - rank) < 0.05)) break;
-    found[at]!.sure = true;
+    const apart = Math.abs(difference) > half;
+    found.push({ place, head: first.name(place), a, b, difference, half, apart });
   }
   return found.sort((i, j) => Math.abs(j.difference) - Math.abs(i.difference));
 }
@@ -65,14 +52,17 @@ function halfWidth(atlas: Atlas, place: number, at: number): number {
   return (atlas.number("high", place, at) - atlas.number("low", place, at)) / 2;
 }
 
-/** The two-sided p of a z score (Abramowitz and Stegun 7.1.26; error below 2e-7). */
-export function twoSided(z: number): number {
-  if (Number.isNaN(z)) return 1;
-  const x = z / Math.SQRT2;
-  const t = 1 / (1 + 0.3275911 * x);
-  const poly =
-    t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
-  return poly * Math.exp(-x * x);
+/** The statistic that changed most: by the mean change over the range of its values. */
+export function mostChanged(first: Atlas, second: Atlas, ids: readonly string[]): string | undefined {
+  let [best, most] = [ids[0], 0];
+  for (const id of ids) {
+    const all = changes(first, second, id);
+    const values = all.flatMap(({ a, b }) => [a, b]);
+    const range = Math.max(...values) - Math.min(...values);
+    const mean = all.reduce((sum, one) => sum + Math.abs(one.difference), 0) / all.length;
+    if (mean / range > most) [best, most] = [id, mean / range];
+  }
+  return best;
 }
 
 /** Heads whose main role differs; null where one of them has no main roles. */

@@ -210,6 +210,18 @@ function sentence(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1).replaceAll("_", " ");
 }
 
+/** Fields as one, for a scale that they share. */
+export function joined(parts: readonly Field[]): Field {
+  const values = new Float32Array(parts.reduce((all, one) => all + one.values.length, 0));
+  let from = 0;
+  for (const one of parts) {
+    values.set(one.values, from);
+    from += one.values.length;
+  }
+  const { passes, faded, low, high, reference, ...first } = parts[0]!;
+  return { ...first, values, diverging: false };
+}
+
 /** The smallest and the largest number; [NaN, NaN] without any. */
 export function extent(values: ArrayLike<number>): [number, number] {
   let [low, high] = [Infinity, -Infinity];

@@ -1,12 +1,18 @@
 import { useMemo, useRef } from "preact/hooks";
 
 import { ChangeTable } from "../components/changes";
-import { DiffGrid } from "../components/diffgrid";
 import { PairScatter } from "../components/pairscatter";
 import { SaveMenu } from "../components/save";
-import { type Change, changes, roleChanges, shared, TESTED } from "../data/compare";
+import { SmallGrid } from "../components/smallgrid";
+import { type Colouring, differenceField, fieldColouring, roleColouring } from "../colour";
+import type { Atlas } from "../data/atlas";
+import { type Change, changes, mostChanged, roleChanges, shared } from "../data/compare";
+import { field, joined } from "../data/fields";
 import { count, plural } from "../format";
 import { useStore } from "../store";
+
+const INTERVALS =
+  "B − A; line: the widths of both 95 % intervals together; filled: the intervals do not overlap"
 
 /** Two results side by side: the same grid, the difference, one against the other. */
 export function CompareView() {
@@ -17,12 +23,21 @@ export function CompareView() {
     Math.min(Math.max(Number(store.option(name) ?? usual + 1) - 1, 0), atlases.length - 1);
   const [first, second] = [atlases[pick("a", 0)]!, atlases[pick("b", 1)]!];
   const both = useMemo(() => shared(first, second), [first, second]);
-  const chosen = both.ids.includes(store.option("by") ?? "") ? store.option("by")! : both.ids[0];
+  const usual = useMemo(
+    () => (both.sameShape ? mostChanged(first, second, both.ids) : both.ids[0]),
+    [first, second, both],
+  );
+  const chosen = both.ids.includes(store.option("by") ?? "") ? store.option("by")! : usual;
   const found = useMemo(
     () => (chosen ? changes(first, second, chosen) : []),
     [first, second, chosen],
   );
   const roles = useMemo(() => roleChanges(first, second), [first, second]);
+  const dark = store.dark.value;
+  const grids = useMemo(
+    () => gridsOf(first, second, chosen, dark),
+    [first, second, chosen, dark],
+  );
   if (atlases.length < 2) {
     return (
       <p class="hs-empty">
@@ -31,7 +46,7 @@ export function CompareView() {
     );
   }
   const about = chosen ? first.statistic(chosen)!.about : undefined;
-  const sure = found.filter((one) => one.sure).length;
+  const apart = found.filter((one) => one.apart).length;
   return (
     <div class="hs-compare">
       <div class="hs-toolbar">
@@ -63,8 +78,8 @@ export function CompareView() {
       )}
       {both.sameShape && about && (
         <p class="hs-lead">
-          <b>{sure ? plural(sure, "head") : "No head"}</b> of {count(first.size)}{" "}
-          {sure === 1 ? "differs" : sure ? "differ" : "differs"} in {about.title} by more than chance
+          {about.title}: the 95 % intervals of A and B do not overlap for{" "}
+          <b>{apart ? plural(apart, "head") : "no head"}</b> of {count(first.size)}
           {roles && (
             <>
               ; <b>{roles.length}</b> {roles.length === 1 ? "has" : "have"} another main role
@@ -74,9 +89,9 @@ export function CompareView() {
         </p>
       )}
       <div ref={figure} class="hs-compare-grids">
-        <DiffGrid atlas={first} id={chosen} title={`A: ${first.document.model.name}`} />
-        <DiffGrid atlas={second} id={chosen} title={`B: ${second.document.model.name}`} />
-        {both.sameShape && chosen && <DiffGrid atlas={first} id={chosen} title="B − A" changes={found} />}
+        {grids.map(([atlas, title, colouring]) => (
+          <SmallGrid key={title} {...{ atlas, title, colouring }} />
+        ))}
       </div>
       {both.sameShape && about && (
         <div class="hs-compare-detail">
@@ -84,10 +99,14 @@ export function CompareView() {
           <section>
             <div class="hs-title">
               <h2>Heads that differ most</h2>
-              <span>{TESTED}</span>
+              <span>{INTERVALS}</span>
               <SaveMenu name="changes" data={() => table(found)} />
             </div>
             <ChangeTable found={found} about={about} first={first} second={second} />
+            <p class="hs-small hs-soft">
+              This page tests nothing. For paired tests, corrected over all heads:{" "}
+              <code>headscope compare a.nc b.nc</code>
+            </p>
           </section>
         </div>
       )}
@@ -101,9 +120,46 @@ export function CompareView() {
   );
 }
 
+/** A and B by one scale, then their difference; main roles where they share no statistic. */
+function gridsOf(
+  first: Atlas,
+  second: Atlas,
+  id: string | undefined,
+  dark: boolean,
+): [Atlas, string, Colouring][] {
+  const [one, two] = [field(first, id), field(second, id)];
+  const [a, b] = [`A: ${first.document.model.name}`, `B: ${second.document.model.name}`];
+  if (!one || !two) {
+    return [
+      [first, a, roleColouring(first, dark)],
+      [second, b, roleColouring(second, dark)],
+    ];
+  }
+  const scale = fieldColouring(joined([one, two]), dark);
+  const by = (values: ArrayLike<number>): Colouring => ({
+    ...scale,
+    field: { ...one, values },
+    of: (place) => scale.at(values[place] ?? NaN),
+    value: (place) => values[place] ?? NaN,
+  });
+  const grids: [Atlas, string, Colouring][] = [
+    [first, a, by(one.values)],
+    [second, b, by(two.values)],
+  ];
+  if (first.layers === second.layers && first.heads === second.heads) {
+    const change = differenceField(two, one, "A");
+    grids.push([first, "B − A", fieldColouring(change, dark)]);
+  }
+  return grids;
+}
+
 function table(found: Change[]): { columns: string[]; rows: (string | number)[][] } {
-  const rows = found.map((one) => [one.head, one.a, one.b, one.difference, one.half, one.sure ? 1 : 0]);
-  return { columns: ["head", "a", "b", "difference", "half_width", "significant"], rows };
+  const rows = found.map((one) => [
+    ...[one.head, one.a, one.b, one.difference, one.half],
+    one.apart ? 1 : 0,
+  ]);
+  const columns = ["head", "a", "b", "difference", "half_widths", "intervals_apart"];
+  return { columns, rows };
 }
 
 function Choice({ name, label, value }: { name: string; label: string; value: number }) {

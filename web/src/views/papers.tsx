@@ -1,7 +1,6 @@
 import { useRef } from "preact/hooks";
 
-import { HeadGrids } from "../components/headgrids";
-import { LayerPoints } from "../components/layerpoints";
+import { Panels } from "../components/panels";
 import { SaveMenu } from "../components/save";
 import type { Figure, PaperChart, PaperSection, Table } from "../data/types";
 import { useStore } from "../store";
@@ -101,7 +100,7 @@ function Chart({ chart }: { chart: PaperChart }) {
         <span>{chart.unit}</span>
         <SaveMenu name={chart.id} chart={() => holder.current?.querySelector("svg")} data={data} />
       </div>
-      {chart.kind === "layers" ? <LayerPoints chart={chart} /> : <HeadGrids chart={chart} />}
+      <Panels chart={chart} />
       {chart.caption && <figcaption class="hs-small">{chart.caption}</figcaption>}
     </figure>
   );

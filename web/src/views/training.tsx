@@ -20,7 +20,7 @@ import {
 } from "../data/track";
 import type { Track } from "../data/types";
 import { family } from "../families";
-import { plural } from "../format";
+import { number, plural } from "../format";
 import { useStore } from "../store";
 
 const EXCESS = "excess over even attention at the role of the last checkpoint, share 0–1";
@@ -233,7 +233,7 @@ function Appear({ atlas, at }: { atlas: Atlas; at: number }) {
                 <FamilyMark id={row.family} dark={store.dark.value} />
                 <HeadLink place={atlas.place(row.head) ?? 0} />
                 <span class="hs-soft">
-                  {family(row.family).title.toLowerCase()} {row.last.toFixed(2)}
+                  {family(row.family).title.toLowerCase()} {number(row.last, 2)}
                 </span>
               </dd>
             ))}

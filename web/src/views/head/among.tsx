@@ -1,7 +1,8 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 
-import { fitText, useWidth } from "../../components/measure";
 import { bandLook } from "../../components/band";
+import { fitNames, ROW } from "../../components/dot";
+import { fitText, useWidth } from "../../components/measure";
 import { Strip } from "../../components/strip";
 import { bandCells, bandColumns, bandText, nullNames, standing } from "../../data/nulls";
 import type { Statistic } from "../../data/types";
@@ -12,7 +13,6 @@ import { Block } from "./block";
 import { allStatistics, chosenStatistics } from "./order";
 import { statisticTitle } from "./titles";
 
-const ROW = 24;
 /** A line below a row, for the band of one null model. */
 const LINE = 15;
 const TOP = 22;
@@ -118,6 +118,7 @@ function Rows({ chosen, place, width, chart, font }: RowsProps) {
   const left = Math.min(168, (width - RIGHT) * 0.52);
   const strip = Math.max(60, width - left - RIGHT);
   const all = chosen.map((at) => atlas.document.statistics[at]!);
+  const names = fitNames(all.map(statisticTitle), left - 6, 12.5, font);
   const tops = rowTops(all.map((one) => one.nulls?.length ?? 0));
   const colour = headColour(atlas.family(place), store.dark.value);
   return (
@@ -145,6 +146,7 @@ function Rows({ chosen, place, width, chart, font }: RowsProps) {
         <Row
           key={all[row]!.id}
           {...{ at, place, colour, left, strip, width, font }}
+          name={names[row]!}
           y={tops[row]!}
         />
       ))}
@@ -155,6 +157,7 @@ function Rows({ chosen, place, width, chart, font }: RowsProps) {
 interface RowProps {
   /** Which statistic. */
   at: number;
+  name: string;
   place: number;
   colour: string;
   left: number;
@@ -164,7 +167,7 @@ interface RowProps {
   font: string;
 }
 
-function Row({ at, place, colour, left, strip, width, y, font }: RowProps) {
+function Row({ at, name, place, colour, left, strip, width, y, font }: RowProps) {
   const atlas = useStore().atlas!;
   const one = atlas.document.statistics[at]!;
   const [value, low, high] = ["value", "low", "high"].map((key) =>
@@ -180,7 +183,7 @@ function Row({ at, place, colour, left, strip, width, y, font }: RowProps) {
       <title>{`${said} (${more})`}</title>
       <rect x={0} y={y} width={width} height={ROW} fill="transparent" />
       <text class="hs-row-name" x={0} y={y + 16}>
-        {fitText(statisticTitle(one), left - 6, 12.5, font)}
+        {name}
       </text>
       <g transform={`translate(${left} ${y + 2})`}>
         <Strip

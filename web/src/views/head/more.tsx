@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { useWidth } from "../../components/measure";
 import { Strip } from "../../components/strip";
 import type { Statistic } from "../../data/types";
-import { number, percent, plusMinus, shown } from "../../format";
+import { difference, plusMinus, shown } from "../../format";
 import { useStore } from "../../store";
 import { headColour } from "./among";
 import { Block } from "./block";
@@ -129,7 +129,5 @@ function Line({ row, place, bars }: { row: Row; place: number; bars: boolean }) 
 /** How far a score is from that with all heads on. */
 function change(value: number, about: Statistic): string {
   if (about.measure !== "head_off" || about.reference == null) return "";
-  const more = value - about.reference;
-  const said = about.kind === "share" ? percent(more, 1) : number(more, 3);
-  return more > 0 ? `+${said}` : said;
+  return difference(value - about.reference, about);
 }

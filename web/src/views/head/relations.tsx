@@ -1,17 +1,16 @@
-import { scaleLinear } from "d3-scale";
 import { useMemo, useRef, useState } from "preact/hooks";
 
-import { fitText, useWidth } from "../../components/measure";
-import { Bands } from "../../components/band";
+import { Across, linear } from "../../components/axis";
+import { DotRow, fitNames, ROW } from "../../components/dot";
+import { useWidth } from "../../components/measure";
 import { bandCells, bandColumns, bandsText, nullNames } from "../../data/nulls";
-import { family, isRole } from "../../families";
 import { count, number, percent, pValue } from "../../format";
 import { useStore } from "../../store";
+import { headColour } from "./among";
 import { Block } from "./block";
 import { type RelationRow, relationRows } from "./order";
 import { relationTitle } from "./titles";
 
-const ROW = 24;
 const TOP = 28;
 const SHOWN = 9;
 
@@ -115,9 +114,13 @@ function Chart(props: {
   const dark = useStore().dark.value;
   const right = 118;
   const left = Math.min(176, (width - right) * 0.56);
-  const x = scaleLinear()
-    .domain([0, 1])
-    .range([left, width - right - 4]);
+  const x = linear([0, 1], [left, width - right - 4], { count: 2, percent: true });
+  const names = fitNames(
+    rows.map((row) => relationTitle(row.relation)),
+    left - 8,
+    12.5,
+    font,
+  );
   const height = TOP + rows.length * ROW;
   return (
     <svg
@@ -130,19 +133,7 @@ function Chart(props: {
         .map((row) => `${row.relation.title} ${percent(row.accuracy, 0)}`)
         .join(", ")}`}
     >
-      {[0, 0.5, 1].map((tick) => (
-        <g key={tick}>
-          <line class="hs-axis" x1={x(tick)} x2={x(tick)} y1={TOP - 6} y2={height} />
-          <text
-            class="hs-axis-text"
-            x={x(tick)}
-            y={12}
-            text-anchor={tick === 0.5 ? "middle" : tick ? "end" : "start"}
-          >
-            {percent(tick, 0)}
-          </text>
-        </g>
-      ))}
+      <Across axis={x} from={TOP - 6} to={height} above={12} />
       <text class="hs-axis-text" x={width - 76} y={12} text-anchor="end">
         right
       </text>
@@ -157,83 +148,60 @@ function Chart(props: {
       {rows.map((row, at) => (
         <Line
           key={row.relation.id}
-          {...{ row, x, left, width, dark, font }}
-          y={TOP + at * ROW + ROW / 2 - 4}
+          {...{ row, width, dark, left }}
+          x={x.at}
+          name={names[at]!}
+          top={TOP + at * ROW}
         />
       ))}
     </svg>
   );
 }
 
-function Line(props: {
+interface LineProps {
   row: RelationRow;
+  name: string;
   x: (value: number) => number;
-  y: number;
+  top: number;
   left: number;
   width: number;
   dark: boolean;
-  font: string;
-}) {
-  const { row, x, y, left, width, dark, font } = props;
+}
+
+function Line({ row, name, x, top, left, width, dark }: LineProps) {
   const { relation } = row;
-  const known = isRole(relation.family);
-  const colour = known
-    ? family(relation.family).colour[dark ? 1 : 0]
-    : dark
-      ? "#b9babf"
-      : "#5a5b60";
+  const colour = headColour(relation.family, dark);
   const gain = Math.round(row.gain * 100);
   const offset = relation.offset > 0 ? `+${relation.offset}` : number(relation.offset, 0);
+  const y = top + ROW / 2 - 4;
   return (
-    <g class={row.passes ? "hs-row" : "hs-row hs-row-fails"}>
-      <title>
-        {`${relation.title} (${relationTitle(relation).toLowerCase()}): ` +
-          `${percent(row.accuracy, 0)} of ${count(relation.n)} right; ` +
-          `fixed offset ${offset}: ${percent(relation.baseline, 0)}; corrected p ${pValue(row.p)}` +
-          bandsText(row.accuracy, relation.nulls, "share")}
-      </title>
-      <rect x={0} y={y - ROW / 2} width={width} height={ROW} fill="transparent" />
-      <text class="hs-row-name" x={0} y={y + 4}>
-        {fitText(relationTitle(relation), left - 8, 12.5, font)}
-      </text>
-      <Bands bands={relation.nulls} x={x} from={x(0)} to={x(1)} y={y - 9} height={18} />
+    <DotRow
+      {...{ top, name, width, x, colour }}
+      title={
+        `${relation.title} (${relationTitle(relation).toLowerCase()}): ` +
+        `${percent(row.accuracy, 0)} of ${count(relation.n)} right; ` +
+        `fixed offset ${offset}: ${percent(relation.baseline, 0)}; corrected p ${pValue(row.p)}` +
+        bandsText(row.accuracy, relation.nulls, "share")
+      }
+      from={left}
+      to={x(1)}
+      bands={relation.nulls}
+      value={row.accuracy}
+      low={row.low}
+      high={row.high}
+      hollow={!row.passes}
+      cells={[
+        { end: width - 76, text: percent(row.accuracy, 0) },
+        {
+          end: width - 34,
+          text: gain > 0 ? `+${gain}` : number(gain, 0),
+          look: row.passes ? "value" : "soft",
+        },
+        { end: width, text: String(row.rank), look: row.rank === 1 ? "first" : "soft" },
+      ]}
+    >
       <line stroke={colour} stroke-opacity={0.5} x1={x(0)} x2={x(row.accuracy)} y1={y} y2={y} />
-      <line stroke={colour} stroke-width={2} x1={x(row.low)} x2={x(row.high)} y1={y} y2={y} />
-      <line
-        class="hs-offset"
-        x1={x(relation.baseline)}
-        x2={x(relation.baseline)}
-        y1={y - 7}
-        y2={y + 7}
-      />
-      <circle
-        class={row.passes ? "" : "hs-hollow"}
-        cx={x(row.accuracy)}
-        cy={y}
-        r={row.passes ? 5 : 4.25}
-        fill={row.passes ? colour : undefined}
-        stroke={row.passes ? "none" : colour}
-        stroke-width={1.5}
-      />
-      <text class="hs-row-value" x={width - 76} y={y + 4} text-anchor="end">
-        {percent(row.accuracy, 0)}
-      </text>
-      <text
-        class={row.passes ? "hs-row-value" : "hs-row-soft"}
-        x={width - 34}
-        y={y + 4}
-        text-anchor="end"
-      >
-        {gain > 0 ? `+${gain}` : number(gain, 0)}
-      </text>
-      <text
-        class={row.rank === 1 ? "hs-row-first" : "hs-row-soft"}
-        x={width}
-        y={y + 4}
-        text-anchor="end"
-      >
-        {row.rank}
-      </text>
-    </g>
+      <path class="hs-offset" d={`M${x(relation.baseline)} ${y - 7}v14`} />
+    </DotRow>
   );
 }

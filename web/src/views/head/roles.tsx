@@ -1,9 +1,9 @@
 import { extent } from "d3-array";
-import { scaleLinear } from "d3-scale";
 import { useRef } from "preact/hooks";
 
-import { fitText, useWidth } from "../../components/measure";
-import { Bands } from "../../components/band";
+import { Across, linear } from "../../components/axis";
+import { DotRow, fitNames, ROW } from "../../components/dot";
+import { useWidth } from "../../components/measure";
 import type { Atlas } from "../../data/atlas";
 import { bandCells, bandColumns, bandsText, nullNames } from "../../data/nulls";
 import type { NullBand } from "../../data/types";
@@ -13,7 +13,6 @@ import { useStore } from "../../store";
 import { Block } from "./block";
 import { capital, workTitle } from "./titles";
 
-const ROW = 24;
 const TOP = 28;
 /** From this excess on a role counts. */
 const LEAST = 0.1;
@@ -120,11 +119,17 @@ function RoleChart(props: {
       ...(row.nulls ?? []).flatMap((band) => [band.low, band.high]),
     ]),
   );
-  const x = scaleLinear()
-    .domain([Math.min(-0.05, low), Math.max(0.3, high)])
-    .range([left, width - RIGHT]);
+  const x = linear([Math.min(-0.05, low), Math.max(0.3, high)], [left, width - RIGHT], {
+    count: width < 400 ? 3 : 4,
+    nice: false,
+  });
   const height = TOP + all.length * ROW;
-  const ticks = x.ticks(width < 400 ? 3 : 4);
+  const names = fitNames(
+    all.map((row) => row.title),
+    left - 8,
+    12.5,
+    font,
+  );
   return (
     <svg
       ref={props.chart}
@@ -136,80 +141,41 @@ function RoleChart(props: {
         .map((row) => `${row.title} ${number(row.value)}`)
         .join(", ")}`}
     >
-      {ticks.map((tick) => (
-        <g key={tick}>
-          <line
-            class={tick === 0 ? "hs-axis-zero" : "hs-axis"}
-            x1={x(tick)}
-            x2={x(tick)}
-            y1={TOP - 6}
-            y2={height}
-          />
-          <text class="hs-axis-text" x={x(tick)} y={12} text-anchor="middle">
-            {number(tick, tick === 0 ? 0 : 1)}
-          </text>
-        </g>
-      ))}
-      <line class="hs-least" x1={x(LEAST)} x2={x(LEAST)} y1={TOP - 6} y2={height}>
+      <Across axis={x} from={TOP - 6} to={height} above={12} />
+      <line class="hs-least" x1={x.at(LEAST)} x2={x.at(LEAST)} y1={TOP - 6} y2={height}>
         <title>A role counts from 0.1 on.</title>
       </line>
-      {all.map((row, at) => (
-        <RoleRow
-          key={row.full}
-          {...{ row, x, left, width, font }}
-          y={TOP + at * ROW + ROW / 2 - 4}
-        />
-      ))}
+      {all.map((row, at) => {
+        const [low, high] = [row.value - row.half, row.value + row.half];
+        const said = plusMinus(low, high, "number");
+        return (
+          <DotRow
+            key={row.full}
+            top={TOP + at * ROW}
+            name={names[at]!}
+            title={
+              `${capital(row.full)}: ${number(row.value)} ${said}, corrected p ${pValue(row.p)}` +
+              (Number.isFinite(row.position)
+                ? `; ${number(row.position, 2)} × position alone`
+                : "") +
+              bandsText(row.value, row.nulls, "number")
+            }
+            {...{ width, low, high }}
+            from={left}
+            to={width - RIGHT}
+            bands={row.nulls}
+            x={x.at}
+            value={row.value}
+            colour={row.colour}
+            hollow={!row.passes}
+            cells={[
+              { end: width - 60, text: number(row.value, 2) },
+              { end: width, text: said, look: "soft" },
+            ]}
+          />
+        );
+      })}
     </svg>
-  );
-}
-
-function RoleRow(props: {
-  row: Row;
-  x: (value: number) => number;
-  y: number;
-  left: number;
-  width: number;
-  font: string;
-}) {
-  const { row, x, y, left, width, font } = props;
-  const said = plusMinus(row.value - row.half, row.value + row.half, "number");
-  return (
-    <g class={row.passes ? "hs-row" : "hs-row hs-row-fails"}>
-      <title>
-        {`${capital(row.full)}: ${number(row.value)} ${said}, corrected p ${pValue(row.p)}` +
-          (Number.isFinite(row.position) ? `; ${number(row.position, 2)} × position alone` : "") +
-          bandsText(row.value, row.nulls, "number")}
-      </title>
-      <rect x={0} y={y - ROW / 2} width={width} height={ROW} fill="transparent" />
-      <text class="hs-row-name" x={0} y={y + 4}>
-        {fitText(row.title, left - 8, 12.5, font)}
-      </text>
-      <Bands bands={row.nulls} x={x} from={left} to={width - RIGHT} y={y - 9} height={18} />
-      <line
-        stroke={row.colour}
-        stroke-width={2}
-        x1={x(row.value - row.half)}
-        x2={x(row.value + row.half)}
-        y1={y}
-        y2={y}
-      />
-      <circle
-        class={row.passes ? "" : "hs-hollow"}
-        cx={x(row.value)}
-        cy={y}
-        r={row.passes ? 5 : 4.25}
-        fill={row.passes ? row.colour : undefined}
-        stroke={row.passes ? "none" : row.colour}
-        stroke-width={1.5}
-      />
-      <text class="hs-row-value" x={width - 60} y={y + 4} text-anchor="end">
-        {number(row.value, 2)}
-      </text>
-      <text class="hs-row-soft" x={width} y={y + 4} text-anchor="end">
-        {said}
-      </text>
-    </g>
   );
 }
 

@@ -1,7 +1,9 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 
 import type { Atlas } from "../../data/atlas";
-import { layersAcross } from "../../components/grid-layout";
+import { moved } from "../../components/grid";
+import { layersAcross, smallGrid } from "../../components/grid-layout";
+import { Cells } from "../../components/many";
 import { family, fill, isRole } from "../../families";
 import { percent } from "../../format";
 import { type Store, useStore } from "../../store";
@@ -92,73 +94,42 @@ export function Swatch({ id, excess, dark }: { id: string; excess: number; dark:
   );
 }
 
-/** All heads, this one in a frame. Arrow keys walk over them. */
+/** All heads, this one in a frame. Arrow keys open its neighbours. */
 function MiniGrid({ place }: { place: number }) {
   const store = useStore();
   const atlas = store.atlas!;
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const flat = layersAcross(atlas);
-  const [columns, rows] = flat ? [atlas.layers, atlas.heads] : [atlas.heads, atlas.layers];
-  const across = Math.max(2, Math.min(14, Math.floor(168 / columns)));
-  const up = Math.max(2, Math.min(10, Math.floor(160 / rows)));
-  const [width, height] = [across * columns + 3, up * rows + 3];
-  const dark = store.dark.value;
-  useEffect(() => {
-    const pen = canvas.current?.getContext("2d");
-    if (!pen || !canvas.current) return;
-    const dense = Math.min(devicePixelRatio || 1, 3);
-    canvas.current.width = width * dense;
-    canvas.current.height = height * dense;
-    pen.setTransform(dense, 0, 0, dense, 1.5 * dense, 1.5 * dense);
-    const gap = across > 4 && up > 4 ? 1 : 0;
-    for (let one = 0; one < atlas.size; one++) {
-      const [x, y] = corner(atlas, one, across, up);
-      pen.fillStyle = fill(atlas.family(one) || "broad", atlas.excess(one), dark);
-      pen.fillRect(x, y, across - gap, up - gap);
-    }
-    const [x, y] = corner(atlas, place, across, up);
-    pen.strokeStyle = getComputedStyle(canvas.current).color;
-    pen.lineWidth = 1.5;
-    pen.strokeRect(x - 0.5, y - 0.5, across, up);
-  }, [atlas, place, dark, across, up]);
-  return (
-    <canvas
-      ref={canvas}
-      class="hs-minigrid"
-      style={{ width: `${width}px`, height: `${height}px` }}
-      tabindex={0}
-      role="application"
-      aria-label={`Head ${atlas.name(place)} among all heads. Arrow keys open its neighbours.`}
-      onKeyDown={(event) => walk(event, store, place)}
-      onClick={(event) => {
-        const box = canvas.current!.getBoundingClientRect();
-        const column = Math.floor((event.clientX - box.left - 1.5) / across);
-        const row = Math.floor((event.clientY - box.top - 1.5) / up);
-        const [head, layer] = flat ? [row, column] : [column, atlas.layers - 1 - row];
-        if (head >= 0 && head < atlas.heads && layer >= 0 && layer < atlas.layers) {
-          open(store, layer * atlas.heads + head);
-        }
-      }}
-    />
+  const across = layersAcross(atlas);
+  const [columns, rows] = across ? [atlas.layers, atlas.heads] : [atlas.heads, atlas.layers];
+  const wide = Math.max(2, Math.min(14, Math.floor(168 / columns)));
+  const tall = Math.max(2, Math.min(10, Math.floor(160 / rows)));
+  const arrangement = useMemo(
+    () => smallGrid(atlas, { cell: [wide, tall], left: 1.5, top: 1.5, across }),
+    [atlas, wide, tall],
   );
-}
-
-function corner(atlas: Atlas, place: number, across: number, up: number): [number, number] {
-  const [layer, head] = [Math.floor(place / atlas.heads), place % atlas.heads];
-  if (layersAcross(atlas)) return [layer * across, head * up];
-  return [head * across, (atlas.layers - 1 - layer) * up];
-}
-
-function walk(event: KeyboardEvent, store: Store, place: number): void {
-  const atlas = store.atlas!;
-  const steps = layersAcross(atlas)
-    ? { ArrowLeft: -atlas.heads, ArrowRight: atlas.heads, ArrowUp: -1, ArrowDown: 1 }
-    : { ArrowLeft: -1, ArrowRight: 1, ArrowUp: atlas.heads, ArrowDown: -atlas.heads };
-  const step = steps[event.key as keyof typeof steps];
-  if (step === undefined) return;
-  event.preventDefault();
-  const next = place + step;
-  if (next >= 0 && next < atlas.size) open(store, next, true);
+  const { width, height } = arrangement.layout;
+  const [x, y, w, h] = arrangement.box(place);
+  const dark = store.dark.value;
+  const step = (from: number, key: string) => {
+    const next = moved(arrangement, from, key);
+    if (next >= 0 && next !== from) open(store, next, true);
+    return next;
+  };
+  return (
+    <svg class="hs-minigrid" width={width + 1.5} height={height + 1.5}>
+      <Cells
+        arrangement={arrangement}
+        colour={(one) => fill(atlas.family(one) || "broad", atlas.excess(one), dark)}
+        by={[dark]}
+        label={(one) => hint(atlas, one)}
+        pick={(one) => open(store, one)}
+        start={place}
+        about="Arrow keys open its neighbours."
+        step={step}
+      >
+        <path class="hs-outline" d={`M${x - 1} ${y - 1}h${w + 2}v${h + 2}h${-w - 2}z`} />
+      </Cells>
+    </svg>
+  );
 }
 
 /** Show another head with the same options. */

@@ -1,11 +1,14 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 
 import type { Prediction } from "../../data/live";
 import { useStore } from "../../store";
 import { ink, mix } from "../../families";
 import { number } from "../../format";
+import { GridLabels } from "../../components/grid";
+import { smallGrid } from "../../components/grid-layout";
+import { Cells } from "../../components/many";
 import { SaveMenu } from "../../components/save";
-import { useArrows } from "./arrows";
+import { useWidth } from "../../components/size";
 import { useLive } from "./context";
 import { nameOf, toggled } from "./options";
 
@@ -79,43 +82,65 @@ function answerOf(found: Prediction | null): string {
   return best!.name.trim().slice(0, 24);
 }
 
-/** One cell per head, layers upward. */
+/** One cell per head, layers upward; a click switches the head off or on. */
 function Grid({ values }: { values: Float32Array }) {
   const store = useStore();
   const { model, options } = useLive();
-  const { box, active, onKeyDown } = useArrows(model, "");
+  const [box, width] = useWidth<HTMLDivElement>();
   const dark = store.dark.value;
-  const rows = Array.from({ length: model.layers }, (_, at) => model.layers - 1 - at);
   const low = model.layers > 16;
+  const arrangement = useMemo(() => {
+    const cell: [number, number] = [Math.max(width - 24, 40) / model.heads, low ? 14 : 22];
+    return smallGrid(model, { cell, left: 24, gap: 2 });
+  }, [model, width, low]);
+  const { layout } = arrangement;
+  const colours = Array.from(values, (value) => {
+    const strong = strength(value);
+    const [full, ground] = dark ? ["#F0975A", "#2a2b2e"] : ["#C05717", "#f3f2f0"];
+    return mix(full, ground, Math.round(strong * 64) / 64);
+  });
+  const label = (place: number) => {
+    const value = values[place]!;
+    return `${nameOf(place, model)}: ${Number.isNaN(value) ? "not known yet" : `${number(value, 3)} nats`}`;
+  };
+  const boxes = (places: number[]) => places.map((place) => ({ place, box: arrangement.box(place) }));
+  const all = Array.from(values, (_, place) => place);
   return (
-    <div
-      class={low ? "hs-live-effects hs-live-effects-low" : "hs-live-effects"} ref={box} role="group"
-      aria-label="Each head off in turn: arrow keys move" onKeyDown={onKeyDown}
-    >
-      {rows.map((layer) => (
-        <div key={layer} class="hs-live-effect-row">
-          <span class="hs-live-layer">{model.numbers[layer]}</span>
-          {Array.from({ length: model.heads }, (_, head) => {
-            const place = layer * model.heads + head;
-            const value = values[place]!;
-            const name = nameOf(place, model);
-            const strong = strength(value);
-            const fill = mix(dark ? "#F0975A" : "#C05717", dark ? "#2a2b2e" : "#f3f2f0", strong);
-            return (
-              <button
-                key={head} type="button" class={options.off.includes(name) ? "hs-live-effect hs-live-effect-off" : "hs-live-effect"}
-                style={strong > 0 ? { background: fill, color: ink(fill) } : {}}
-                aria-label={`Head ${name} off: ${Number.isNaN(value) ? "not known yet" : `${number(value)} nats`}`}
-                title={`${name}: ${Number.isNaN(value) ? "not known yet" : `${number(value, 3)} nats`}`}
-                data-head={name} tabIndex={name === active ? 0 : -1}
-                onClick={() => store.set({ off: toggled(options.off, name).join(",") || undefined })}
-              >
-                {!low && value >= 0.095 ? value.toFixed(2) : ""}
-              </button>
-            );
-          })}
-        </div>
-      ))}
+    <div ref={box} class="hs-live-effects">
+      {width > 0 && (
+        <svg width={width} height={layout.height} role="group" aria-label="Each head off in turn">
+          <GridLabels numbers={model.numbers} layout={layout} numbered={false} bare />
+          <Cells
+            arrangement={arrangement}
+            colour={(place) => colours[place]!}
+            by={[values, dark]}
+            label={label}
+            about="Arrow keys move, Enter switches the head off or on."
+            pick={(place) =>
+              store.set({ off: toggled(options.off, nameOf(place, model)).join(",") || undefined })
+            }
+          >
+            {!low &&
+              boxes(all.filter((place) => values[place]! >= 0.095)).map(({ place, box: [x, y, w] }) => (
+                <text
+                  key={place}
+                  x={x + w / 2}
+                  y={y + 14}
+                  font-size={10.5}
+                  text-anchor="middle"
+                  fill={ink(colours[place]!)}
+                >
+                  {number(values[place]!, 2)}
+                </text>
+              ))}
+            {boxes(all.filter((place) => options.off.includes(nameOf(place, model)))).map(
+              ({ place, box: [x, y, w, h] }) => (
+                <path key={place} class="hs-live-effect-off" d={`M${x + 1} ${y + 1}h${w - 2}v${h - 2}h${2 - w}z`} />
+              ),
+            )}
+          </Cells>
+        </svg>
+      )}
     </div>
   );
 }
