@@ -14,7 +14,7 @@ from headscope.errors import UserError, wrong_type
 from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
 from headscope.models.names import check_loading
 from headscope.options import RARE, AnyPath, CorpusRun, ModelRun, Option, takes
-from headscope.runs.preparing import loaded, opened, read_for
+from headscope.runs.preparing import drawn, loaded, opened, read_for
 from headscope.stats.kept_relations import check_relation
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def examples(
     Head.parse(head)
     check_loading(model, options)
     texts = read_for(corpus, options)
-    texts = texts.first(options.limit) if options.limit else texts
+    texts = drawn(texts, options)
     check_relation(texts, options.relation)
     with opened(model, options) as used:
         from headscope.runs.examples import find_examples

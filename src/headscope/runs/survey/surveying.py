@@ -35,6 +35,7 @@ from headscope.progress import Reporter, Update
 from headscope.results import Atlas
 from headscope.results.merge import CHECKPOINTS, NULL_WORDS, with_nulls, with_track
 from headscope.results.schema import EXAMPLES, NULL, TRACK
+from headscope.runs.preparing import drawn
 from headscope.runs.run import NOTHING, Arrays, Block, Run, describe
 from headscope.runs.survey import Measuring, SurveyOptions, TrackOptions
 from headscope.runs.survey.work import SurveyWork, strongest
@@ -61,7 +62,7 @@ class Survey(Run[Atlas]):
     ) -> None:
         super().__init__(options, title, size=size or model.size)
         self.model = model
-        self.corpus = corpus.first(options.limit) if options.limit else corpus
+        self.corpus = drawn(corpus, options)
         self.stack = options.stack or model.main_stack()
         self.options, self.shard = options, options.part
         self.settings = replace(Pass.of(options), stack=self.stack)
