@@ -170,8 +170,8 @@ def _convert(path: Path, folder: Path) -> None:
     """Read a GGUF file through transformers, and save it as transformers saves models."""
     import torch
 
+    from headscope.models.attach import quiet
     from headscope.models.checks import check_weights
-    from headscope.models.quiet import quiet
 
     with quiet(), _without_bar(), _read_once(), contextlib.redirect_stderr(io.StringIO()):
         try:

@@ -14,7 +14,7 @@ from headscope.runs.preparing import loaded
 if TYPE_CHECKING:
     import xarray as xr
 
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import TextAttention
 else:  # names, or heads
     HeadsLike = Sequence[Any]

@@ -14,7 +14,7 @@ from headscope.runs.preparing import loaded, read_for
 from headscope.runs.survey import MeasuresLike, check_measures
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
 
 
 NOT_FOR_RESULTS = {"engine", "workers", "address"}

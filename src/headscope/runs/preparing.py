@@ -16,7 +16,7 @@ from headscope.options import CorpusRun, ModelRun
 
 if TYPE_CHECKING:
     from headscope.models import Model
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def loaded(
     reporter = options.reporter
     with ExitStack() as stack:
         with reporter.status("loading libraries and model"):
-            from headscope.models.like import using_model
+            from headscope.models.loading import using_model
 
             made = stack.enter_context(using_model(model, options, head=head, seed=seed))
         for note in made.notes if made is not model else ():

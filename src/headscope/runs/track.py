@@ -13,7 +13,7 @@ from headscope.runs.preparing import read_for
 from headscope.runs.survey import Measuring
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
 
 
@@ -67,7 +67,7 @@ def track(
     Examples
     --------
     >>> import headscope as hs
-    >>> from headscope.models.random import random_init
+    >>> from headscope.models.loading import random_init
     >>> texts = ["The dog barks.", "A cat sleeps."]
     >>> random = random_init(hs.load("demo"), seed=0)
     >>> atlas = hs.track([random, hs.load("demo")], texts, measures="position")

@@ -13,7 +13,7 @@ from headscope.papers.catalogue import PORTRAIT, Paper
 from headscope.papers.options import RecipeOptions
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.papers.report import PaperReport
 
 

@@ -36,7 +36,7 @@ from headscope.tasks.files import labelled
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
     from headscope.runs.ablate.objectives import CustomObjective as CustomObjective
     from headscope.runs.ablate.objectives import LanguageModelObjective as LanguageModelObjective

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from headscope.encode import Batch
 from headscope.models import LayerView, Model, OutputListener, Replacement
-from headscope.models.layer_cache import LayerCache
-from headscope.models.replacement import FittedReplacement
-from headscope.models.sending import ModelWork
+from headscope.models.cache import LayerCache
+from headscope.models.model import ModelWork
+from headscope.models.replace import FittedReplacement
 from headscope.runs.ablate.objectives import Objective, Question, example_losses
 from headscope.runs.ablate.outputs import BatchOutputs, finite_outputs
 from headscope.runs.ablate.plan import NOTHING, Disabled

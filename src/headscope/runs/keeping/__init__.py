@@ -15,7 +15,7 @@ from headscope.stats.kept_relations import check_relation
 if TYPE_CHECKING:
     import pandas as pd
 
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 from headscope.errors import UserError, unknown
 from headscope.heads import Head, HeadsLike
 from headscope.models import Model
-from headscope.models.replacement import FittedReplacement
+from headscope.models.replace import FittedReplacement
 from headscope.runs.live.changes import Changes, strongest_moves
 from headscope.runs.live.listeners import (
     Check,

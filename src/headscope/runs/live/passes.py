@@ -17,8 +17,8 @@ from headscope.encode import collate
 from headscope.errors import unknown
 from headscope.heads import HeadsLike
 from headscope.models import Model, Replacement
-from headscope.models.layer_cache import LayerCache
-from headscope.models.replacement import WAYS, FittedReplacement
+from headscope.models.cache import LayerCache
+from headscope.models.replace import WAYS, FittedReplacement
 from headscope.runs.live.listeners import Check, Pooled, as_bytes
 from headscope.runs.live.predictions import Kind, log_probabilities
 from headscope.runs.live.text import LiveText, Reading, read_text

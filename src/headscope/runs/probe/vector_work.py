@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from headscope.encode import Batch
 from headscope.models import LayerView, Model, OutputListener, take
-from headscope.models.sending import ModelWork
+from headscope.models.model import ModelWork
 from headscope.models.vectors import layer_states
 
 Vectors = dict[str, NDArray[np.float32]]

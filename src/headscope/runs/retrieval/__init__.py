@@ -13,7 +13,7 @@ from headscope.options import ModelRun, Option, Resuming, takes
 from headscope.runs.retrieval.needles import Needle, NeedlesLike, choose_needles
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
 
 __all__ = ["Needle", "RetrievalOptions", "retrieval"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from headscope.measures.base import Measure
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
 
     MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]

@@ -22,8 +22,7 @@ from headscope.identity import identity_of
 from headscope.measures.base import Measure
 from headscope.models import Model
 from headscope.models.checkpoints import Checkpoint, different, steps_of
-from headscope.models.like import using_model
-from headscope.models.random import random_init
+from headscope.models.loading import random_init, using_model
 from headscope.options import Loading, Saving, Workers
 from headscope.progress import Reporter
 from headscope.results import Atlas

@@ -14,7 +14,7 @@ from headscope.measures.base import Context, Measure
 from headscope.measures.maps import on_maps
 from headscope.measures.registry import choose
 from headscope.models import Model
-from headscope.models.value_norms import ValueNorms
+from headscope.models.projections import ValueNorms
 from headscope.options import Pass
 from headscope.progress import Update
 from headscope.results import Atlas

@@ -18,7 +18,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 from headscope.errors import ModelError
 from headscope.heads import Head
 from headscope.models import LayerView, Model, OutputListener, Pooling, Watch, load, take, watching
-from headscope.models.layer_cache import layer_blocks
+from headscope.models.cache import layer_blocks
 from headscope.models.pooling import MODULES, POOLING, write_modules
 from headscope.models.vectors import layer_states
 from headscope.runs.tune.classifier import SPREAD, draw_normal
