@@ -33,6 +33,7 @@ PRIVATE = ("gpt", "mpnet")
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 16 rows, whatever the size of the maps; after each, memory is given back."""
     monkeypatch.setattr(door, "WEIGHTS", 1)
+    monkeypatch.setattr(door, "BLOCKS", 0)
     monkeypatch.setattr(door, "GATHERED", -(2**40))
     monkeypatch.setattr(door, "_cut", {})
     monkeypatch.setattr(door, "_narrowed", {})

@@ -76,7 +76,8 @@ def observed_attention(
         if not first:
             output = part.new_empty(len(part), call.length, *part.shape[2:])
         output[:, first:last] = part
-        watch.give_back()
+        if call.length > BLOCKS * height:
+            watch.give_back()
     return watch.end(module, maps, output), maps
 
 
@@ -183,7 +184,7 @@ class Watch:
         self.changes: list[Change] = []
         # Masks are kept with the answer, so that no other takes their place in memory.
         self._hiding: dict[tuple[int, Any], tuple[bool, Tensor | None]] = {}
-        self.resident = 0
+        self.resident = resident()
 
     def begin(self, module: nn.Module, values: Tensor | None = None) -> str:
         """Enter the next layer, and return the name of its stack.
@@ -288,13 +289,10 @@ class Watch:
         block, and several times as much memory is held as is used. Giving everything back after
         every block would double the time.
         """
-        now = resident()
-        if self.resident and now > self.resident + GATHERED:
-            trim = getattr(LIBC, "malloc_trim", None)
-            if trim is not None:
-                trim(0)
-            now = resident()
-        self.resident = min(now, self.resident) if self.resident else now
+        trim = getattr(LIBC, "malloc_trim", None)
+        if trim is not None and resident() > self.resident + GATHERED:
+            trim(0)
+            self.resident = resident()
 
     def end(self, module: nn.Module, maps: Tensor | None, output: Tensor) -> Tensor:
         """Leave the layer: show it to the listeners.
@@ -448,6 +446,8 @@ WEIGHTS = 2**21
 """About so many attention weights make a block, so that it stays in the processor's cache."""
 ROWS = 64
 """Products of few rows are slow: a block of fewer may have twice as many weights."""
+BLOCKS = 32
+"""In layers of more blocks than this, freed memory is given back."""
 GATHERED = 2**25
 """So many bytes of freed memory are left to the allocator while a layer is computed."""
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
