@@ -10,7 +10,7 @@ from torch import nn
 from transformers import AutoModelForCausalLM
 
 from headscope.errors import ModelError, UserError
-from headscope.models import weights as module
+from headscope.models import projections as module
 from headscope.models import wrap
 from headscope.models.norms import measure_gain
 from headscope.models.projections import Weights, base_digests, matrix

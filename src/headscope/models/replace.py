@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from headscope.errors import UserError, unknown
-from headscope.heads import Head, HeadLike, HeadsLike
-from headscope.models.selection import split_heads
+from headscope.heads import Head, HeadLike, HeadsLike, split_heads
 from headscope.models.shape import Shape
 
 if TYPE_CHECKING:

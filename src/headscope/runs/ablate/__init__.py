@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from headscope.corpus import Corpus, read
 from headscope.errors import UserError, unknown
-from headscope.heads import HeadsLike
+from headscope.heads import HeadsLike, split_heads
 from headscope.models.names import check_loading
-from headscope.models.selection import split_heads
 from headscope.options import (
     PYTHON,
     RARE,
