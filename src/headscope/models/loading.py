@@ -517,7 +517,7 @@ def own_class(name: str, config: Any) -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's text that is not blank, or the name of its class.
+    """The first line of an error's text that says something, or the name of its class.
 
     A line that ends with a colon only announces the next one, which is taken instead.
 
@@ -525,9 +525,10 @@ def first_line(error: Exception) -> str:
     'expected int'
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if len(lines) > 1 and lines[0].endswith(":"):
-        return lines[1].removeprefix("TypeError: ").removeprefix("ValueError: ")
-    return lines[0] if lines else type(error).__name__
+    said = [line for line in lines if not line.endswith(":")] or lines
+    if not said:
+        return type(error).__name__
+    return re.sub(r"^(TypeError|ValueError): ", "", said[0]) if said[0] != lines[0] else said[0]
 
 
 def _unreadable(place: str, error: Exception) -> ModelError:
@@ -602,7 +603,7 @@ def add_adapter(network: Any, adapter: str | Path, *, name: str) -> None:
         weights = load_file(str(cached_file(place, WEIGHTS)))
     except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
         raise ModelError(
-            f"the adapter {adapter} cannot be read: {_first_line(error)}",
+            f"the adapter {adapter} cannot be read: {first_line(error)}",
             hint="give a folder saved by PEFT's save_pretrained, or a hub id",
         ) from error
     kind = str(config.peft_type).removeprefix("PeftType.")
@@ -621,7 +622,7 @@ def add_adapter(network: Any, adapter: str | Path, *, name: str) -> None:
         report = set_peft_model_state_dict(network, fitted)
     except (RuntimeError, ValueError, KeyError) as error:
         raise ModelError(
-            f"the adapter {adapter} does not fit {name}: {_first_line(error)}", hint=FITTING
+            f"the adapter {adapter} does not fit {name}: {first_line(error)}", hint=FITTING
         ) from error
     spare = sorted(report.unexpected_keys) or ([] if fitted else sorted(weights))
     absent = sorted(key for key in report.missing_keys if ".default" in key)
@@ -681,13 +682,6 @@ class _Names:
         for field in ("rank_pattern", "alpha_pattern"):
             pattern = getattr(config, field, None) or {}
             setattr(config, field, {translated(name): pattern[name] for name in pattern})
-
-
-def _first_line(error: Exception) -> str:
-    """The first line of an error's text that says something; torch begins with a heading."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if not line.endswith(":")]
-    return (said or lines or [type(error).__name__])[0]
 
 
 ModelLike = str | Path | Model | tuple[Any, Any]

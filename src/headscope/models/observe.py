@@ -76,8 +76,6 @@ def observed_attention(
         if not first:
             output = part.new_empty(len(part), call.length, *part.shape[2:])
         output[:, first:last] = part
-        if call.length > BLOCKS * height:
-            watch.give_back()
     return watch.end(module, maps, output), maps
 
 
@@ -184,7 +182,7 @@ class Watch:
         self.changes: list[Change] = []
         # Masks are kept with the answer, so that no other takes their place in memory.
         self._hiding: dict[tuple[int, Any], tuple[bool, Tensor | None]] = {}
-        self.resident = resident()
+        self.blocks, self.resident = 1, resident()
 
     def begin(self, module: nn.Module, values: Tensor | None = None) -> str:
         """Enter the next layer, and return the name of its stack.
@@ -234,7 +232,9 @@ class Watch:
         whole = self.whole_maps or call.module.training or call.query.requires_grad
         height = call.length if whole else block_height(call.query, call.key)
         if height >= call.length or not can_be_cut(call):
+            self.blocks = 1
             return call, call.length, False
+        self.blocks = -(-call.length // height)
         call = call.ready()
         # The layers of a pass share a mask or two, so each is looked at once.
         key = (id(call.mask), call.eager)
@@ -276,6 +276,7 @@ class Watch:
         first_row
             The number of the block's first row. Where there are cached keys, they count.
         """
+        self.give_back()
         if self.by_rows:
             view = LayerView(*self._layer, None, None, module, self.values)
             for listener in self.by_rows:
@@ -290,7 +291,7 @@ class Watch:
         every block would double the time.
         """
         trim = getattr(LIBC, "malloc_trim", None)
-        if trim is not None and resident() > self.resident + GATHERED:
+        if self.blocks > BLOCKS and trim and resident() > self.resident + GATHERED:
             trim(0)
             self.resident = resident()
 
@@ -317,6 +318,7 @@ class Watch:
         self.values = None
         for tell in self.at_end:
             tell(view)
+        self.give_back()
         return output
 
 
