@@ -265,7 +265,7 @@ def test_blocks_are_multiples_of_16_rows_and_about_2_million_weights(
     query = torch.empty(batch, 12, length, 1)
     height = block_height(query, query)
     assert height % STEP == 0
-    assert height == STEP or batch * 12 * length * (height - STEP) < 2 * door.WEIGHTS
+    assert height == STEP or batch * 12 * length * (height - STEP) < door.WEIGHTS
     assert height < length + STEP
 
 

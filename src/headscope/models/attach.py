@@ -40,6 +40,7 @@ from headscope.models.observe import (
     differentiable,
     observed_attention,
 )
+from headscope.models.replace import replaced_maps
 from headscope.models.shape import unobservable
 
 
@@ -531,7 +532,7 @@ def _observe_maps(
     watch.begin(module, watch.values)
     weights = differentiable(weights) if watch.whole_maps else weights
     if watch.changes:
-        weights, _ = watch.replaced(weights, visible)
+        weights, _ = replaced_maps(watch.changes, weights, visible)
     height = weights.shape[2]
     if not (watch.whole_maps or watch.replacement):
         height = block_height(weights, weights.transpose(2, 3))

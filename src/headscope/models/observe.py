@@ -67,7 +67,7 @@ def observed_attention(
         part, weights = call.rows(first, last, causal=causal)
         if watch.changes:
             visible = visible_keys(call.mask_of(first, last))
-            weights, part = watch.replaced(weights, visible, part, value)
+            weights, part = replaced_maps(watch.changes, weights, visible, part, value)
         watch.rows(module, weights, cached + first)
         if height >= call.length:
             maps, output = weights, part
@@ -235,6 +235,10 @@ class Watch:
             self.blocks = 1
             return call, call.length, False
         self.blocks = -(-call.length // height)
+        if self.blocks > BLOCKS and not self._hiding and LIBC is not None:
+            # Once so large a piece was freed, malloc keeps smaller ones. Else it may take every
+            # block from the system anew, which costs more time than what is computed in it.
+            torch.empty(KEPT, dtype=torch.uint8)
         call = call.ready()
         # The layers of a pass share a mask or two, so each is looked at once.
         key = (id(call.mask), call.eager)
@@ -243,26 +247,6 @@ class Watch:
                 del self._hiding[next(iter(self._hiding))]
             self._hiding[key] = (can_skip_keys(call), call.mask)
         return call, height, self._hiding[key][0]
-
-    def replaced(
-        self,
-        weights: Tensor,
-        visible: Tensor | None,
-        output: Tensor | None = None,
-        value: Tensor | None = None,
-    ) -> tuple[Tensor, Any]:
-        """A block with replaced heads, and their outputs computed again from it.
-
-        Parameters
-        ----------
-        weights
-            The block, (batch, head, row, key).
-        visible
-            Which keys each row may see; None for all.
-        output, value
-            The outputs of the block, (batch, row, head, width), and the value vectors.
-        """
-        return replaced_maps(self.changes, weights, visible, output, value)
 
     def rows(self, module: nn.Module, weights: Tensor, first_row: int) -> None:
         """Show a block of rows of the layer to those who listen by rows.
@@ -446,12 +430,12 @@ STEP = 16
 """Blocks are multiples of so many rows: matrix products then round as those of the whole map do."""
 WEIGHTS = 2**21
 """About so many attention weights make a block, so that it stays in the processor's cache."""
-ROWS = 64
-"""Products of few rows are slow: a block of fewer may have twice as many weights."""
 BLOCKS = 32
-"""In layers of more blocks than this, freed memory is given back."""
-GATHERED = 2**25
-"""So many bytes of freed memory are left to the allocator while a layer is computed."""
+"""In layers of more blocks than this, we help glibc's malloc to keep the right amount of memory."""
+GATHERED = 2**26
+"""So many bytes are left to it. They must be more than what is computed for one block."""
+KEPT = 2**25 - 2**14
+"""Just below the largest size for which malloc learns to keep what is freed (32 MiB)."""
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 STATM = Path("/proc/self/statm")
 TRIAL = 2 * STEP
@@ -611,11 +595,10 @@ def block_height(query: Tensor, key: Tensor) -> int:
     >>> block_height(torch.zeros(16, 12, 128, 1), torch.zeros(16, 12, 128, 1))
     64
     >>> block_height(torch.zeros(1, 12, 4096, 1), torch.zeros(1, 12, 4096, 1))
-    64
+    32
     """
     batch, heads, length, _ = query.shape
-    row = batch * heads * key.shape[2]
-    most = max(WEIGHTS // row, min(2 * WEIGHTS // row, ROWS), STEP) // STEP * STEP
+    most = max(WEIGHTS // (batch * heads * key.shape[2]) // STEP * STEP, STEP)
     blocks = -(-length // most)
     return -(-length // (blocks * STEP)) * STEP
 

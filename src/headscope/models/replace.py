@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -199,9 +199,9 @@ def replaced_maps(
     changes: Sequence[Change],
     weights: Tensor,
     visible: Tensor | None,
-    output: Tensor | None,
-    value: Tensor | None,
-) -> tuple[Tensor, Tensor | None]:
+    output: Tensor | None = None,
+    value: Tensor | None = None,
+) -> tuple[Tensor, Any]:
     """A block of maps with replaced heads, and its outputs, computed again where maps changed.
 
     Parameters
