@@ -1,4 +1,7 @@
-"""The shape of a stack of layers, and what a network's modules say about its architecture."""
+"""The shape of a stack of layers, and what a network's modules say about its architecture.
+
+Nothing here imports torch.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
-
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from headscope.errors import ModelError
 from headscope.heads import Head, HeadsLike, all_heads, parse_heads
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 @dataclass(frozen=True, repr=False)
