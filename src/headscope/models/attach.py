@@ -71,6 +71,304 @@ EAGER = "eager"
 NAME = Implementation("headscope")
 """The name under which transformers knows the attention function."""
 
+
+@dataclass(frozen=True)
+class FormerState:
+    """What a network was like before it was observed.
+
+    Parameters
+    ----------
+    training
+        Whether each module, by name, was in training mode: parts may have been frozen in
+        evaluation.
+    implementations
+        Every configuration in the network with the attention implementation that it named. There
+        may be several: the stacks of T5 have copies, other models have sub-configurations.
+    """
+
+    training: dict[str, bool]
+    implementations: list[tuple[Any, str | None]]
+
+    @classmethod
+    def of(cls, network: nn.Module) -> FormerState:
+        """The present state of a network."""
+        configs = {id(config): config for config in _configs(network)}.values()
+        return cls(
+            {name: module.training for name, module in network.named_modules()},
+            [(config, config._attn_implementation) for config in configs],
+        )
+
+    def restore(self, network: nn.Module) -> None:
+        """Put a network back into this state, without the hooks of our adapters."""
+        detach(network)
+        for config, implementation in self.implementations:
+            config._attn_implementation_internal = implementation
+        for name, module in network.named_modules():
+            module.training = self.training.get(name, module.training)
+
+
+# The former state of each network under observation, and who observes it: models may share a
+# network, which is put back when the last of them is closed. Neither keeps the network alive.
+_observed: WeakKeyDictionary[nn.Module, tuple[FormerState, WeakSet[Observation]]]
+_observed = WeakKeyDictionary()
+
+
+class Observation:
+    """A network under observation.
+
+    Three things are changed: the network is put into evaluation mode; its attention implementation
+    becomes ``"headscope"``; and where an architecture computes attention in its own code (OpenAI
+    GPT and MPNet), the implementation becomes ``"eager"`` instead, and hooks are registered on
+    three modules of every layer.
+
+    Parameters
+    ----------
+    name
+        What to call the model in an error message.
+    network
+        A transformers model.
+
+    Raises
+    ------
+    ModelError
+        If the network's attention cannot be observed. The network is then as it was before.
+    """
+
+    def __init__(self, name: str, network: nn.Module) -> None:
+        if network not in _observed:
+            _observed[network] = FormerState.of(network), WeakSet()
+        self.former, observers = _observed[network]
+        self.network = network
+        self.closed = False
+        observers.add(self)
+        try:
+            network.eval()
+            _set_attention(name, network)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Put the network back as it was, unless another model still observes it.
+
+        Closing twice has no effect.
+        """
+        if self.closed:
+            return
+        self.closed = True
+        observers = _observed[self.network][1] if self.network in _observed else WeakSet()
+        observers.discard(self)
+        if not observers:
+            self.former.restore(self.network)
+            _observed.pop(self.network, None)
+
+
+@contextmanager
+def as_eager(network: nn.Module) -> Iterator[None]:
+    """Run a network by transformers' own eager attention inside, even if it is observed.
+
+    Hooks on attention of its own do nothing while nobody watches a pass.
+    """
+    configs = {id(config): config for config in _configs(network)}.values()
+    before = [(config, config._attn_implementation) for config in configs]
+    for config, _ in before:
+        config._attn_implementation_internal = EAGER
+    try:
+        yield
+    finally:
+        for config, implementation in before:
+            config._attn_implementation_internal = implementation
+
+
+def _configs(network: nn.Module) -> Iterator[Any]:
+    pending = [getattr(module, "config", None) for module in network.modules()]
+    while pending:
+        config = pending.pop()
+        if config is not None and hasattr(config, "_attn_implementation_internal"):
+            yield config
+            pending += [getattr(config, name, None) for name in config.sub_configs]
+
+
+def register() -> None:
+    """Make the attention function known to transformers, together with its mask function.
+
+    Without a mask function of the same name, padding and causality would silently vanish.
+    """
+    AttentionInterface.register(NAME, observed_attention)
+    AttentionMaskInterface.register(NAME, eager_mask)
+
+
+def _set_attention(name: str, network: Any) -> None:
+    """Install our attention function and make sure that it took: transformers may only log."""
+    register()
+    with quiet():
+        if private_modules(network):
+            network.set_attn_implementation("eager")
+            attach(network)
+            return
+        try:
+            network.set_attn_implementation(NAME)
+        except ValueError as error:
+            raise unobservable(name, network) from error
+    if network.config._attn_implementation != NAME:
+        raise unobservable(name, network)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Switch off the log messages and progress bars of transformers and its libraries inside.
+
+    Errors are raised as usual. Verbosity and progress bars are as before afterwards.
+    """
+    logger = transformers.logging
+    level, bars = logger.get_verbosity(), logger.is_progress_bar_enabled()
+    others = {name: logging.getLogger(name) for name in ("huggingface_hub", "accelerate")}
+    levels = {name: other.level for name, other in others.items()}
+    logger.set_verbosity(logging.CRITICAL)
+    for other in others.values():
+        other.setLevel(logging.CRITICAL)
+    logger.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logger.set_verbosity(level)
+        for name, other in others.items():
+            other.setLevel(levels[name])
+        if bars:
+            logger.enable_progress_bar()
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateAttention:
+    """Where an attention module that bypasses the interface keeps its parts.
+
+    Parameters
+    ----------
+    dropout, projection
+        Names of the submodules through which maps and concatenated head outputs pass.
+    values, parts
+        Name of the submodule that makes the value vectors: the last of so many equal parts of what
+        it returns.
+    heads
+        Name of the attribute that holds the number of heads.
+    causal
+        Whether each token sees only itself and earlier tokens.
+    only_if
+        Name of an attribute that is true where the module computes attention in its own code; ""
+        if it always does.
+    """
+
+    dropout: str
+    projection: str
+    values: str
+    parts: int
+    heads: str
+    causal: bool
+    only_if: str = ""
+
+
+PRIVATE: dict[str, PrivateAttention] = {
+    "transformers.models.openai.modeling_openai.Attention": PrivateAttention(
+        "attn_dropout", "c_proj", "c_attn", 3, "n_head", causal=True
+    ),
+    "transformers.models.mpnet.modeling_mpnet.MPNetSelfAttention": PrivateAttention(
+        "dropout", "o", "v", 1, "num_attention_heads", causal=False
+    ),
+    # In float32 whatever the weights are, as some GPT-2 (Stanford's CRFM) were trained.
+    "transformers.models.gpt2.modeling_gpt2.GPT2Attention": PrivateAttention(
+        *("attn_dropout", "c_proj", "c_attn", 3, "num_heads"),
+        causal=True,
+        only_if="reorder_and_upcast_attn",
+    ),
+}
+
+
+def private_modules(network: nn.Module) -> list[tuple[nn.Module, PrivateAttention]]:
+    """The attention modules of a network for which there is an adapter."""
+    found = []
+    for module in network.modules():
+        kind = type(module)
+        private = PRIVATE.get(f"{kind.__module__}.{kind.__qualname__}")
+        if private and (not private.only_if or getattr(module, private.only_if)):
+            found.append((module, private))
+    return found
+
+
+def attach(network: nn.Module) -> None:
+    """Register hooks on every attention module that has an adapter and does not have them yet."""
+    for module, private in private_modules(network):
+        dropout, projection = getattr(module, private.dropout), getattr(module, private.projection)
+        if any(_our_hooks(dropout._forward_hooks)):
+            continue
+        # Partials, not closures: the hooks of a copied network then refer to the copy's modules.
+        dropout.register_forward_hook(partial(_observe_maps, module, private))
+        projection.register_forward_pre_hook(partial(_observe_outputs, module, private))
+        values = getattr(module, private.values)
+        values.register_forward_hook(partial(_observe_values, module, private))
+
+
+def detach(network: nn.Module) -> None:
+    """Remove the hooks that :func:`attach` registered."""
+    for module, private in private_modules(network):
+        for hooks in (
+            getattr(module, private.dropout)._forward_hooks,
+            getattr(module, private.projection)._forward_pre_hooks,
+            getattr(module, private.values)._forward_hooks,
+        ):
+            for key in list(_our_hooks(hooks)):
+                del hooks[key]
+
+
+def _our_hooks(hooks: dict[int, Any]) -> Iterator[int]:
+    for key, hook in hooks.items():
+        if getattr(hook, "func", None) in {_observe_values, _observe_maps, _observe_outputs}:
+            yield key
+
+
+def _observe_values(
+    module: nn.Module, private: PrivateAttention, _values: nn.Module, _args: Any, output: Tensor
+) -> None:
+    watch = current_watch()
+    if watch is not None:
+        mine = output.chunk(private.parts, dim=-1)[-1]
+        split = mine.view(*mine.shape[:-1], getattr(module, private.heads), -1)
+        watch.values = split.transpose(1, 2)
+
+
+def _observe_maps(
+    module: nn.Module, private: PrivateAttention, _dropout: nn.Module, _args: Any, weights: Tensor
+) -> Tensor | None:
+    watch = current_watch()
+    if watch is None or weights.dim() != 4:  # anything but maps passes unchanged
+        return None
+    visible = None if watch.mask is None else watch.mask[:, None, None, :]
+    if private.causal:
+        past = torch.ones(weights.shape[-2:], dtype=torch.bool, device=weights.device).tril()
+        visible = past[None, None] if visible is None else visible & past
+    watch.begin(module, watch.values)
+    weights = differentiable(weights) if watch.whole_maps else weights
+    if watch.changes:
+        weights, _ = replaced_maps(watch.changes, weights, visible)
+    height = weights.shape[2]
+    if not (watch.whole_maps or watch.replacement):
+        height = block_height(weights, weights.transpose(2, 3))
+    for first in range(0, weights.shape[2], height):
+        watch.rows(module, weights[:, :, first : first + height], first)
+    watch.maps = weights
+    return weights
+
+
+def _observe_outputs(
+    module: nn.Module, private: PrivateAttention, _projection: nn.Module, args: tuple[Tensor, ...]
+) -> tuple[Tensor, ...] | None:
+    watch = current_watch()
+    if watch is None or watch.maps is None:
+        return None
+    maps, watch.maps = watch.maps, None
+    split = args[0].view(*args[0].shape[:-1], getattr(module, private.heads), -1)
+    return (watch.end(module, maps, split).flatten(-2), *args[1:])
+
+
 ATTRIBUTES = frozenset({"_attn_implementation", "_attn_implementation_internal"})
 # Tables in which the name is registered, and functions that look it up there.
 REGISTERED = re.compile(r"ALL_(MASK_)?ATTENTION_FUNCTIONS|get_interface")
@@ -278,300 +576,3 @@ def _within_init(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
         if isinstance(node, ast.FunctionDef):
             return node.name == "__init__"
     return False
-
-
-@dataclass(frozen=True)
-class FormerState:
-    """What a network was like before it was observed.
-
-    Parameters
-    ----------
-    training
-        Whether each module, by name, was in training mode: parts may have been frozen in
-        evaluation.
-    implementations
-        Every configuration in the network with the attention implementation that it named. There
-        may be several: the stacks of T5 have copies, other models have sub-configurations.
-    """
-
-    training: dict[str, bool]
-    implementations: list[tuple[Any, str | None]]
-
-    @classmethod
-    def of(cls, network: nn.Module) -> FormerState:
-        """The present state of a network."""
-        configs = {id(config): config for config in _configs(network)}.values()
-        return cls(
-            {name: module.training for name, module in network.named_modules()},
-            [(config, config._attn_implementation) for config in configs],
-        )
-
-    def restore(self, network: nn.Module) -> None:
-        """Put a network back into this state, without the hooks of our adapters."""
-        detach(network)
-        for config, implementation in self.implementations:
-            config._attn_implementation_internal = implementation
-        for name, module in network.named_modules():
-            module.training = self.training.get(name, module.training)
-
-
-# The former state of each network under observation, and who observes it: models may share a
-# network, which is put back when the last of them is closed. Neither keeps the network alive.
-_observed: WeakKeyDictionary[nn.Module, tuple[FormerState, WeakSet[Observation]]]
-_observed = WeakKeyDictionary()
-
-
-class Observation:
-    """A network under observation.
-
-    Three things are changed: the network is put into evaluation mode; its attention implementation
-    becomes ``"headscope"``; and where an architecture computes attention in its own code (OpenAI
-    GPT and MPNet), the implementation becomes ``"eager"`` instead, and hooks are registered on
-    three modules of every layer.
-
-    Parameters
-    ----------
-    name
-        What to call the model in an error message.
-    network
-        A transformers model.
-
-    Raises
-    ------
-    ModelError
-        If the network's attention cannot be observed. The network is then as it was before.
-    """
-
-    def __init__(self, name: str, network: nn.Module) -> None:
-        if network not in _observed:
-            _observed[network] = FormerState.of(network), WeakSet()
-        self.former, observers = _observed[network]
-        self.network = network
-        self.closed = False
-        observers.add(self)
-        try:
-            network.eval()
-            _set_attention(name, network)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Put the network back as it was, unless another model still observes it.
-
-        Closing twice has no effect.
-        """
-        if self.closed:
-            return
-        self.closed = True
-        observers = _observed[self.network][1] if self.network in _observed else WeakSet()
-        observers.discard(self)
-        if not observers:
-            self.former.restore(self.network)
-            _observed.pop(self.network, None)
-
-
-@contextmanager
-def as_eager(network: nn.Module) -> Iterator[None]:
-    """Run a network by transformers' own eager attention inside, even if it is observed.
-
-    Hooks on attention of its own do nothing while nobody watches a pass.
-    """
-    configs = {id(config): config for config in _configs(network)}.values()
-    before = [(config, config._attn_implementation) for config in configs]
-    for config, _ in before:
-        config._attn_implementation_internal = EAGER
-    try:
-        yield
-    finally:
-        for config, implementation in before:
-            config._attn_implementation_internal = implementation
-
-
-def _configs(network: nn.Module) -> Iterator[Any]:
-    pending = [getattr(module, "config", None) for module in network.modules()]
-    while pending:
-        config = pending.pop()
-        if config is not None and hasattr(config, "_attn_implementation_internal"):
-            yield config
-            pending += [getattr(config, name, None) for name in config.sub_configs]
-
-
-def register() -> None:
-    """Make the attention function known to transformers, together with its mask function.
-
-    Without a mask function of the same name, padding and causality would silently vanish.
-    """
-    AttentionInterface.register(NAME, observed_attention)
-    AttentionMaskInterface.register(NAME, eager_mask)
-
-
-def _set_attention(name: str, network: Any) -> None:
-    """Install our attention function and make sure that it took: transformers may only log."""
-    register()
-    with quiet():
-        if private_modules(network):
-            network.set_attn_implementation("eager")
-            attach(network)
-            return
-        try:
-            network.set_attn_implementation(NAME)
-        except ValueError as error:
-            raise unobservable(name, network) from error
-    if network.config._attn_implementation != NAME:
-        raise unobservable(name, network)
-
-
-@dataclass(frozen=True, slots=True)
-class PrivateAttention:
-    """Where an attention module that bypasses the interface keeps its parts.
-
-    Parameters
-    ----------
-    dropout, projection
-        Names of the submodules through which maps and concatenated head outputs pass.
-    values, parts
-        Name of the submodule that makes the value vectors: the last of so many equal parts of what
-        it returns.
-    heads
-        Name of the attribute that holds the number of heads.
-    causal
-        Whether each token sees only itself and earlier tokens.
-    only_if
-        Name of an attribute that is true where the module computes attention in its own code; ""
-        if it always does.
-    """
-
-    dropout: str
-    projection: str
-    values: str
-    parts: int
-    heads: str
-    causal: bool
-    only_if: str = ""
-
-
-PRIVATE: dict[str, PrivateAttention] = {
-    "transformers.models.openai.modeling_openai.Attention": PrivateAttention(
-        "attn_dropout", "c_proj", "c_attn", 3, "n_head", causal=True
-    ),
-    "transformers.models.mpnet.modeling_mpnet.MPNetSelfAttention": PrivateAttention(
-        "dropout", "o", "v", 1, "num_attention_heads", causal=False
-    ),
-    # In float32 whatever the weights are, as some GPT-2 (Stanford's CRFM) were trained.
-    "transformers.models.gpt2.modeling_gpt2.GPT2Attention": PrivateAttention(
-        *("attn_dropout", "c_proj", "c_attn", 3, "num_heads"),
-        causal=True,
-        only_if="reorder_and_upcast_attn",
-    ),
-}
-
-
-def private_modules(network: nn.Module) -> list[tuple[nn.Module, PrivateAttention]]:
-    """The attention modules of a network for which there is an adapter."""
-    found = []
-    for module in network.modules():
-        kind = type(module)
-        private = PRIVATE.get(f"{kind.__module__}.{kind.__qualname__}")
-        if private and (not private.only_if or getattr(module, private.only_if)):
-            found.append((module, private))
-    return found
-
-
-def attach(network: nn.Module) -> None:
-    """Register hooks on every attention module that has an adapter and does not have them yet."""
-    for module, private in private_modules(network):
-        dropout, projection = getattr(module, private.dropout), getattr(module, private.projection)
-        if any(_our_hooks(dropout._forward_hooks)):
-            continue
-        # Partials, not closures: the hooks of a copied network then refer to the copy's modules.
-        dropout.register_forward_hook(partial(_observe_maps, module, private))
-        projection.register_forward_pre_hook(partial(_observe_outputs, module, private))
-        values = getattr(module, private.values)
-        values.register_forward_hook(partial(_observe_values, module, private))
-
-
-def detach(network: nn.Module) -> None:
-    """Remove the hooks that :func:`attach` registered."""
-    for module, private in private_modules(network):
-        for hooks in (
-            getattr(module, private.dropout)._forward_hooks,
-            getattr(module, private.projection)._forward_pre_hooks,
-            getattr(module, private.values)._forward_hooks,
-        ):
-            for key in list(_our_hooks(hooks)):
-                del hooks[key]
-
-
-def _our_hooks(hooks: dict[int, Any]) -> Iterator[int]:
-    for key, hook in hooks.items():
-        if getattr(hook, "func", None) in {_observe_values, _observe_maps, _observe_outputs}:
-            yield key
-
-
-def _observe_values(
-    module: nn.Module, private: PrivateAttention, _values: nn.Module, _args: Any, output: Tensor
-) -> None:
-    watch = current_watch()
-    if watch is not None:
-        mine = output.chunk(private.parts, dim=-1)[-1]
-        split = mine.view(*mine.shape[:-1], getattr(module, private.heads), -1)
-        watch.values = split.transpose(1, 2)
-
-
-def _observe_maps(
-    module: nn.Module, private: PrivateAttention, _dropout: nn.Module, _args: Any, weights: Tensor
-) -> Tensor | None:
-    watch = current_watch()
-    if watch is None or weights.dim() != 4:  # anything but maps passes unchanged
-        return None
-    visible = None if watch.mask is None else watch.mask[:, None, None, :]
-    if private.causal:
-        past = torch.ones(weights.shape[-2:], dtype=torch.bool, device=weights.device).tril()
-        visible = past[None, None] if visible is None else visible & past
-    watch.begin(module, watch.values)
-    weights = differentiable(weights) if watch.whole_maps else weights
-    if watch.changes:
-        weights, _ = replaced_maps(watch.changes, weights, visible)
-    height = weights.shape[2]
-    if not (watch.whole_maps or watch.replacement):
-        height = block_height(weights, weights.transpose(2, 3))
-    for first in range(0, weights.shape[2], height):
-        watch.rows(module, weights[:, :, first : first + height], first)
-    watch.maps = weights
-    return weights
-
-
-def _observe_outputs(
-    module: nn.Module, private: PrivateAttention, _projection: nn.Module, args: tuple[Tensor, ...]
-) -> tuple[Tensor, ...] | None:
-    watch = current_watch()
-    if watch is None or watch.maps is None:
-        return None
-    maps, watch.maps = watch.maps, None
-    split = args[0].view(*args[0].shape[:-1], getattr(module, private.heads), -1)
-    return (watch.end(module, maps, split).flatten(-2), *args[1:])
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Switch off the log messages and progress bars of transformers and its libraries inside.
-
-    Errors are raised as usual. Verbosity and progress bars are as before afterwards.
-    """
-    logger = transformers.logging
-    level, bars = logger.get_verbosity(), logger.is_progress_bar_enabled()
-    others = {name: logging.getLogger(name) for name in ("huggingface_hub", "accelerate")}
-    levels = {name: other.level for name, other in others.items()}
-    logger.set_verbosity(logging.CRITICAL)
-    for other in others.values():
-        other.setLevel(logging.CRITICAL)
-    logger.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logger.set_verbosity(level)
-        for name, other in others.items():
-            other.setLevel(levels[name])
-        if bars:
-            logger.enable_progress_bar()

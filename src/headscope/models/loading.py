@@ -2,6 +2,11 @@
 
 Only safetensors weights are read, no code that comes with a model runs, and every weight that
 attention depends on must be there, unless you ask otherwise.
+
+From top to bottom: what users call (load, wrap, whatever stands for a model, random weights); how a
+model is read, in the order in which it happens; what transformers is asked to read, with errors
+that say what to do; and PEFT adapters, whose layers are put beside those of the network. It keeps
+its class, so that everything else treats it as any other network.
 """
 
 from __future__ import annotations
@@ -267,6 +272,171 @@ def _bos_notes(model: Model) -> list[str]:
         f"the tokenizer of {model.name} does not put the model's beginning-of-sequence token "
         f"({name}) before a text, so that the first word takes its place as the sink of attention; "
         "bos='add' (--load.bos add) adds it"
+    ]
+
+
+ModelLike = str | Path | Model | tuple[Any, Any]
+"""A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, or a network
+with its tokenizer.
+"""
+
+
+def as_model(
+    model: ModelLike,
+    loading: Loading | None = None,
+    *,
+    head: Literal["lm", "own"] | AutoClass | None = None,
+    seed: int = 0,
+) -> Model:
+    """A model from whatever stands for one.
+
+    Parameters
+    ----------
+    model
+        A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, which is
+        returned as it is, or a network with its tokenizer, ``(network, tokenizer)``, which is
+        wrapped.
+    loading
+        How a model is loaded by name; larger options will do. A network with its tokenizer takes
+        only ``bos`` and ``chat``. With a model that is loaded already, anything but the default is
+        an error.
+    head, seed
+        See :func:`~headscope.models.load`. A model that is loaded already keeps what it has.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be loaded or wrapped.
+    UserError
+        If an option of loading is given with a model that is loaded already.
+
+    See Also
+    --------
+    using_model : The same as a context manager, which closes what it has wrapped.
+
+    Examples
+    --------
+    >>> model = as_model("demo")
+    >>> as_model(model) is model, as_model((model.network, model.tokenizer)).name
+    (True, 'model')
+    """
+    how = loading or Loading()
+    if isinstance(model, tuple) and len(model) == 2:
+        _check_defaults(how, seed, allowed=("bos", "chat"))
+        return wrap(model[0], model[1], bos=how.bos, chat=how.chat)
+    if isinstance(model, Model):
+        _check_defaults(how, seed)
+        return model
+    return load_model(model, LoadOptions(**how.subset(Loading), head=head, seed=seed))
+
+
+@contextmanager
+def using_model(
+    model: ModelLike,
+    loading: Loading | None = None,
+    *,
+    head: Literal["lm", "own"] | AutoClass | None = None,
+    seed: int = 0,
+) -> Iterator[Model]:
+    """The model of :func:`as_model`, closed at the end if it was made here.
+
+    A network that was given with its tokenizer is put back as it was. A :class:`Model` that was
+    given stays open.
+    """
+    used = as_model(model, loading, head=head, seed=seed)
+    try:
+        yield used
+    finally:
+        if used is not model:
+            used.close()
+
+
+def _check_defaults(loading: Loading, seed: int, *, allowed: tuple[str, ...] = ()) -> None:
+    """Options of loading mean nothing to a model that is loaded already."""
+    seeded = {"seed": seed} if seed else {}
+    for option, value in (loading.changed(Loading) | seeded).items():
+        if option not in allowed:
+            raise UserError(
+                f"{option}= applies only to a model given by its name, and this one is loaded "
+                f"already; got {option}={value!r}",
+                hint=f"remove {option}=, or give the model's name instead of the model",
+            )
+
+
+EMBEDDINGS = "embeddings"
+
+
+def random_init(model: Model, *, seed: int, keep_embeddings: bool = True) -> Model:
+    """A copy of a model with all weights drawn anew, except the embeddings.
+
+    Weights are drawn by the model's own rule. Kept bit for bit are all modules called
+    ``embeddings`` (that of BERT holds words, positions, types and their LayerNorm) and every
+    embedding table outside them (``wte`` and ``wpe`` of GPT-2, the relative positions of T5).
+
+    Parameters
+    ----------
+    model
+        The model to copy. It is not changed.
+    seed
+        Seed of the new weights. The random state of torch is not changed.
+    keep_embeddings
+        False draws the embeddings anew, too.
+
+    Returns
+    -------
+    Model
+        The copy, named after the model and the seed.
+
+    Raises
+    ------
+    ModelError
+        If the weights are quantised, or not in memory: no new ones can be drawn by their rule.
+
+    References
+    ----------
+    Clark, Khandelwal, Levy and Manning (2019). What Does BERT Look at? An Analysis of BERT's
+    Attention. Section 5 (with the embeddings kept).
+    """
+    _check_plain(model)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network: Any = type(model.network)(copy.deepcopy(model.config))
+    for name in embedding_modules(model.network) if keep_embeddings else ():
+        network.get_submodule(name).load_state_dict(model.network.get_submodule(name).state_dict())
+    network.to(device=model.device, dtype=model.network.dtype)
+    made = wrap(
+        network,
+        model.tokenizer,
+        name=f"{model.name} (random{'' if keep_embeddings else ' throughout'}, seed {seed})",
+        bos=model.bos,
+        chat=model.chat,
+    )
+    made.revision = model.revision
+    return made
+
+
+def _check_plain(model: Model) -> None:
+    """Refuse weights that cannot be drawn anew by the model's own rule."""
+    if model.quantization or any(weight.is_meta for weight in model.network.parameters()):
+        raise ModelError(
+            f"the weights of {model.name} are quantised or not in memory, so random ones cannot be "
+            "drawn beside them",
+            hint="load the model without quantization= and device_map=",
+        )
+
+
+def embedding_modules(network: nn.Module) -> list[str]:
+    """The names of the modules that hold embeddings.
+
+    Examples
+    --------
+    >>> embedding_modules(nn.ModuleDict({"wte": nn.Embedding(2, 2), "h": nn.Linear(2, 2)}))
+    ['wte']
+    """
+    return [
+        name
+        for name, module in network.named_modules()
+        if name.rpartition(".")[2] == EMBEDDINGS or isinstance(module, nn.Embedding)
     ]
 
 
@@ -682,168 +852,3 @@ class _Names:
         for field in ("rank_pattern", "alpha_pattern"):
             pattern = getattr(config, field, None) or {}
             setattr(config, field, {translated(name): pattern[name] for name in pattern})
-
-
-ModelLike = str | Path | Model | tuple[Any, Any]
-"""A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, or a network
-with its tokenizer.
-"""
-
-
-def as_model(
-    model: ModelLike,
-    loading: Loading | None = None,
-    *,
-    head: Literal["lm", "own"] | AutoClass | None = None,
-    seed: int = 0,
-) -> Model:
-    """A model from whatever stands for one.
-
-    Parameters
-    ----------
-    model
-        A hub id, a folder, a ``.gguf`` file, ``"demo"``, ``"demo-llm"``, a :class:`Model`, which is
-        returned as it is, or a network with its tokenizer, ``(network, tokenizer)``, which is
-        wrapped.
-    loading
-        How a model is loaded by name; larger options will do. A network with its tokenizer takes
-        only ``bos`` and ``chat``. With a model that is loaded already, anything but the default is
-        an error.
-    head, seed
-        See :func:`~headscope.models.load`. A model that is loaded already keeps what it has.
-
-    Raises
-    ------
-    ModelError
-        If it cannot be loaded or wrapped.
-    UserError
-        If an option of loading is given with a model that is loaded already.
-
-    See Also
-    --------
-    using_model : The same as a context manager, which closes what it has wrapped.
-
-    Examples
-    --------
-    >>> model = as_model("demo")
-    >>> as_model(model) is model, as_model((model.network, model.tokenizer)).name
-    (True, 'model')
-    """
-    how = loading or Loading()
-    if isinstance(model, tuple) and len(model) == 2:
-        _check_defaults(how, seed, allowed=("bos", "chat"))
-        return wrap(model[0], model[1], bos=how.bos, chat=how.chat)
-    if isinstance(model, Model):
-        _check_defaults(how, seed)
-        return model
-    return load_model(model, LoadOptions(**how.subset(Loading), head=head, seed=seed))
-
-
-@contextmanager
-def using_model(
-    model: ModelLike,
-    loading: Loading | None = None,
-    *,
-    head: Literal["lm", "own"] | AutoClass | None = None,
-    seed: int = 0,
-) -> Iterator[Model]:
-    """The model of :func:`as_model`, closed at the end if it was made here.
-
-    A network that was given with its tokenizer is put back as it was. A :class:`Model` that was
-    given stays open.
-    """
-    used = as_model(model, loading, head=head, seed=seed)
-    try:
-        yield used
-    finally:
-        if used is not model:
-            used.close()
-
-
-def _check_defaults(loading: Loading, seed: int, *, allowed: tuple[str, ...] = ()) -> None:
-    """Options of loading mean nothing to a model that is loaded already."""
-    seeded = {"seed": seed} if seed else {}
-    for option, value in (loading.changed(Loading) | seeded).items():
-        if option not in allowed:
-            raise UserError(
-                f"{option}= applies only to a model given by its name, and this one is loaded "
-                f"already; got {option}={value!r}",
-                hint=f"remove {option}=, or give the model's name instead of the model",
-            )
-
-
-EMBEDDINGS = "embeddings"
-
-
-def random_init(model: Model, *, seed: int, keep_embeddings: bool = True) -> Model:
-    """A copy of a model with all weights drawn anew, except the embeddings.
-
-    Weights are drawn by the model's own rule. Kept bit for bit are all modules called
-    ``embeddings`` (that of BERT holds words, positions, types and their LayerNorm) and every
-    embedding table outside them (``wte`` and ``wpe`` of GPT-2, the relative positions of T5).
-
-    Parameters
-    ----------
-    model
-        The model to copy. It is not changed.
-    seed
-        Seed of the new weights. The random state of torch is not changed.
-    keep_embeddings
-        False draws the embeddings anew, too.
-
-    Returns
-    -------
-    Model
-        The copy, named after the model and the seed.
-
-    Raises
-    ------
-    ModelError
-        If the weights are quantised, or not in memory: no new ones can be drawn by their rule.
-
-    References
-    ----------
-    Clark, Khandelwal, Levy and Manning (2019). What Does BERT Look at? An Analysis of BERT's
-    Attention. Section 5 (with the embeddings kept).
-    """
-    _check_plain(model)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        network: Any = type(model.network)(copy.deepcopy(model.config))
-    for name in embedding_modules(model.network) if keep_embeddings else ():
-        network.get_submodule(name).load_state_dict(model.network.get_submodule(name).state_dict())
-    network.to(device=model.device, dtype=model.network.dtype)
-    made = wrap(
-        network,
-        model.tokenizer,
-        name=f"{model.name} (random{'' if keep_embeddings else ' throughout'}, seed {seed})",
-        bos=model.bos,
-        chat=model.chat,
-    )
-    made.revision = model.revision
-    return made
-
-
-def _check_plain(model: Model) -> None:
-    """Refuse weights that cannot be drawn anew by the model's own rule."""
-    if model.quantization or any(weight.is_meta for weight in model.network.parameters()):
-        raise ModelError(
-            f"the weights of {model.name} are quantised or not in memory, so random ones cannot be "
-            "drawn beside them",
-            hint="load the model without quantization= and device_map=",
-        )
-
-
-def embedding_modules(network: nn.Module) -> list[str]:
-    """The names of the modules that hold embeddings.
-
-    Examples
-    --------
-    >>> embedding_modules(nn.ModuleDict({"wte": nn.Embedding(2, 2), "h": nn.Linear(2, 2)}))
-    ['wte']
-    """
-    return [
-        name
-        for name, module in network.named_modules()
-        if name.rpartition(".")[2] == EMBEDDINGS or isinstance(module, nn.Embedding)
-    ]

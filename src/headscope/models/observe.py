@@ -120,6 +120,14 @@ def watching(watch: Watch) -> Iterator[None]:
 MASKS = 4
 """How many masks of a pass are kept. Most models have one to three; where an index chooses the keys
 of each layer (DeepSeek V3.2), every layer has its own."""
+BLOCKS = 32
+"""In layers of more blocks than this, we help glibc's malloc to keep the right amount of memory."""
+GATHERED = 2**26
+"""So many bytes are left to it. They must be more than what is computed for one block."""
+KEPT = 2**25 - 2**14
+"""Just below the largest size for which malloc learns to keep what is freed (32 MiB)."""
+LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+STATM = Path("/proc/self/statm")
 
 
 class Watch:
@@ -306,6 +314,14 @@ class Watch:
         return output
 
 
+def resident() -> int:
+    """How many bytes of this process are in memory; 0 where the system does not say."""
+    try:
+        return int(STATM.read_bytes().split()[1]) * mmap.PAGESIZE
+    except OSError:
+        return 0
+
+
 @dataclass(frozen=True, slots=True)
 class LayerView:
     """One layer of a forward pass, just computed.
@@ -430,14 +446,6 @@ STEP = 16
 """Blocks are multiples of so many rows: matrix products then round as those of the whole map do."""
 WEIGHTS = 2**21
 """About so many attention weights make a block, so that it stays in the processor's cache."""
-BLOCKS = 32
-"""In layers of more blocks than this, we help glibc's malloc to keep the right amount of memory."""
-GATHERED = 2**26
-"""So many bytes are left to it. They must be more than what is computed for one block."""
-KEPT = 2**25 - 2**14
-"""Just below the largest size for which malloc learns to keep what is freed (32 MiB)."""
-LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-STATM = Path("/proc/self/statm")
 TRIAL = 2 * STEP
 HIDDEN = -1e4
 """A key is hidden if so much or less is added to its score. Half precision goes to -65504."""
@@ -567,14 +575,6 @@ class Call:
                 name: cut(value) if name in SLICED else value for name, value in self.others.items()
             },
         )
-
-
-def resident() -> int:
-    """How many bytes of this process are in memory; 0 where the system does not say."""
-    try:
-        return int(STATM.read_bytes().split()[1]) * mmap.PAGESIZE
-    except OSError:
-        return 0
 
 
 class _Ungrouped:
