@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import TextAttention
 else:  # names, or heads
     HeadsLike = Sequence[Any]

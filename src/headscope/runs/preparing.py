@@ -16,7 +16,7 @@ from headscope.options import CorpusRun, ModelRun, Pass
 
 if TYPE_CHECKING:
     from headscope.models import Model
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def opened(
     reporter = options.reporter
     with ExitStack() as stack:
         with reporter.status("loading libraries and model"):
-            from headscope.models.like import using_model
+            from headscope.models.loading import using_model
 
             used = stack.enter_context(using_model(model, options, head=head))
         for note in used.notes if used is not model else ():

@@ -27,9 +27,8 @@ from headscope.measures.maps import on_maps
 from headscope.measures.registry import choose
 from headscope.models import Model
 from headscope.models.checkpoints import Checkpoint, different, steps_of
-from headscope.models.like import using_model
-from headscope.models.random import random_init
-from headscope.models.value_norms import ValueNorms
+from headscope.models.loading import random_init, using_model
+from headscope.models.projections import ValueNorms
 from headscope.options import Loading, Pass, Saving, Workers
 from headscope.progress import Reporter, Update
 from headscope.results import Atlas
