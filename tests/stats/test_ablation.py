@@ -10,9 +10,8 @@ import xarray as xr
 
 from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
-from headscope.stats.ablation import ablation_scores, change_table, scored
-from headscope.stats.disabling import disabling_summary
-from headscope.stats.importance import agreement
+from headscope.stats.tables.ablation import ablation_scores, agreement, change_table, scored
+from headscope.stats.tables.disabling import disabling_summary
 from stats.made_ablation import EXAMPLES, HEADS, LAYERS, made_ablation, planted
 
 

@@ -29,7 +29,7 @@ from headscope.stats import (
     role_table,
     role_tests,
 )
-from headscope.stats.beyond_position import position_alone, times_position
+from headscope.stats.heads.positions import position_alone, times_position
 from measures.test_twins import view_of
 from page.samples import made_results
 

@@ -8,8 +8,8 @@ import xarray as xr
 
 from headscope.results import Atlas
 from headscope.stats import model_summary
-from headscope.stats.beyond_text import beyond_text, retrieving_heads
-from headscope.stats.evidence import findings_of
+from headscope.stats.words.beyond_text import beyond_text, retrieving_heads
+from headscope.stats.words.evidence import findings_of
 
 HEADS = {"layer": [1, 2], "head": [1, 2]}
 GRID = ("layer", "head")

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from headscope.errors import UserError
-from headscope.stats.bootstrap import bootstrap, compare_ratios, draws
+from headscope.stats.inference.bootstrap import bootstrap, compare_ratios, draws
 from tasks.test_resampled import OUTSIDE, made
 
 

@@ -15,8 +15,8 @@ from scipy import stats as scipy_stats
 import headscope as hs
 from headscope.results import Atlas
 from headscope.stats import Description, descriptions, main_roles, role_stability
-from headscope.stats.ablation import scored
-from headscope.stats.role_words import ROLE_WORDS
+from headscope.stats.tables.ablation import scored
+from headscope.stats.words.role_words import ROLE_WORDS
 from page.samples import made_results
 from stats.embedded import embedded
 from stats.made_ablation import planted

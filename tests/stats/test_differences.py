@@ -15,7 +15,7 @@ from headscope.measures.feature import FEATURES
 from headscope.results import Atlas
 from headscope.results.moments import OLDER
 from headscope.stats import difference_atlas, difference_table, not_compared, same_examples
-from headscope.stats.differences import mean_change
+from headscope.stats.tables.change import mean_change
 from stats.references import holm
 from stats.sampled import random_values, sampled
 

@@ -8,7 +8,7 @@ import xarray as xr
 from scipy.stats import hypergeom, spearmanr
 from sklearn.metrics import f1_score
 
-from headscope.stats.disabling import (
+from headscope.stats.tables.disabling import (
     best_by_chance,
     cross_fitted_gain,
     disabling_summary,

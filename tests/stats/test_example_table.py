@@ -6,9 +6,15 @@ import pandas as pd
 import pytest
 
 from headscope.errors import UserError
-from headscope.stats.example_table import PLAIN, RELATED, example_table
-from headscope.stats.kept_relations import DOWN, UP
-from headscope.stats.word_links import strongest_links, word_weights
+from headscope.stats.tables.examples import (
+    DOWN,
+    PLAIN,
+    RELATED,
+    UP,
+    example_table,
+    strongest_links,
+    word_weights,
+)
 from stats.made_examples import map_of, text_of
 
 # [CLS] the dog saw a cat . [SEP]

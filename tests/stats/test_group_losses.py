@@ -9,7 +9,7 @@ from scipy import stats
 
 from headscope.errors import UserError
 from headscope.results import Atlas
-from headscope.stats.group_losses import NAME, group_dataset, group_table, repeated_more
+from headscope.stats.tables.ablation import NAME, group_dataset, group_table, repeated_more
 
 PASSAGES, DRAWS = 6, 4
 

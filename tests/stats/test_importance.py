@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from headscope.errors import ResultsError
-from headscope.stats.importance import agreement
+from headscope.stats.tables.ablation import agreement
 from stats.made_ablation import EXAMPLES, HEADS, LAYERS, made_ablation, planted
 
 

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headscope.results.moments import Range, ratio
-from headscope.stats.inference import interval, interval_note, p_above, standard_error
+from headscope.stats.inference.documents import (
+    interval,
+    interval_note,
+    p_above,
+    standard_error,
+)
 from stats.references import wilson_interval
 
 PARTS = st.lists(

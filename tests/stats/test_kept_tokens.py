@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headscope.results.kept import KeptExamples, KeptMap
-from headscope.stats.kept_tokens import top_keys, top_pairs, top_queries
+from headscope.stats.tables.examples import top_keys, top_pairs, top_queries
 from stats.made_examples import map_of, text_of
 
 WORDS = ["the", "The", "dog", "unhappy", "cat", ".", "saw", "a"]

@@ -11,8 +11,8 @@ from scipy import stats
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
-from headscope.stats.main_roles import MainRoles, main_roles, role_stability
-from headscope.stats.thresholds import threshold_table
+from headscope.stats.heads.main_roles import MainRoles, main_roles, role_stability
+from headscope.stats.heads.thresholds import threshold_table
 from stats.made_work import BUCKETS, ROLES, atlas_of, relations_of
 
 

@@ -12,7 +12,7 @@ from headscope.errors import UserError
 from headscope.page.packs.statistics import statistic_columns
 from headscope.results import Atlas
 from headscope.stats import map_agreement
-from headscope.stats.map_agreement import both_maps
+from headscope.stats.tables.alike import both_maps
 from tiny import HEADS, SENTENCES, tiny_model
 
 NAMES = ["position", "entropy", "role", "work"]

@@ -11,7 +11,7 @@ import xarray as xr
 
 from headscope.results import Atlas
 from headscope.stats import SummaryLine, descriptions, main_roles, model_summary
-from headscope.stats.ablation import scored
+from headscope.stats.tables.ablation import scored
 from page.samples import made_results
 from stats.embedded import embedded
 from stats.made_ablation import planted

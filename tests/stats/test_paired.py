@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from headscope.stats.paired import flipped, paired_test, rivals
+from headscope.stats.inference.correction import flipped, paired_test, rivals
 from stats.references import every_flip
 
 DIFFERENCES = st.lists(st.integers(-6, 6), min_size=1, max_size=8)

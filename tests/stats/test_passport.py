@@ -14,7 +14,8 @@ from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.runs.survey import survey
-from headscope.stats import analysis, descriptions, relation_tests
+from headscope.stats import descriptions, relation_tests
+from headscope.stats.heads import findings
 from page.samples import EXAMPLES, made_results, made_values
 from planted import place, planted_bert
 
@@ -79,9 +80,9 @@ def test_all_passports_come_from_one_analysis(monkeypatch: pytest.MonkeyPatch) -
     calls: list[str] = []
     atlas = survey(planted_bert(), read("demo", limit=6), max_length=24)
     for module, name in (
-        (analysis, "relation_tests"),
-        (analysis, "role_tests"),
-        (analysis, "columns_of"),
+        (findings, "relation_tests"),
+        (findings, "role_tests"),
+        (findings, "columns_of"),
     ):
         plain = getattr(module, name)
         counted = functools.partial(_counted, calls, name, plain)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from headscope.measures.patterns.network import CLASSES
-from headscope.stats.pattern_scores import (
+from headscope.stats.tables.patterns import (
     class_f1,
     class_scores,
     head_confusions,

@@ -10,7 +10,7 @@ from scipy import special
 from scipy import stats as scipy_stats
 
 from headscope.errors import ResultsError
-from headscope.stats.patterns import (
+from headscope.stats.tables.patterns import (
     HETEROGENEOUS,
     leading_patterns,
     pattern_heads,

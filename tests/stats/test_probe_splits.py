@@ -10,7 +10,7 @@ from scipy import stats
 from headscope.errors import ResultsError
 from headscope.page.probing import probe_section, split_rows
 from headscope.results import Atlas
-from headscope.stats.probe_splits import split_interval, split_table, split_text
+from headscope.stats.tables.probing import split_interval, split_table, split_text
 from stats.made_probing import made_probing
 
 EACH = np.array(

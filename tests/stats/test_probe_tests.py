@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binomtest, false_discovery_control
 
-from headscope.stats.probe_tests import better_heads, small_test_text, small_tests
+from headscope.stats.tables.probing import better_heads, small_test_text, small_tests
 from stats.made_probing import changed, made_probing
 from stats.references import holm
 

@@ -11,7 +11,7 @@ import pytest
 
 from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
-from headscope.stats.probing import head_table, median_gain, probing_remarks, top_table
+from headscope.stats.tables.probing import head_table, median_gain, probing_remarks, top_table
 from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from headscope.results import Atlas
 from headscope.stats import role_tests
-from headscope.stats.bootstrap import draws
+from headscope.stats.inference.bootstrap import draws
 from stats.made_roles import made_roles
 from stats.references import CORRECTIONS
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
-from headscope.stats.syntax_semantics import GROUPS, correlation, syntactic_semantic
+from headscope.stats.tables.probing import GROUPS, correlation, syntactic_semantic
 from stats.made_probing import TEN, TITLES, changed, made_probing
 
 SYNTACTIC = ("tree_depth", "top_constituents", "bigram_shift")

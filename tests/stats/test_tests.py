@@ -12,7 +12,7 @@ from scipy.stats import binom, false_discovery_control, norm
 
 from headscope.errors import UserError
 from headscope.stats import correct, wilson
-from headscope.stats.tests import binomial_tail
+from headscope.stats.inference.correction import binomial_tail
 from stats.references import CORRECTIONS, wilson_interval
 
 COUNTS = st.integers(0, 400)

@@ -168,8 +168,8 @@ class RelationTable(TableOptions):
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """What "held out" means, and how p-values and intervals were made."""
-        from headscope.stats.inference import interval_note
-        from headscope.stats.paired import flip_note
+        from headscope.stats.inference.correction import flip_note
+        from headscope.stats.inference.documents import interval_note
 
         how = "on the training results" if self.train else "on one half of the documents, both ways"
         yield f"held out: chosen {how}, and scored on words that were not used to choose"
@@ -219,7 +219,7 @@ class CoreferenceTable(TableOptions):
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """How intervals were made."""
-        from headscope.stats.inference import interval_note
+        from headscope.stats.inference.documents import interval_note
 
         yield interval_note(atlas["coreference"])
 
@@ -385,7 +385,7 @@ class PatternTable(TableOptions):
         """Shares by file; then by layer and by head."""
         import pandas as pd
 
-        from headscope.stats.patterns import leading_patterns, pattern_layers, shares_by_file
+        from headscope.stats.tables.patterns import leading_patterns, pattern_layers, shares_by_file
 
         files = pattern_files(atlas, self.beside)
         frames = {self.title: shares_by_file(files)}
@@ -411,7 +411,7 @@ class PatternTable(TableOptions):
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """How intervals were made, long texts, and the published shares."""
         from headscope.measures.patterns import RELIABLE
-        from headscope.stats.patterns import HETEROGENEOUS, shares_by_file
+        from headscope.stats.tables.patterns import HETEROGENEOUS, shares_by_file
 
         files = pattern_files(atlas, self.beside)
         few = shares_by_file(files)["low"].isna().any()
@@ -456,8 +456,7 @@ class ProbeTable(TableOptions):
 
     def frames(self, atlas: Atlas) -> Frames:
         """Scores by task, and means over splits where there are any; or the heads of a task."""
-        from headscope.stats.probe_splits import TOP, split_table
-        from headscope.stats.probing import head_table, top_table
+        from headscope.stats.tables.probing import TOP, head_table, split_table, top_table
 
         if self.task:
             return {f"{self.task}: the best heads": head_table(atlas, self.task, count=self.top)}
@@ -466,8 +465,7 @@ class ProbeTable(TableOptions):
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """Remarks on the probes."""
-        from headscope.stats.probe_tests import small_test_text, small_tests
-        from headscope.stats.probing import probing_remarks
+        from headscope.stats.tables.probing import probing_remarks, small_test_text, small_tests
 
         small = small_test_text(small_tests(atlas))
         yield from (f"* {remark}" for remark in [*probing_remarks(atlas), small] if remark)
@@ -491,7 +489,7 @@ class AblationTable(TableOptions):
 
     def frames(self, atlas: Atlas) -> Frames:
         """Every head, layer or set."""
-        from headscope.stats.ablation import KINDS, change_table
+        from headscope.stats.tables.ablation import KINDS, change_table
 
         kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
         if self.off and self.off not in kinds:
@@ -581,7 +579,7 @@ class RetrievalTable(Strongest):
 
     def frames(self, atlas: Atlas) -> Frames:
         """Heads; then the answers recovered, with all heads and with some disabled."""
-        from headscope.stats.retrieval import (
+        from headscope.stats.tables.circuits import (
             retrieval_heads,
             retrieval_masking,
             retrieval_recovery,
@@ -694,7 +692,7 @@ def pattern_files(atlas: Atlas, beside: Iterable[Path]) -> dict[str, Atlas]:
     """Results with pattern classes by a short name; a file without them is an error naming it."""
     from headscope.errors import ResultsError
     from headscope.results import Atlas as Results
-    from headscope.stats.patterns import pattern_data
+    from headscope.stats.tables.patterns import pattern_data
 
     files = {atlas.provenance["corpus"]["name"]: atlas}
     pattern_data(atlas)

@@ -10,11 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from headscope.labels import family_of
-from headscope.stats.analysis import Analysis
-from headscope.stats.excess import FAMILIES, Excess
-from headscope.stats.relation_words import relation_words
-from headscope.stats.relations import LEAST
-from headscope.stats.role_words import ORDER, ROLE_WORDS
+from headscope.stats.heads.excess import FAMILIES, Excess
+from headscope.stats.heads.findings import Analysis
+from headscope.stats.tables.relations import LEAST
+from headscope.stats.words.relation_words import relation_words
+from headscope.stats.words.role_words import ORDER, ROLE_WORDS
 
 Array = NDArray[Any]
 NONE = 255

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.results.kept import KeptMap, KeptText
-from headscope.stats.kept_tokens import OFTEN
+from headscope.stats.tables.examples import OFTEN
 
 Numbers = NDArray[np.int64]
 

@@ -19,7 +19,7 @@ from headscope.results import Atlas
 from headscope.runs.drawn import antecedent_example, relation_example
 from headscope.runs.examples import HeadExample, sentences
 from headscope.stats import best_heads
-from headscope.stats.relations import ALL
+from headscope.stats.tables.relations import ALL
 
 RELATIONS = ("dobj", "det", "poss", "auxpass", "pobj")
 """The relations of Figure 5."""

@@ -21,8 +21,8 @@ from headscope.stats import (
     role_correlations,
     undecided,
 )
-from headscope.stats.lengths import WIDTH
-from headscope.stats.role_scores import mean_lengths
+from headscope.stats.tables.role_tables import WIDTH
+from headscope.stats.tables.roles import mean_lengths
 
 Row = dict[str, Any]
 LABELS = ("corpus", "model", "sequences")

@@ -24,8 +24,8 @@ from headscope.results.moments import BucketSums
 from headscope.runs.ablate import Scoring
 from headscope.runs.ablate.objectives import Question
 from headscope.runs.ablate.plan import Disabled
-from headscope.stats.ablation import scored, with_nodes
-from headscope.stats.importance import agreement as rank_agreement
+from headscope.stats.tables.ablation import agreement as rank_agreement
+from headscope.stats.tables.ablation import scored, with_nodes
 from headscope.tasks.metrics import METRICS
 
 SOURCE = "Kovaleva et al. 2019, §4.6, Figures 8 and 9"

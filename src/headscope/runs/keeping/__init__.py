@@ -10,7 +10,7 @@ from headscope.heads import Head, HeadLike
 from headscope.models.names import check_loading
 from headscope.options import CorpusRun, Option, takes
 from headscope.runs.preparing import loaded, read_for
-from headscope.stats.kept_relations import check_relation
+from headscope.stats.tables.examples import check_relation
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ from headscope.runs.keeping import ExampleOptions
 from headscope.runs.keeping.texts import kept_text
 from headscope.runs.keeping.windows import WINDOW, away, largest, sparse_map, working
 from headscope.runs.survey.work import SurveyWork
-from headscope.stats.example_table import example_table
+from headscope.stats.tables.examples import example_table
 
 
 def find_examples(

@@ -14,7 +14,7 @@ from headscope.runs.probe.groups import attributes
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.splits import WAYS
 from headscope.runs.probe.task_scores import Arrays
-from headscope.stats.probe_splits import HEADS, TOP, split_interval
+from headscope.stats.tables.probing import HEADS, TOP, split_interval
 from headscope.tasks.probing import ProbingTask
 
 Variables = dict[str, tuple[tuple[str, ...], Any]]

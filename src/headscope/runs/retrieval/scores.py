@@ -22,8 +22,8 @@ from headscope.models import Shape
 from headscope.results.moments import Range
 from headscope.runs.ablate.groups import matched_heads
 from headscope.runs.retrieval.prompts import Place
-from headscope.stats.inference import interval, standard_error
-from headscope.stats.retrieval import RECOVERED
+from headscope.stats.inference.documents import interval, standard_error
+from headscope.stats.tables.circuits import RECOVERED
 
 MASKED = (5, 10)
 HALVES = 2

@@ -32,7 +32,7 @@ from headscope.runs.run import NOTHING, Run
 from headscope.runs.survey import Measuring, SurveyOptions
 from headscope.runs.survey.surveying import Survey
 from headscope.runs.track import TrackOptions
-from headscope.stats.track import track_groups
+from headscope.stats.tables.track import track_groups
 
 KEPT, SHUFFLED = "random-weights-keep-embeddings", "shuffled-words"
 

@@ -1,0 +1,315 @@
+"""Tests on counts, and the correction of p-values when many hypotheses are tested at once.
+
+Two systems that answer the same questions: is the first right more often than the second?
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from headscope.errors import unknown
+from headscope.results.moments import wilson
+
+__all__ = [
+    "CORRECTIONS",
+    "binomial_tail",
+    "check_correction",
+    "correct",
+    "corrected_by",
+    "wilson",
+]
+
+CORRECTIONS = ("none", "holm", "bh")
+"""How p-values may be corrected: not at all, by Holm, or by Benjamini and Hochberg."""
+_NAMES = {"holm": "Holm", "bh": "Benjamini–Hochberg", "maxt": "max-T"}
+
+
+def corrected_by(correction: str, *, paper: bool = False) -> str:
+    """Say how p-values were corrected.
+
+    Parameters
+    ----------
+    correction
+        Its name.
+    paper
+        Whether the paper tests in this way when it corrects nothing.
+
+    Examples
+    --------
+    >>> corrected_by("holm"), corrected_by("none"), corrected_by("none", paper=True)
+    ('corrected (Holm)', 'not corrected', 'not corrected, as in the paper')
+    """
+    if correction != "none":
+        return f"corrected ({_NAMES[correction]})"
+    return "not corrected, as in the paper" if paper else "not corrected"
+
+
+def check_correction(method: str) -> None:
+    """Raise an error that names the possible corrections if ``method`` is not one of them.
+
+    >>> check_correction("holm")
+    """
+    if method not in CORRECTIONS:
+        raise unknown("correction", method, CORRECTIONS)
+
+
+def correct(
+    p: ArrayLike, method: str = "holm", *, axis: int | tuple[int, ...] | None = None
+) -> NDArray[np.float64]:
+    """Correct p-values for the number of hypotheses that are tested together.
+
+    Parameters
+    ----------
+    p
+        The p-values. NaN stays NaN and does not count as a test.
+    method
+        ``holm`` bounds the chance of any false positive, ``bh`` (Benjamini and Hochberg) the
+        expected share of false ones among the positives; ``none`` returns the values unchanged.
+    axis
+        The axes along which hypotheses belong together; by default all of them. With
+        ``axis=(0, 1)`` an array (layer, head, label) is corrected over heads, for each label alone.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of the same shape: the smallest error rate at which each hypothesis would be rejected.
+
+    References
+    ----------
+    Holm 1979, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
+    Statistics 6; Benjamini and Hochberg 1995, "Controlling the false discovery rate", JRSS B 57.
+
+    Examples
+    --------
+    >>> correct([0.01, 0.04, float("nan")], "holm").tolist()
+    [0.02, 0.04, nan]
+    >>> correct([[0.01, 0.5], [0.04, 0.02]], "holm", axis=0).tolist()
+    [[0.02, 0.5], [0.04, 0.04]]
+    """
+    check_correction(method)
+    values = np.array(p, float)
+    if method == "none" or not values.size:
+        return values
+    axes = tuple(range(values.ndim)) if axis is None else axis
+    axes = (axes,) if isinstance(axes, int) else axes
+    last = tuple(range(values.ndim - len(axes), values.ndim))
+    moved = np.moveaxis(values, axes, last)
+    families = moved.reshape(-1, int(np.prod([values.shape[one] for one in axes], dtype=int)))
+    corrected = _holm(families) if method == "holm" else _benjamini_hochberg(families)
+    return np.moveaxis(corrected.reshape(moved.shape), last, axes)
+
+
+def _holm(families: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The k-th smallest of m values times m - k + 1, at least as much as those before it."""
+    order, ordered, known, places = _sorted(families)
+    stepped = np.maximum.accumulate(ordered * (known - places), axis=1)
+    return _unsorted(stepped, order)
+
+
+def _benjamini_hochberg(families: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The k-th smallest of m values times m / k, at most as much as those after it."""
+    order, ordered, known, places = _sorted(families)
+    scaled = ordered / ((places + 1) / np.maximum(known, 1))
+    filled = np.where(np.isnan(scaled), np.inf, scaled)
+    stepped = np.minimum.accumulate(filled[:, ::-1], axis=1)[:, ::-1]
+    return _unsorted(np.where(np.isnan(scaled), np.nan, stepped), order)
+
+
+def _sorted(
+    families: NDArray[np.float64],
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Each row in order, NaN last; the order, how many are known, and the places from 0."""
+    order = np.argsort(families, axis=1, kind="stable")
+    known = (~np.isnan(families)).sum(1, keepdims=True)
+    places = np.arange(families.shape[1])
+    return order, np.take_along_axis(families, order, 1), known, places
+
+
+def _unsorted(ordered: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Values put back where they came from, none above 1."""
+    result = np.empty_like(ordered)
+    np.put_along_axis(result, order, np.minimum(ordered, 1.0), 1)
+    return result
+
+
+def binomial_tail(right: ArrayLike, size: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
+    """The chance of so many right answers or more, if each is right with the same chance.
+
+    Through the incomplete beta function: ``scipy.stats`` takes long to import.
+
+    Parameters
+    ----------
+    right, size
+        Right answers, and all.
+    share
+        The chance of a right answer.
+
+    Examples
+    --------
+    >>> binomial_tail([0, 1, 2], 2, 0.5).tolist()
+    [1.0, 0.75, 0.25]
+    """
+    right, size = np.asarray(right, np.float64), np.asarray(size, np.float64)
+    some = np.maximum(right, 1.0)
+    tail = special.betainc(some, size - some + 1, share)
+    return np.where(right > 0, tail, 1.0)
+
+
+Array = NDArray[Any]
+SIZE = 1 << 15
+"""How many numbers are held at a time."""
+
+
+def paired_test(first: xr.DataArray, second: xr.DataArray, count: xr.DataArray) -> xr.DataArray:
+    """One-sided test, by documents, that the first system is right more often than the second.
+
+    Answers in one sentence or document are alike, so a test that takes them as independent finds
+    differences too easily. If neither system were better, the two could change places in any
+    document: see :func:`flipped`.
+
+    Parameters
+    ----------
+    first, second
+        By bucket of documents: how many answers each system has right.
+    count
+        By bucket: how many answers there are.
+
+    Returns
+    -------
+    xarray.DataArray
+        p, without the dimension ``bucket``; NaN where there are no answers.
+
+    Examples
+    --------
+    >>> first = xr.DataArray([9, 3, 4], dims="bucket")
+    >>> second, count = first - [9, 2, 2], xr.full_like(first, 9)
+    >>> float(paired_test(first, second, count))  # one flip of eight
+    0.125
+    """
+    difference = first - second
+    p = xr.apply_ufunc(flipped, difference, input_core_dims=[["bucket"]])
+    known: xr.DataArray = p.where(count.sum("bucket") > 0)
+    return known
+
+
+def flipped(difference: Array) -> NDArray[np.float64]:
+    """The exact p of sign flips: the share of all flips with a sum at least as large.
+
+    Parameters
+    ----------
+    difference
+        Whole numbers, by bucket of documents along the last axis: how many more answers the first
+        system has right. Between systems that are equally good, either sign is as likely.
+
+    Returns
+    -------
+    numpy.ndarray
+        p of "the first is no better", 1 where the two never differ, and never below 2⁻ⁿ with n
+        buckets in which they differ.
+
+    References
+    ----------
+    Fisher 1935, "The design of experiments", section 21; Pagano and Tritchler 1983, "On obtaining
+    permutation distributions in polynomial time", JASA 78.
+
+    Examples
+    --------
+    >>> flipped(np.array([[3, 2, 1], [3, 2, -1], [0, 0, 0]])).tolist()
+    [0.125, 0.25, 1.0]
+    """
+    signed = np.rint(np.asarray(difference, np.float64)).astype(np.int64)
+    shape = signed.shape[:-1]
+    signed = signed.reshape(-1, signed.shape[-1])
+    sizes = np.abs(signed)
+    # A flip changes the sum by twice what it flips, so it reaches the sum if what has become
+    # negative is no more than what is negative.
+    whole, negative = sizes.sum(1), np.where(signed < 0, sizes, 0).sum(1)
+    upper = 2 * negative >= whole  # as likely as the rest: the shorter tail is summed
+    tail = _at_most(sizes, np.where(upper, whole - negative - 1, negative))
+    p: NDArray[np.float64] = np.where(upper, 1.0 - tail, tail).reshape(shape)
+    return p
+
+
+def flip_note(counts: xr.DataArray, alpha: float = 0.05) -> str:
+    """Say that documents are too few for any test to pass; empty where they are enough.
+
+    Parameters
+    ----------
+    counts
+        How many answers there are, by bucket of documents and test; each other dimension is one of
+        tests that are corrected together (Holm).
+    alpha
+        The level.
+
+    Examples
+    --------
+    >>> flip_note(xr.DataArray(np.ones((10, 72, 40)), dims=("bucket", "head", "relation")))
+    'With 10 groups of documents no test can pass: the least p is 1/1,024, times 2,880 tests.'
+    >>> flip_note(xr.DataArray(np.ones((32, 72, 40)), dims=("bucket", "head", "relation")))
+    ''
+    """
+    numbers = counts.transpose("bucket", ...).values.reshape(counts.sizes["bucket"], -1)
+    tests, filled = int((numbers.sum(0) > 0).sum()), int((numbers.max(1) > 0).sum())
+    if tests * 0.5**filled < alpha:
+        return ""
+    groups = f"{filled} groups" if filled != 1 else "one group"
+    return (
+        f"With {groups} of documents no test can pass: the least p is 1/{2**filled:,}, "
+        f"times {tests:,} tests."
+    )
+
+
+def _at_most(sizes: Array, most: Array) -> NDArray[np.float64]:
+    """The share of all subsets of some numbers (row, number) whose sum is at most so much."""
+    share = np.zeros(len(sizes))
+    order = np.argsort(most, kind="stable")
+    order = order[most[order] >= 0]
+    while len(order):  # rows with sums of similar length together
+        lengths = (most[order] + 1) * np.arange(1, len(order) + 1)
+        end = max(1, int(np.searchsorted(lengths, SIZE, side="right")))
+        rows, order = order[:end], order[end:]
+        sums = np.arange(most[rows[-1]] + 1)
+        chance = np.zeros((len(rows), len(sums)))  # of each sum, with the numbers so far
+        chance[:, 0] = 1.0
+        for number in sizes[rows].T:
+            before = sums - number[:, None]
+            with_it = np.take_along_axis(chance, np.maximum(before, 0), 1)
+            chance = 0.5 * (chance + np.where(before >= 0, with_it, 0.0))
+        share[rows] = np.where(sums <= most[rows, None], chance, 0.0).sum(1)
+    return share
+
+
+def rivals(right: Array, count: Array) -> tuple[int, NDArray[np.float64]]:
+    """The best of several systems, and how surely it is better than each other one.
+
+    Parameters
+    ----------
+    right
+        By bucket and system: how many answers are right.
+    count
+        By bucket: how many answers there are.
+
+    Returns
+    -------
+    best : int
+        The place of the system that is right most often, the first of equals.
+    p : numpy.ndarray
+        By system: two-sided p of "it is as good as the best", since that was chosen for being
+        better; 1 for the best itself.
+
+    Examples
+    --------
+    >>> right = np.array([[5, 4, 1], [6, 6, 2], [5, 5, 1], [6, 4, 0], [5, 6, 1], [6, 5, 2]])
+    >>> best, p = rivals(right, np.full(6, 9))
+    >>> best, p.round(3).tolist()
+    (0, [1.0, 0.5, 0.031])
+    """
+    known = right[np.asarray(count) > 0]
+    best = int(np.argmax(known.sum(0)))
+    difference = known[:, best, None] - known
+    return best, np.minimum(1.0, 2.0 * flipped(difference.T))

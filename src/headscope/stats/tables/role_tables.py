@@ -1,0 +1,604 @@
+"""Tables of roles (Pande et al. 2021), and what a reader of their tests should know.
+
+Heads with several roles (Pande et al. 2021): overlaps, correlations, skills by layer.
+
+Scores of roles at equal lengths: the sieve bias grows with the length of the sequences.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import scipy  # its parts are loaded when they are used
+import xarray as xr
+from numpy.typing import NDArray
+
+from headscope.errors import ResultsError
+from headscope.heads import Head
+from headscope.numbers import count as shown_count
+from headscope.results import KEPT, Atlas
+from headscope.results.schema import GRID
+from headscope.stats.grid import grid_heads
+from headscope.stats.inference.documents import FEW as FEW_DOCUMENTS
+from headscope.stats.tables.roles import (
+    ALPHA,
+    COARSE,
+    CORRECTION,
+    FINE,
+    RESAMPLING,
+    TEST,
+    exploratory_note,
+    kept_scores,
+    mean_lengths,
+    role_data,
+    role_tests_by_tau,
+    roles_with_scores,
+    same_roles,
+)
+
+BOOTSTRAP = "bootstrap"
+SHOWN = ("mean", "low", "high", "effect", "p", "p_corrected", "position")
+"""What the table says of the strongest head of a role."""
+FEW = 30
+"""Below so many sequences the test of a mean is not to be trusted."""
+BLOCK_MOST = 2.2
+"""Attention wholly within two segments scores 2L / (words), about 2.1: above this threshold no head
+can have the role block."""
+
+
+def role_table(results: Atlas, tests: xr.Dataset) -> pd.DataFrame:
+    """How many heads have each role, and the strongest of them.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    tests
+        What :func:`role_tests` returns for them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per role: heads, share, sequences and their mean length in tokens (NaN where the
+        scores of single sequences are not kept), and the strongest head with its interval, effect
+        and p. Scores grow with length, since they are relative to 1 / length. Of dependency roles
+        also how many of the heads have it ``by position`` alone, and the ``position`` of the
+        strongest: times what its positions alone would give; NaN for others.
+    """
+    names = [str(name) for name in tests["role"].values]
+    columns = {  # (role, head of the grid)
+        key: tests[key].transpose("role", *GRID).values.reshape(len(names), -1)
+        for key in ("has", "n", "positional", *SHOWN)
+    }
+    heads = grid_heads(tests["has"])
+    lengths = mean_lengths(role_data(results)).sel(role=tests["role"]).values
+    rows = []
+    for role, name in enumerate(names):
+        one = {key: values[role] for key, values in columns.items()}
+        known = bool((~np.isnan(one["mean"])).any())
+        best = int(np.nanargmax(one["mean"])) if known else None
+        row: dict[str, object] = {
+            "role": name,
+            "heads": int(one["has"].sum()),
+            "share": float(one["has"].sum()) / len(heads),
+            "by position": (
+                float(one["positional"].sum()) if np.isfinite(one["position"]).any() else np.nan
+            ),
+            "sequences": int(one["n"].max()),
+            "length": float(lengths[role]),
+            "strongest": "" if best is None else str(heads[best]),
+        }
+        row |= {key: np.nan if best is None else float(one[key][best]) for key in SHOWN}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def tau_table(
+    results: Atlas,
+    taus: Sequence[float] = (1, 2, 3, 4, 5),
+    *,
+    test: str = TEST,
+    correction: str = CORRECTION,
+    alpha: float = ALPHA,
+    resamples: int | None = None,
+    clusters: bool = True,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """How many heads have each role as the threshold rises.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    taus
+        The thresholds.
+    test, correction, alpha, resamples, clusters, seed
+        As in :func:`~headscope.stats.tables.roles.role_tests`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Roles in rows, thresholds in columns.
+    """
+    found = role_tests_by_tau(
+        results,
+        taus,
+        test=test,
+        correction=correction,
+        alpha=alpha,
+        resamples=resamples,
+        clusters=clusters,
+        seed=seed,
+    )
+    columns = {
+        f"tau {tau:g}": tests["has"].sum(("layer", "head")).to_series()
+        for tau, tests in zip(taus, found, strict=True)
+    }
+    return pd.DataFrame(columns).rename_axis("role").reset_index()
+
+
+def undecided(tests: xr.Dataset | Sequence[xr.Dataset], roles: Sequence[str] = COARSE) -> float:
+    """The share of p-values between 0.05 and 0.95 over the paper's four roles (published: 1.8 %).
+
+    Parameters
+    ----------
+    tests
+        What :func:`headscope.stats.role_tests` returns, for one corpus or for several.
+    roles
+        Which roles; without scores for any of them, all roles.
+    """
+    every = [tests] if isinstance(tests, xr.Dataset) else list(tests)
+    chosen = [
+        one["p"].sel(role=roles_with_scores(one, roles) or list(one["role"].values)).values.ravel()
+        for one in every
+    ]
+    p = np.concatenate(chosen)
+    p = p[~np.isnan(p)]
+    return float(((p > 0.05) & (p < 0.95)).mean()) if p.size else math.nan
+
+
+def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
+    """What a reader of the tests should know, in plain sentences.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    tests
+        What :func:`~headscope.stats.tables.roles.role_tests` returns for them.
+
+    Returns
+    -------
+    list of str
+        Roles with too few sequences or documents, roles that are absent or the same, directions of
+        dependency roles, a threshold that no head can reach, and tests from only part of the
+        sequences.
+    """
+    data = role_data(results)
+    counts = _most(tests["n"])
+    said = [*_few(tests, counts), *filter(None, [exploratory_note(tests).strip()])]
+    none = [name for name, count in counts.items() if not count]
+    if none:
+        said.append(f"Not defined, since no sequence has such a token: {', '.join(none)}.")
+    said += _absent(json.loads(data.attrs.get("absent", "{}")))
+    said += [
+        f"{one} and {other} are the same tokens here, and count as one test."
+        for one, other in same_roles(data).items()
+    ]
+    if tests["position"].notnull().any():
+        said.append(
+            "“Position” is what the strongest head gives the words of a dependency role, in times "
+            "what its mean attention at each offset alone would give them. “By position” counts "
+            "heads that pass the test, but not surely give 1.2 times that (Holm over heads and "
+            "dependency roles): is:nsubj leaves them out, is:positional-nsubj finds them."
+        )
+    if unseen := data.attrs.get("unseen"):
+        said.append(
+            "Dependency roles go both ways here, between a dependent and its head word: from the "
+            f"dependent, this causal model would see the head word of {unseen} sequences only."
+        )
+    # In a causal model early tokens of the second segment see few others, and can score more.
+    causal = results.provenance["model"].get("stack") == "decoder"
+    if not causal and "block" in counts and float(tests["tau"].sel(role="block")) >= BLOCK_MOST:
+        said.append(
+            "By the paper's formula the score of block is at most about 2.1, even for a head that "
+            "never leaves its segment, so no head can have the role at this threshold. Give it one "
+            "of its own: --tau block=1.5, or tau={'': 3, 'block': 1.5} in Python."
+        )
+    used, everything = max(counts.values()), int(data["n"].max())
+    if tests.attrs["test"] in RESAMPLING and used < everything:
+        said.append(
+            f"The {tests.attrs['test']} test uses the {shown_count(used)} sequences whose scores "
+            f"are kept, of {shown_count(everything)}; means are over all."
+        )
+    return said
+
+
+def _absent(why: dict[str, str]) -> list[str]:
+    """Roles that are absent, those with the same reason in one sentence."""
+    names: dict[str, list[str]] = {}
+    for name, reason in why.items():
+        names.setdefault(reason, []).append(name)
+    return [f"Absent: {', '.join(some)} ({reason})." for reason, some in names.items()]
+
+
+def _most(numbers: xr.DataArray) -> dict[str, int]:
+    """The largest number of all heads, by role."""
+    most = numbers.max(("layer", "head"))
+    return {
+        str(name): int(number)
+        for name, number in zip(most["role"].values, most.values, strict=True)
+    }
+
+
+def _few(tests: xr.Dataset, counts: dict[str, int]) -> list[str]:
+    """Roles with so few sequences, or documents, that their test is rough."""
+    said = []
+    few = [f"{name} ({count})" for name, count in counts.items() if 0 < count < FEW]
+    if few:
+        instead = (
+            ""
+            if tests.attrs["test"] == BOOTSTRAP
+            else (", or the bootstrap test, which errs least often on skewed scores")
+        )
+        said.append(
+            f"Fewer than {FEW} sequences: {', '.join(few)}. Do not rely on the test there, above "
+            f"all where scores are skewed to the left; use more sequences{instead}."
+        )
+    if tests.attrs["clustered"]:
+        most = max(_most(tests["clusters"]).values())
+        said.append(
+            "Sequences of one document are not independent of each other: tests and intervals are "
+            f"over {shown_count(most)} documents."
+        )
+        rough = [
+            f"{name} ({count})"
+            for name, count in _most(tests["effective"].fillna(0)).items()
+            if 0 < count < FEW_DOCUMENTS and counts[name] >= FEW
+        ]
+        if rough:
+            said.append(
+                f"In effect fewer than {FEW_DOCUMENTS} documents, so that tests and intervals are "
+                f"rough: {', '.join(rough)}."
+            )
+    return said
+
+
+RELATIONS = ("nsubj", "dobj", "amod", "advmod")
+SIDES = ("previous-local", "next-local")
+
+RoleSets = Mapping[str, AbstractSet[Head]]
+"""The heads of each role."""
+
+
+def role_sets(tests: xr.Dataset, roles: Sequence[str] = COARSE) -> dict[str, set[Head]]:
+    """The heads that have each role.
+
+    Parameters
+    ----------
+    tests
+        What :func:`~headscope.stats.tables.roles.role_tests` returns.
+    roles
+        Which roles; those that were not tested are skipped.
+    """
+    sets: dict[str, set[Head]] = {}
+    for role in present(tests, roles):
+        has = tests["has"].sel(role=role).transpose("layer", "head")
+        flags = has.values.ravel()
+        sets[role] = {head for head, flag in zip(grid_heads(has), flags, strict=True) if flag}
+    return sets
+
+
+def regions(sets: RoleSets) -> pd.DataFrame:
+    """Every combination of roles that some head has exactly.
+
+    These are the regions of a Venn diagram and the bars of an UpSet plot.
+
+    Parameters
+    ----------
+    sets
+        The heads of each role.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per combination, the largest first: roles, degree (how many roles), heads (how many
+        heads) and which heads.
+
+    Examples
+    --------
+    >>> local, block = {Head(0, 0), Head(0, 1)}, {Head(0, 1)}
+    >>> regions({"local": local, "block": block})[["roles", "which"]].values.tolist()
+    [['local', '1-1'], ['local & block', '1-2']]
+    """
+    rows = []
+    for size in range(1, len(sets) + 1):
+        for names in combinations(sets, size):
+            inside = set.intersection(*(set(sets[name]) for name in names))
+            inside -= set().union(*(sets[name] for name in sets if name not in names))
+            if inside:
+                which = ", ".join(str(head) for head in sorted(inside))
+                roles = " & ".join(names)
+                rows.append({"roles": roles, "degree": size, "heads": len(inside), "which": which})
+    return pd.DataFrame(rows, columns=["roles", "degree", "heads", "which"]).sort_values(
+        ["heads", "roles"], ascending=[False, True], ignore_index=True
+    )
+
+
+def overlap_shares(tests: xr.Dataset) -> dict[str, float]:
+    """The shares of heads that the paper reports for its four roles.
+
+    Parameters
+    ----------
+    tests
+        What :func:`~headscope.stats.tables.roles.role_tests` returns.
+
+    Returns
+    -------
+    dict of str to float
+        Delimiter heads, heads without a role, syntactic heads that are local too, and heads with
+        two roles or more; NaN where a role was not tested.
+    """
+    sets = role_sets(tests)
+    total = tests.sizes["layer"] * tests.sizes["head"]
+    syntactic, several = sets.get("syntactic", set()), set[Head]()
+    for one, two in combinations(sets.values(), 2):
+        several |= one & two
+    both = syntactic & sets.get("local", set())
+    return {
+        "delimiter heads": len(sets["delimiter"]) / total if "delimiter" in sets else np.nan,
+        "heads without a role": 1 - len(set().union(*sets.values())) / total if sets else np.nan,
+        "syntactic heads that are local too": len(both) / len(syntactic)
+        if syntactic and "local" in sets
+        else np.nan,
+        "heads with two roles or more": len(several) / total if len(sets) > 1 else np.nan,
+    }
+
+
+def fine_overlaps(tests: xr.Dataset) -> pd.DataFrame:
+    """How many heads of each syntactic relation look the same way in any text.
+
+    Parameters
+    ----------
+    tests
+        What :func:`~headscope.stats.tables.roles.role_tests` returns.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per relation (nsubj, dobj, amod, advmod) and direction (previous-local,
+        next-local): heads with the ``role``, heads with ``both``, and their ``share``, NaN without
+        any head.
+    """
+    sets = role_sets(tests, (*RELATIONS, *SIDES))
+    rows = []
+    for role, side in product(RELATIONS, SIDES):
+        if role in sets and side in sets:
+            both = sets[role] & sets[side]
+            share = len(both) / len(sets[role]) if sets[role] else np.nan
+            which = ", ".join(str(head) for head in sorted(both))
+            row = {"role": role, "other": side, "heads": len(sets[role]), "both": len(both)}
+            rows.append(row | {"share": share, "which": which})
+    return pd.DataFrame(rows, columns=["role", "other", "heads", "both", "share", "which"])
+
+
+def role_correlations(results: Atlas, roles: Sequence[str] | None = None) -> pd.DataFrame:
+    """Spearman's correlation between the scores of every two roles.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    roles
+        Which roles, by default all; those that the results do not have are skipped.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per pair: rho, p and n over heads (their means), and over heads and sequences where
+        the scores of single sequences are kept.
+    """
+    data = role_data(results)
+    known = [str(name) for name in data["role"].values]
+    names = known if roles is None else [name for name in roles if name in known]
+    rows = []
+    for one, two in combinations(names, 2):
+        row: dict[str, object] = {"role": one, "other": two}
+        row |= _spearman(data["mean"].sel(role=one), data["mean"].sel(role=two), "heads")
+        if KEPT in data:
+            row |= _spearman(data[KEPT].sel(role=one), data[KEPT].sel(role=two), "sequences")
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _spearman(one: xr.DataArray, two: xr.DataArray, over: str) -> dict[str, float]:
+    left, right = one.values.ravel(), two.values.ravel()
+    known = ~(np.isnan(left) | np.isnan(right))
+    enough = known.sum() >= 3 and np.ptp(left[known]) > 0 and np.ptp(right[known]) > 0
+    rho, p = scipy.stats.spearmanr(left[known], right[known]) if enough else (np.nan, np.nan)
+    return {f"rho ({over})": float(rho), f"p ({over})": float(p), f"n ({over})": int(known.sum())}
+
+
+def skills(tests: xr.Dataset, roles: Sequence[str] = FINE) -> pd.DataFrame:
+    """Which fine roles every head has (Figure 5).
+
+    Parameters
+    ----------
+    tests
+        What :func:`~headscope.stats.tables.roles.role_tests` returns.
+    roles
+        Which roles; those that were not tested are skipped.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per head and role: ``has``, how many of the roles the head has (``skills``), and its
+        ``place`` in its layer when heads are sorted by that number.
+    """
+    has = tests["has"].sel(role=present(tests, roles))
+    frame = has.to_dataframe()["has"].reset_index()
+    number = has.sum("role").to_series()
+    heads = pd.MultiIndex.from_frame(frame[["layer", "head"]])
+    frame["skills"] = number.reindex(heads).to_numpy()
+    order = frame[["layer", "head", "skills"]].drop_duplicates()
+    order = order.sort_values(["layer", "skills", "head"], ascending=[True, False, True])
+    order["place"] = order.groupby("layer").cumcount() + 1
+    return frame.merge(order[["layer", "head", "place"]], on=["layer", "head"])
+
+
+def layer_shares(tests: xr.Dataset, roles: Sequence[str] | None = None) -> pd.DataFrame:
+    """The share of each layer's heads that have each role.
+
+    Parameters
+    ----------
+    tests
+        What :func:`~headscope.stats.tables.roles.role_tests` returns.
+    roles
+        Which roles, by default all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Layers in rows, roles in columns, and the mean number of fine roles per head.
+    """
+    names = [str(name) for name in tests["role"].values] if roles is None else present(tests, roles)
+    frame = tests["has"].sel(role=names).mean("head").to_series().unstack("role")[names]
+    fine = tests["has"].sel(role=present(tests, FINE)).sum("role").mean("head")
+    frame["fine roles per head"] = fine.to_series()
+    return frame.reset_index()
+
+
+def present(tests: xr.Dataset, roles: Sequence[str]) -> list[str]:
+    """Those of some roles that were tested, i.e. have a p for some head.
+
+    Parameters
+    ----------
+    tests
+        What :func:`~headscope.stats.tables.roles.role_tests` returns.
+    roles
+        Names of roles.
+    """
+    known = {str(name) for name in tests["role"].values}
+    return [
+        name for name in roles if name in known and bool(tests["p"].sel(role=name).notnull().any())
+    ]
+
+
+WIDTH = 4
+"""Sequences whose lengths are in one bin of so many tokens count as equally long."""
+
+
+def matched_scores(
+    results: Mapping[str, Atlas],
+    *,
+    tau: float,
+    roles: Sequence[str] = COARSE,
+    width: int = WIDTH,
+) -> pd.DataFrame:
+    """Compare the scores of several corpora at equal lengths.
+
+    Lengths are cut into bins. In each bin every corpus counts as much as the corpus with the fewest
+    sequences there, so that all have the same distribution of lengths.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role`` of the same model, by the name of the corpus.
+    tau
+        The threshold.
+    roles
+        Which roles; a role is compared among the corpora that have it.
+    width
+        The width of a bin in tokens.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per role and corpus: ``length`` and ``mean`` over all sequences and heads, ``over``
+        (heads whose mean is over tau), ``matched length``, ``matched mean`` and ``matched over``
+        at equal lengths, and ``matched``, how many sequences that is; NaN where lengths have no bin
+        in common.
+
+    Raises
+    ------
+    ResultsError
+        If some results do not keep the scores and lengths of single sequences.
+    """
+    rows = []
+    for role in roles:
+        there = {
+            name: _scores(one, role)
+            for name, one in results.items()
+            if role in roles_with_scores(role_data(one), roles)
+        }
+        if len(there) < 2:
+            continue
+        counts = _common({name: lengths for name, (_, lengths) in there.items()}, width)
+        for name, (scores, lengths) in there.items():
+            weights = _weights(lengths, counts, width)
+            rows.append(
+                {"role": role, "corpus": name, **_row(scores, lengths, weights, tau)}
+                | {"matched": sum(counts.values())}
+            )
+    return pd.DataFrame(rows)
+
+
+def _scores(results: Atlas, role: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The scores of the sequences that have a role, (sequence, head), and their lengths."""
+    values: xr.DataArray = kept_scores(role_data(results)).sel(role=role)
+    if "tokens" not in values.coords:
+        raise ResultsError(
+            "these results do not say how long the sequences are",
+            hint="survey again with this version",
+        )
+    scores = values.values.reshape(len(values), -1).astype(np.float64)
+    known = ~np.isnan(scores).any(1)
+    return scores[known], values["tokens"].values[known]
+
+
+def _common(lengths: Mapping[str, NDArray[np.int64]], width: int) -> dict[int, int]:
+    """The number of sequences that every corpus has in each bin of lengths, at least."""
+    binned = [
+        dict(zip(*np.unique(one // width, return_counts=True), strict=True))
+        for one in lengths.values()
+    ]
+    shared = set.intersection(*(set(counts) for counts in binned))
+    return {int(place): int(min(counts[place] for counts in binned)) for place in sorted(shared)}
+
+
+def _weights(
+    lengths: NDArray[np.int64], counts: Mapping[int, int], width: int
+) -> NDArray[np.float64]:
+    """How much each sequence counts, so that the bins have the common numbers."""
+    places = lengths // width
+    found = np.zeros(len(lengths))
+    for place, count in counts.items():
+        inside = places == place
+        found[inside] = count / inside.sum()
+    return found
+
+
+def _row(
+    scores: NDArray[np.float64],
+    lengths: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    tau: float,
+) -> dict[str, float]:
+    means = scores.mean(0)
+    row = {
+        "length": float(lengths.mean()),
+        "mean": float(means.mean()),
+        "over": float((means > tau).sum()),
+    }
+    names = ("matched length", "matched mean", "matched over")
+    if not weights.any():
+        return row | dict.fromkeys(names, np.nan)
+    matched = np.average(scores, axis=0, weights=weights)
+    values = (np.average(lengths, weights=weights), matched.mean(), (matched > tau).sum())
+    return row | {name: float(value) for name, value in zip(names, values, strict=True)}
