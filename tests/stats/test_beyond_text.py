@@ -8,8 +8,8 @@ import xarray as xr
 
 from headscope.results import Atlas
 from headscope.stats import model_summary
-from headscope.stats.words.beyond_text import beyond_text, retrieving_heads
-from headscope.stats.words.evidence import findings_of
+from headscope.stats.heads.findings import retrieving_heads
+from headscope.stats.words.describe import findings_of
 
 HEADS = {"layer": [1, 2], "head": [1, 2]}
 GRID = ("layer", "head")
@@ -38,7 +38,8 @@ def results() -> Atlas:
 
 
 def test_only_sure_and_strong_scores_are_said(results: Atlas) -> None:
-    found = beyond_text(results)
+    analysis = results.analysis
+    found = {head: findings_of(analysis, head) for head in analysis.heads}
     twice = (
         "Where random tokens are written twice, {} of its attention in the second copy is on {}."
     )
@@ -48,7 +49,7 @@ def test_only_sure_and_strong_scores_are_said(results: Atlas) -> None:
         "By its weights it copies what it attends to (copying score 0.93).",
         "It copies answers out of long texts: retrieval score 0.80 (0.60 to 1.00).",
     ]
-    assert "1-2" not in found  # 0.35 ± 0.1 and 0.15 ± 0.2 are not sure, and 0.2 is not strong
+    assert not found["1-2"]  # 0.35 ± 0.1 and 0.15 ± 0.2 are not sure, and 0.2 is not strong
     assert [line.partition(" (")[0] for line in found["2-2"]] == [
         "By its weights it copies what it attends to",
         "It copies answers out of long texts: retrieval score 0.30",

@@ -16,7 +16,8 @@ import headscope as hs
 from headscope.results import Atlas
 from headscope.stats import Description, descriptions, main_roles, role_stability
 from headscope.stats.tables.ablation import scored
-from headscope.stats.words.role_words import ROLE_WORDS
+from headscope.stats.words.describe import does
+from headscope.stats.words.formatter import table as words_table
 from page.samples import made_results
 from stats.embedded import embedded
 from stats.made_ablation import planted
@@ -360,8 +361,8 @@ def test_no_sentence_claims_a_role_or_relation_that_fails_its_test(
     for place, (head, one) in enumerate(descriptions(results).items()):
         claimed = [
             role
-            for role, words in ROLE_WORDS.items()
-            if one.lead.startswith((words.does, f"Leans towards {words.leans}"))
+            for role, words in words_table()["role"].items()
+            if one.lead.startswith((does(role), f"Leans towards {words['leans']}"))
         ]
         for role in claimed:
             assert table.loc[head, "role"] == role

@@ -375,7 +375,7 @@ class Atlas:
         >>> atlas.remarks()[0]
         'Head 1-3 puts more than half of the attention on the previous token.'
         """
-        from headscope.stats.words.model_summary import model_summary
+        from headscope.stats.words.summary import model_summary
 
         return [line.text for line in model_summary(self)]
 

@@ -85,6 +85,6 @@ from .tables.roles import (
 )
 from .tables.shift import role_shift as role_shift
 from .tables.track import emergence as emergence, track_values as track_values
-from .words.description import Description as Description, descriptions as descriptions
-from .words.model_summary import model_summary as model_summary
-from .words.summary_parts import Part as Part, SummaryLine as SummaryLine
+from .words.describe import Description as Description, descriptions as descriptions
+from .words.summary import model_summary as model_summary
+from .words.formatter import Part as Part, SummaryLine as SummaryLine

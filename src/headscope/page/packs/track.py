@@ -11,11 +11,10 @@ from headscope.page.packs.roles import NONE
 from headscope.results import Atlas
 from headscope.results.nested import EXCESS, ROLES, Track, has_track
 from headscope.results.query import split_value
-from headscope.stats.heads.excess import FAMILIES
+from headscope.stats.heads.excess import FAMILIES, ORDER
 from headscope.stats.heads.query import chosen_labels, measure_of
 from headscope.stats.heads.thresholds import DEFAULT
 from headscope.stats.tables.track import emergence
-from headscope.stats.words.role_words import ORDER
 
 Array = NDArray[Any]
 GRID = ("layer", "head")

@@ -41,6 +41,8 @@ FAMILIES = {
     "near": "near",
 }
 """The family of each role: what pictures give one colour."""
+ORDER = (*dict.fromkeys(FAMILIES.values()), *NONE)
+"""The families in the order in which they are listed: the most specific first."""
 CONTAINS = {"near": ("previous", "next")}
 """General roles, and the specific ones that they contain."""
 DIRECTION = {

@@ -25,18 +25,21 @@ from headscope.stats.grid import Column, columns_of, grid_heads, labelled_head
 from headscope.stats.heads.excess import Excess
 from headscope.stats.heads.main_roles import MainRoles, has_main_roles
 from headscope.stats.heads.positions import beyond_position, has_positions
+from headscope.stats.heads.thresholds import DEFAULT
 from headscope.stats.inference.correction import binomial_tail, correct, rivals
 from headscope.stats.tables.antecedents import HELD_OUT as APART
 from headscope.stats.tables.antecedents import AntecedentAnswers, antecedent_scores
 from headscope.stats.tables.probing import probing_of, task_titles
 from headscope.stats.tables.relations import ALL, HELD_OUT, LEAST, best_by_tests, relation_tests
 from headscope.stats.tables.roles import role_tests
-from headscope.stats.words.beyond_text import beyond_text
-from headscope.stats.words.relation_words import DULL
-from headscope.stats.words.role_words import sink_words
 
 Array = NDArray[Any]
-ALPHA = 0.05
+ALPHA = DEFAULT.alpha
+AT_WORK = "at work"
+DULL = ("punct", "root", "dep", "p", "ROOT")
+"""Relations that say nothing about grammar."""
+ON_RANDOM = ("induction", "duplicate", "previous")
+"""Scores on random tokens written twice."""
 OVER = "p over "
 """How the columns begin that test a head against a baseline."""
 
@@ -382,7 +385,102 @@ def probe_findings(results: Atlas) -> list[ProbeFinding]:
 
 
 if TYPE_CHECKING:
-    from headscope.stats.words.description import Description
+    from headscope.stats.words.describe import Description
+
+
+@dataclass(frozen=True)
+class BeyondFinding:
+    """What a head does beyond ordinary text.
+
+    Parameters
+    ----------
+    head
+        Which head.
+    kind
+        On random tokens written twice: "induction", "duplicate" or "previous"; "copying" by its
+        weights; "retrieval" from long texts.
+    mean, low, high
+        Its score with the interval; that of weights has none.
+    """
+
+    head: str
+    kind: str
+    mean: float
+    low: float = float("nan")
+    high: float = float("nan")
+
+
+def beyond_findings(results: Atlas) -> list[BeyondFinding]:
+    """What heads do on random tokens, by their weights, and in long texts.
+
+    Parameters
+    ----------
+    results
+        A survey with random tokens written twice; with circuits or retrieval scores, where these
+        were added.
+
+    Examples
+    --------
+    >>> labels = {"layer": [1], "head": [1, 2]}
+    >>> cells = {"mean": (("layer", "head"), [[0.9, 0.1]])}
+    >>> copying = xr.Dataset(cells, labels, {"kind": "weights"})
+    >>> [(one.head, one.kind) for one in beyond_findings(Atlas.build({"copying": copying}, {}))]
+    [('1-1', 'copying')]
+    """
+    found = list[BeyondFinding]()
+    if "synthetic" in results:
+        for score in ON_RANDOM:
+            scores = results["synthetic"].sel(score=score)
+            every = _beyond(scores, score, "mean", "low", "high")
+            found += [one for one in every if one.low > DEFAULT.repeated]
+    if "copying" in results:
+        every = _beyond(results["copying"], "copying", "mean")
+        found += [one for one in every if one.mean >= DEFAULT.copies]
+    if "retrieval" in results:
+        every = _beyond(results["retrieval"], "retrieval", "mean", "low", "high")
+        found += [one for one in every if one.mean >= DEFAULT.retrieves and one.low > 0]
+    return found
+
+
+def _beyond(data: xr.Dataset, kind: str, *names: str) -> list[BeyondFinding]:
+    """The scores of all heads."""
+    columns = [data[name].transpose("layer", "head").values.ravel() for name in names]
+    rows = zip(grid_heads(data), *(column.tolist() for column in columns), strict=True)
+    return [BeyondFinding(str(head), kind, *values) for head, *values in rows]
+
+
+def retrieving_heads(results: Atlas) -> list[str]:
+    """The heads with a retrieval score of 0.1 or more, and an interval above 0, best first."""
+    found = [one for one in beyond_findings(results) if one.kind == "retrieval"]
+    return [one.head for one in sorted(found, key=lambda one: -one.mean)]
+
+
+def sink_words(results: Atlas) -> dict[str, str]:
+    """What the kinds of sinks in ``activity`` are called, as the model names its own tokens.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``activity``.
+    """
+    tokens, activity = token_names(results), results["activity"]
+    kinds = activity["where"].values
+    start = "start" in kinds and bool((activity["mean"].sel(where="start") > 0).any())
+    return {
+        "start": tokens.get("start", "the start token"),
+        "separator": tokens.get("separator", "separators"),
+        "stops": "full stops and commas",
+        "other": "other special tokens" if start else "the first token",
+    }
+
+
+def token_names(results: Atlas) -> dict[str, str]:
+    """What the model calls its start token and its separator; empty where results do not say.
+
+    Results of two models with different tokens do not say.
+    """
+    names = results.provenance.get("model", {}).get("tokens", {})
+    return dict(names) if isinstance(names, dict) else {}
 
 
 @dataclass(frozen=True)
@@ -424,7 +522,7 @@ class Analysis:
     @cached_property
     def descriptions(self) -> dict[str, Description]:
         """What every head does, in words."""
-        from headscope.stats.words.description import describe_all
+        from headscope.stats.words.describe import describe_all
 
         return describe_all(self)
 
@@ -521,9 +619,12 @@ class Analysis:
         return antecedent_scores(self.results) if "coreference" in self.results else None
 
     @cached_property
-    def beyond_text(self) -> dict[str, list[str]]:
-        """What heads do on random tokens, by their weights, and in long texts, in sentences."""
-        return beyond_text(self.results)
+    def beyond(self) -> dict[str, list[BeyondFinding]]:
+        """What heads do beyond ordinary text, by head."""
+        found: dict[str, list[BeyondFinding]] = {}
+        for one in beyond_findings(self.results):
+            found.setdefault(one.head, []).append(one)
+        return found
 
     @cached_property
     def disabling(self) -> list[DisablingFinding]:

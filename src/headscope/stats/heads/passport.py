@@ -19,7 +19,7 @@ from headscope.results import Atlas
 from headscope.results.merge import is_circuits
 from headscope.stats.tables.relations import LEAST
 from headscope.stats.tables.roles import describe_test
-from headscope.stats.words.description import Description
+from headscope.stats.words.describe import Description
 
 Array = NDArray[np.float64]
 ALPHA = 0.05

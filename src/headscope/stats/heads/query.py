@@ -22,15 +22,13 @@ from headscope.results import Atlas
 from headscope.results.query import Tree, parse_query, split_value
 from headscope.results.schema import contents, label_dims, of_heads, statistics
 from headscope.stats.grid import SUMS
-from headscope.stats.heads.excess import FAMILIES
+from headscope.stats.heads.excess import ORDER
 from headscope.stats.heads.main_roles import has_main_roles, main_roles
 from headscope.stats.tables.roles import role_tests
 
 Mask = NDArray[np.bool_]
 DEFAULTS = ("all", "every", "dependent to head", "mentions", "both")
 """The label that is meant where a query names none."""
-MAIN = (*dict.fromkeys(FAMILIES.values()), "broad", "no clear role", "rests")
-"""What ``is:`` knows besides tested roles: families of main roles, and heads without one."""
 POSITIONAL = "positional-"
 """``is:positional-nsubj``: heads that have the role by its test, but by positions alone."""
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -318,8 +316,8 @@ def _has_role(atlas: Atlas, role: str) -> Mask:
             mask = by_position if role != name else mine["has"].values & ~by_position
             return np.asarray(mask, bool)
     if has_main_roles(atlas):
-        named += [family for family in MAIN if family not in named]
-        if role in MAIN:
+        named += [family for family in ORDER if family not in named]
+        if role in ORDER:
             return (main_roles(atlas)["family"] == role).to_numpy(bool).reshape(_shape(atlas))
     if not named:
         raise UserError(
