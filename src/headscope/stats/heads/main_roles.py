@@ -60,10 +60,11 @@ def main_roles(results: Atlas, *, thresholds: Thresholds = DEFAULT) -> pd.DataFr
         :data:`headscope.stats.heads.excess.FAMILIES`; or "broad", "no clear role", "rests"),
         ``family``, ``excess`` with its 95 % interval ``low`` … ``high`` and ``p_corrected`` (Holm
         over heads and roles; NaN without a role), ``second`` (the role with the largest excess if
-        that is another one, or a role within 10 % of the main one; or ""), ``activity`` (the share of attention at work), ``spread`` (0 to 1),
-        ``stability`` (the share of 1000 resamples of the documents in which the head has the same
-        main role; NaN where there are too few documents), ``instead`` (what it has most often in
-        the others, or "") and ``borderline``: whether the stability is below 0.8.
+        that is another one, or a role within 10 % of the main one; or ""), ``activity`` (the share
+        of attention at work), ``spread`` (0 to 1), ``stability`` (the share of 1000 resamples of
+        the documents in which the head has the same main role; NaN where there are too few
+        documents), ``instead`` (what it has most often in the others, or "") and ``borderline``:
+        whether the stability is below 0.8.
 
     Raises
     ------

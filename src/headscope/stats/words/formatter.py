@@ -134,7 +134,7 @@ class _Formatter(string.Formatter):
 
     def format_field(self, value: Any, spec: str) -> str:
         if "|" in spec:
-            return spec.split("|")[value != 1]
+            return spec.split("|")[0 if value == 1 else 1]
         return _WAYS[spec](value) if spec in _WAYS else format(value, spec)
 
 
