@@ -14,11 +14,22 @@ from headscope.numbers import number
 from headscope.results import Atlas
 from headscope.results.schema import GRID
 from headscope.stats.grid import grid_heads
-from headscope.stats.heads.excess import BROADLY, CONTAINS, DIRECTION, FAMILIES, RESTS, Excess
+from headscope.stats.heads.excess import (
+    BROADLY,
+    CONTAINS,
+    DIRECTION,
+    FAMILIES,
+    RANK,
+    RESTS,
+    SPECIAL,
+    Excess,
+)
 from headscope.stats.heads.findings import (
     AT_WORK,
+    ON_RANDOM,
     Analysis,
     AntecedentFinding,
+    BeyondFinding,
     DisablingFinding,
     RelationFinding,
 )
@@ -45,7 +56,12 @@ SOME = 0.03
 """Smaller shares at rest are not named."""
 SURVEYED = ("position", "special", "entropy", "role", "activity", "dependency", "coreference")
 """Measures by which a survey is known."""
-FACTS = ("share", "even", "change", "sieve", "sink")
+LEADS = ("specific role", "induction", "role", "random tokens", "tendency")
+"""What a description may begin with; the first of these that a head has leads. Roles are those on
+ordinary and on long texts with at least half of the attention; specific are those that name a head
+however little of its attention is at work. The others are surely over one half of the attention on
+random tokens that are written twice."""
+FACTS = ("random tokens", "share", "even", "change", "sieve", "sink")
 """What is said of heads without main roles, in the order in which it is said."""
 SINKS = ("cls", "sep", "delimiter", "first token")
 """Roles of resting: they come after others."""
@@ -119,10 +135,17 @@ def describe_all(analysis: Analysis) -> dict[str, Description]:
     found = {}
     for place, (name, row) in enumerate(analysis.roles.iterrows()):
         head = str(name)
+        kind, lead = _ordinary(analysis, excess, place)
         evidence = [*role_evidence(analysis, excess, place), *findings_of(analysis, head)]
+        random = _on_random(analysis, head)
+        if random is not None and LEADS.index(_kind(random)) < LEADS.index(kind):
+            where = "long texts" if row["role"] == "retrieval" else "ordinary"
+            evidence.remove(say(f"beyond.{random.kind}", **vars(random)))
+            evidence.insert(0, say(f"lead.{where}", lead=small(lead)))
+            lead = say(f"lead.{random.kind}", **vars(random))
         found[head] = Description(
             head,
-            _lead(analysis, excess, place),
+            lead,
             " ".join(evidence),
             str(row["family"]),
             FAMILIES.get(str(row["second"]), ""),
@@ -131,8 +154,25 @@ def describe_all(analysis: Analysis) -> dict[str, Description]:
     return found
 
 
-def _lead(analysis: Analysis, excess: Excess, place: int) -> str:
-    """What a head does, in one sentence."""
+def _on_random(analysis: Analysis, head: str) -> BeyondFinding | None:
+    """What a head surely does with most of its attention on random tokens."""
+    sure = [
+        one
+        for one in analysis.beyond.get(head, ())
+        if one.kind in ON_RANDOM and one.low > DEFAULT.half
+    ]
+    return min(sure, key=lambda one: (LEADS.index(_kind(one)), -one.mean), default=None)
+
+
+def _kind(finding: BeyondFinding) -> str:
+    return "induction" if finding.kind == "induction" else "random tokens"
+
+
+def _ordinary(analysis: Analysis, excess: Excess, place: int) -> tuple[str, str]:
+    """What a head does on ordinary and on long texts: the kind of lead (see ``LEADS``), and one
+    sentence.
+    """
+    kind = "tendency"
     row = analysis.roles.iloc[place]
     head, role, second = str(row.name), str(row["role"]), str(row["second"])
     best = _best_at(analysis, head)
@@ -144,7 +184,12 @@ def _lead(analysis: Analysis, excess: Excess, place: int) -> str:
         more = f", but {'the ' if best.startswith('best') else ''}{best}" if best else ""
     else:
         words, share = table()["role"][role], excess.share[place, excess.names.index(role)]
-        text, brief = does(role), fill(words.get("brief", words["share"]), share=in_percent(share))
+        if share >= excess.thresholds.half:
+            kind = "specific role" if RANK[role] <= SPECIAL else "role"
+        random = _on_random(analysis, head)
+        both = role == "retrieval" and random is not None and random.kind == "induction"
+        text = say("lead.both") if both else does(role)
+        brief = fill(words.get("brief", words["share"]), share=in_percent(share))
         if share < excess.thresholds.half:
             leans = [table()["role"][name]["leans"] for name in (role, second) if name]
             text = say("lead.leans", leans=leans)
@@ -153,10 +198,10 @@ def _lead(analysis: Analysis, excess: Excess, place: int) -> str:
             text = say("lead.two", first=words["looks"], second=looks)
         more = f"; {best}" if best else "" if second else f": {brief}"
     if not row["borderline"]:
-        return f"{text}{more}."
+        return kind, f"{text}{more}."
     if not text.startswith("No "):
-        text = f"Mostly {_mostly(role) if text == does(role) else small(text)}"
-    return f"{say('lead.hedge', text=text)}."
+        text = f"Mostly {_mostly(text)}"
+    return kind, f"{say('lead.hedge', text=text)}."
 
 
 def does(role: str) -> str:
@@ -165,12 +210,14 @@ def does(role: str) -> str:
     return str(words.get("title", words.get("does", f"Looks {words.get('looks')}")))
 
 
-def _mostly(role: str) -> str:
-    """What it does, after "Mostly"."""
-    if "title" in table()["role"][role]:
-        title = does(role).lower()
-        return f"{'an' if title[0] in 'aeiou' else 'a'} {title}"
-    return small(does(role))
+def _mostly(text: str) -> str:
+    """What a head does, after "Mostly".
+
+    >>> _mostly("Induction head"), _mostly("Looks one or two tokens away")
+    ('an induction head', 'looks one or two tokens away')
+    """
+    article = "an" if text[0] in "AEIOU" else "a"
+    return f"{article} {text.lower()}" if text.endswith(" head") else small(text)
 
 
 def _best_at(analysis: Analysis, head: str) -> str:
@@ -472,6 +519,7 @@ def _without_roles(analysis: Analysis) -> dict[str, Description]:
     for head in analysis.heads:
         ranked = sorted(facts.get(head, ()), key=lambda fact: fact[:2])
         said = [*(text for *_, text in ranked[:SHOWN]), *findings_of(analysis, head)]
+        said = list(dict.fromkeys(said))  # what leads is not said again
         evidence = [*said[1:], *([say("lead.no roles")] if surveyed else [])]
         found[head] = Description(
             head, said[0] if said else say("lead.nothing"), " ".join(evidence)
@@ -484,10 +532,13 @@ Fact = tuple[str, str, float, str]
 
 
 def _facts(analysis: Analysis) -> Iterator[Fact]:
-    """What can be said without main roles: shares over one half, entropy near that of even
-    attention, changes between two results, and roles of sieve bias.
+    """What can be said without main roles: on random tokens, shares over one half, entropy near
+    that of even attention, changes between two results, and roles of sieve bias.
     """
     results = analysis.results
+    for head in analysis.heads:
+        if (random := _on_random(analysis, head)) is not None:
+            yield head, "random tokens", random.mean, say(f"beyond.{random.kind}", **vars(random))
     for measure, labels in {"position": {}, "special": {"row": "all"}}.items():
         if measure in results and "low" in results[measure]:
             yield from _shares(measure, results[measure].sel(labels), labels)
