@@ -8,8 +8,8 @@ from headscope.figures import shift_dots
 from headscope.page.document import Plot, Section, Table
 from headscope.page.role_tables import shift_rows
 from headscope.stats import COARSE
-from headscope.stats.inference.correction import corrected_by
-from headscope.stats.tables.roles import ALPHA, CORRECTION
+from headscope.stats.inference.correction import ALPHA, corrected_by
+from headscope.stats.tables.roles import CORRECTION
 from headscope.stats.tables.shift import LEAST
 
 

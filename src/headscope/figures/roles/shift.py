@@ -10,7 +10,7 @@ import pandas as pd
 
 from headscope.figures.roles.common import PAPER
 from headscope.figures.style import BLUE, GREEN, ORANGE, note, styled
-from headscope.stats.tables.roles import ALPHA
+from headscope.stats.inference.correction import ALPHA
 from headscope.stats.tables.shift import LEAST, THIRDS
 
 TITLE = "Sieve bias: after minus before"

@@ -26,7 +26,7 @@ from headscope.stats.heads.excess import Excess
 from headscope.stats.heads.main_roles import MainRoles, has_main_roles
 from headscope.stats.heads.positions import beyond_position, has_positions
 from headscope.stats.heads.thresholds import DEFAULT
-from headscope.stats.inference.correction import binomial_tail, correct, rivals
+from headscope.stats.inference.correction import ALPHA, binomial_tail, correct, rivals
 from headscope.stats.tables.antecedents import HELD_OUT as APART
 from headscope.stats.tables.antecedents import AntecedentAnswers, antecedent_scores
 from headscope.stats.tables.probing import probing_of, task_titles
@@ -34,7 +34,6 @@ from headscope.stats.tables.relations import ALL, HELD_OUT, LEAST, best_by_tests
 from headscope.stats.tables.roles import role_tests
 
 Array = NDArray[Any]
-ALPHA = DEFAULT.alpha
 AT_WORK = "at work"
 DULL = ("punct", "root", "dep", "p", "ROOT")
 """Relations that say nothing about grammar."""

@@ -22,7 +22,6 @@ from headscope.stats.tables.roles import describe_test
 from headscope.stats.words.describe import Description
 
 Array = NDArray[np.float64]
-ALPHA = 0.05
 TOP = 3
 """A statistic is worth a sentence where the head is among so many."""
 SHOWN = 12
@@ -273,11 +272,6 @@ def _statistic_sentences(statistics: pd.DataFrame) -> list[str]:
             f"{ends if sampled else ''}, {place} of {row['of']} heads."
         )
     return found[: 2 * TOP]
-
-
-def _sign(p: float) -> str:
-    shown = p_value(p)
-    return shown if shown.startswith("<") else f"= {shown}"
 
 
 def _weighted(frame: pd.DataFrame, *, rank: bool = False) -> dict[str, list[str]]:

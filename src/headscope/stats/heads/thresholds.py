@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from headscope.results import Atlas
+from headscope.stats.inference.correction import ALPHA
 
 OURS = "our choice"
 CHANGE = 0.2
@@ -33,7 +34,7 @@ class Thresholds:
     """
 
     alpha: float = _threshold(
-        0.05, "a test counts below this corrected p", "convention; Pande et al. 2021, §4"
+        ALPHA, "a test counts below this corrected p", "convention; Pande et al. 2021, §4"
     )
     least: float = _threshold(
         0.1, "a role counts if the lower end of its excess over even attention is at least this"

@@ -7,7 +7,7 @@ is a row of counts: how often each example was drawn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -52,22 +52,38 @@ def draws(documents: int | Array, resamples: int, seed: int) -> Iterator[Array]:
     >>> bool((counts[:, 0] == counts[:, 1]).all()), (counts[:, 0] + counts[:, 2]).tolist()
     (True, [2.0, 2.0, 2.0])
     """
-    numbers = None if isinstance(documents, int) else np.asarray(documents)
-    many = documents if isinstance(documents, int) else _many(documents)
-    generator = np.random.default_rng(seed)
+    numbers = np.arange(documents) if isinstance(documents, int) else np.asarray(documents)
+    size, generator = how_many(numbers), np.random.default_rng(seed)
     for start in range(0, resamples, CHUNK):
-        size = min(CHUNK, resamples - start)
-        drawn = generator.integers(many, size=(size, many))
-        places = drawn + np.arange(size)[:, None] * many
-        counts = np.bincount(places.ravel(), minlength=size * many)
-        found = counts.reshape(size, many).astype(np.float64)
-        yield found if numbers is None else found[:, numbers]
+        rows = min(CHUNK, resamples - start)
+        places = generator.integers(size, size=(rows, size)) + np.arange(rows)[:, None] * size
+        counts = np.bincount(places.ravel(), minlength=rows * size).reshape(rows, size)
+        yield counts.astype(np.float64)[:, numbers]
 
 
-def _many(documents: int | Array) -> int:
-    """How many documents are drawn."""
-    if isinstance(documents, int):
-        return documents
+def resampled(
+    statistic: Callable[[Array], Array], documents: int | Array, resamples: int, seed: int
+) -> Array:
+    """A statistic of every resample, (resample, …).
+
+    Parameters
+    ----------
+    statistic
+        Of some resamples: from how often each example was drawn, (resample, example).
+    documents, resamples, seed
+        As in :func:`draws`.
+
+    Examples
+    --------
+    >>> resampled(lambda counts: counts.sum(1), 5, resamples=3, seed=0).tolist()
+    [5.0, 5.0, 5.0]
+    """
+    drawn = draws(documents, resamples, seed)
+    return np.concatenate([np.asarray(statistic(counts)) for counts in drawn])
+
+
+def how_many(documents: Array) -> int:
+    """How many documents there are, by the number of each example's."""
     return int(np.max(documents, initial=-1)) + 1
 
 
@@ -137,8 +153,8 @@ def bootstrap(
     """
     prepared = METRICS[metric].prepare(np.asarray(outputs, np.float64), np.asarray(gold, float))
     score = prepared(np.ones((1, outputs.shape[1])))[0]
-    units = outputs.shape[1] if documents is None else documents
-    scores = np.concatenate([prepared(counts) for counts in draws(units, resamples, seed)])
+    documents = np.arange(outputs.shape[1]) if documents is None else documents
+    scores = resampled(prepared, documents, resamples, seed)
     difference = scores - scores[:, :1]
     low, high = percentiles(scores, confidence)
     least, most = percentiles(difference, confidence)
@@ -153,7 +169,7 @@ def bootstrap(
         "difference": score - score[0],
         "difference_low": least,
         "difference_high": most,
-        "p": _two_sided(difference, _many(units)),
+        "p": _two_sided(difference, how_many(documents)),
     }
     return xr.Dataset({name: (("run",), values) for name, values in columns.items()})
 
@@ -202,13 +218,12 @@ def compare_ratios(
     0.467
     """
     numbers, totals = np.asarray(right, float), np.asarray(total, float)
-    units = len(totals) if documents is None else documents
-    shares = np.concatenate(
-        [
-            (counts @ numbers.T) / (counts @ totals)[:, None]
-            for counts in draws(units, resamples, seed)
-        ]
-    )
+    documents = np.arange(len(totals)) if documents is None else documents
+
+    def share(counts: Array) -> Array:
+        return np.asarray((counts @ numbers.T) / (counts @ totals)[:, None])
+
+    shares = resampled(share, documents, resamples, seed)
     observed = numbers.sum(1) / totals.sum()
     differences = shares[:, :, None] - shares[:, None, :]
     low, high = percentiles(differences, confidence)
@@ -216,7 +231,7 @@ def compare_ratios(
         "difference": observed[:, None] - observed[None, :],
         "low": low,
         "high": high,
-        "p": _two_sided(differences, _many(units)),
+        "p": _two_sided(differences, how_many(documents)),
     }
     return xr.Dataset({name: (("system", "other"), values) for name, values in columns.items()})
 

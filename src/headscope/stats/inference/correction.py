@@ -13,17 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from headscope.errors import unknown
-from headscope.results.moments import wilson
+from headscope.results.moments import wilson as wilson
 
-__all__ = [
-    "CORRECTIONS",
-    "binomial_tail",
-    "check_correction",
-    "correct",
-    "corrected_by",
-    "wilson",
-]
-
+ALPHA = 0.05
+"""The level of all tests, unless another is given."""
 CORRECTIONS = ("none", "holm", "bh")
 """How p-values may be corrected: not at all, by Holm, or by Benjamini and Hochberg."""
 _NAMES = {"holm": "Holm", "bh": "Benjamini–Hochberg", "maxt": "max-T"}
@@ -100,41 +93,18 @@ def correct(
     last = tuple(range(values.ndim - len(axes), values.ndim))
     moved = np.moveaxis(values, axes, last)
     families = moved.reshape(-1, int(np.prod([values.shape[one] for one in axes], dtype=int)))
-    corrected = _holm(families) if method == "holm" else _benjamini_hochberg(families)
+    order = np.argsort(families, axis=1, kind="stable")  # NaN last
+    ordered, ranks = np.take_along_axis(families, order, 1), np.arange(1, families.shape[1] + 1)
+    tests = (~np.isnan(families)).sum(1, keepdims=True)
+    if method == "holm":  # times the tests from here on, at least as much as those before
+        stepped = np.maximum.accumulate(ordered * (tests - ranks + 1), axis=1)
+    else:  # times the tests by rank, at most as much as those after
+        scaled = ordered / (ranks / np.maximum(tests, 1))
+        least = np.fmin.accumulate(scaled[:, ::-1], axis=1)[:, ::-1]
+        stepped = np.where(np.isnan(scaled), np.nan, least)
+    corrected = np.empty_like(families)
+    np.put_along_axis(corrected, order, np.minimum(stepped, 1.0), 1)
     return np.moveaxis(corrected.reshape(moved.shape), last, axes)
-
-
-def _holm(families: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The k-th smallest of m values times m - k + 1, at least as much as those before it."""
-    order, ordered, known, places = _sorted(families)
-    stepped = np.maximum.accumulate(ordered * (known - places), axis=1)
-    return _unsorted(stepped, order)
-
-
-def _benjamini_hochberg(families: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The k-th smallest of m values times m / k, at most as much as those after it."""
-    order, ordered, known, places = _sorted(families)
-    scaled = ordered / ((places + 1) / np.maximum(known, 1))
-    filled = np.where(np.isnan(scaled), np.inf, scaled)
-    stepped = np.minimum.accumulate(filled[:, ::-1], axis=1)[:, ::-1]
-    return _unsorted(np.where(np.isnan(scaled), np.nan, stepped), order)
-
-
-def _sorted(
-    families: NDArray[np.float64],
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Each row in order, NaN last; the order, how many are known, and the places from 0."""
-    order = np.argsort(families, axis=1, kind="stable")
-    known = (~np.isnan(families)).sum(1, keepdims=True)
-    places = np.arange(families.shape[1])
-    return order, np.take_along_axis(families, order, 1), known, places
-
-
-def _unsorted(ordered: NDArray[np.float64], order: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Values put back where they came from, none above 1."""
-    result = np.empty_like(ordered)
-    np.put_along_axis(result, order, np.minimum(ordered, 1.0), 1)
-    return result
 
 
 def binomial_tail(right: ArrayLike, size: ArrayLike, share: ArrayLike) -> NDArray[np.float64]:
@@ -235,7 +205,7 @@ def flipped(difference: Array) -> NDArray[np.float64]:
     return p
 
 
-def flip_note(counts: xr.DataArray, alpha: float = 0.05) -> str:
+def flip_note(counts: xr.DataArray, alpha: float = ALPHA) -> str:
     """Say that documents are too few for any test to pass; empty where they are enough.
 
     Parameters

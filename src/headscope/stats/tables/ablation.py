@@ -28,9 +28,9 @@ from headscope.stats.inference.bootstrap import (
     CONFIDENCE,
     LEAST,
     bootstrap,
-    draws,
     enough,
     percentiles,
+    resampled,
 )
 from headscope.stats.inference.correction import check_correction, correct
 from headscope.stats.inference.documents import cluster_numbers, example_documents
@@ -381,10 +381,7 @@ def agreement(
         return np.stack([row_spearman(mine, drop), row_spearman(mine, counts @ sizes)], axis=1)
 
     whole = correlations(np.ones((1, examples)))[0]
-    low, high = percentiles(
-        np.concatenate([correlations(counts) for counts in draws(documents, resamples, seed)]),
-        confidence,
-    )
+    low, high = percentiles(resampled(correlations, documents, resamples, seed), confidence)
     drop = "rise in loss" if metric == "loss" else f"drop in {metric}"
     return pd.DataFrame(
         {

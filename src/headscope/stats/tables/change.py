@@ -28,7 +28,7 @@ from headscope.results.merge import check_same_intervals
 from headscope.results.moments import Ratio, left_out, moves, ratio
 from headscope.results.schema import GRID, contents, label_dims, of_heads
 from headscope.stats.grid import grid_heads, labelled_head
-from headscope.stats.inference.correction import correct
+from headscope.stats.inference.correction import ALPHA, correct
 
 
 @dataclass
@@ -228,7 +228,6 @@ def _plural(what: str, names: Sequence[str]) -> str:
     return f"{what}{'s' if several else ''} {text}"
 
 
-ALPHA = 0.05
 LEAST = 0.001
 """Smaller changes are not counted, however certain: paired tests even see the rounding of weights
 that were stored in half precision."""

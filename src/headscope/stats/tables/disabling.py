@@ -18,7 +18,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.results import Atlas
-from headscope.stats.inference.bootstrap import CONFIDENCE, LEAST, draws, percentiles
+from headscope.stats.inference.bootstrap import CONFIDENCE, LEAST, percentiles, resampled
 from headscope.stats.inference.documents import example_documents
 from headscope.stats.tables.ablation import ablation_of
 from headscope.tasks.metrics import METRICS
@@ -184,13 +184,12 @@ def mean_gain_interval(
     (0.75, 0.75)
     """
     prepared = METRICS[metric].prepare(outputs, gold)
-    units = len(gold) if documents is None else documents
-    means = np.concatenate(
-        [
-            np.nanmean(scores[:, 1:], axis=1) - scores[:, 0]
-            for scores in map(prepared, draws(units, resamples, seed))
-        ]
-    )
+
+    def mean_gain(counts: Array) -> Array:
+        scores = prepared(counts)
+        return np.asarray(np.nanmean(scores[:, 1:], axis=1) - scores[:, 0])
+
+    means = resampled(mean_gain, len(gold) if documents is None else documents, resamples, seed)
     low, high = percentiles(means[:, None])
     return low.item(), high.item()
 

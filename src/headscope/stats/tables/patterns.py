@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from headscope.errors import ResultsError
 from headscope.results import Atlas
 from headscope.stats.grid import labelled_head
-from headscope.stats.inference.bootstrap import draws, percentiles
+from headscope.stats.inference.bootstrap import percentiles, resampled
 from headscope.stats.inference.documents import interval
 
 MEASURE = "pattern"
@@ -297,12 +297,11 @@ def class_scores(
     [1.0, 1.0, 1.0]
     """
     total = confusions.sum(0)
-    drawn = np.concatenate(
-        [
-            np.einsum("rh,hij->rij", counts, confusions)
-            for counts in draws(len(confusions), resamples, seed)
-        ]
-    )
+
+    def drawn_with(counts: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(np.einsum("rh,hij->rij", counts, confusions))
+
+    drawn = resampled(drawn_with, len(confusions), resamples, seed)
     scores = np.concatenate([class_f1(drawn), macro_f1(drawn)[:, None]], axis=1)
     low, high = percentiles(scores)
     return pd.DataFrame(

@@ -27,8 +27,8 @@ from headscope.heads import Head
 from headscope.labels import lost_tokens
 from headscope.results import Atlas
 from headscope.stats.grid import grid_heads, labelled_head
-from headscope.stats.inference.bootstrap import CONFIDENCE, draws, percentiles
-from headscope.stats.inference.correction import binomial_tail, correct
+from headscope.stats.inference.bootstrap import CONFIDENCE, percentiles, resampled
+from headscope.stats.inference.correction import ALPHA, binomial_tail, correct
 from headscope.tasks.metrics import METRICS
 from headscope.tasks.resampled import FromCounts
 
@@ -521,12 +521,11 @@ def split_text(results: Atlas) -> str:
     return text
 
 
-LEVEL = 0.05
 SMALL = 100
 """Tests with fewer examples are small: an accuracy of 0.75 has an interval of ± 0.085 or more."""
 
 
-def better_heads(results: Atlas, *, level: float = LEVEL) -> pd.DataFrame:
+def better_heads(results: Atlas, *, level: float = ALPHA) -> pd.DataFrame:
     """Count the heads whose test accuracy is above the share of the majority class.
 
     Parameters
@@ -738,8 +737,7 @@ def _interval(
     metric: FromCounts, clusters: NDArray[np.int64], resamples: int, seed: int
 ) -> tuple[float, float]:
     """The percentile interval when whole clusters of heads are drawn."""
-    drawn = draws(clusters, resamples, seed)
-    low, high = percentiles(np.concatenate([metric(counts) for counts in drawn]))
+    low, high = percentiles(resampled(metric, clusters, resamples, seed))
     return float(low[0]), float(high[0])
 
 

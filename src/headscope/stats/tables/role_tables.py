@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,17 +28,15 @@ from headscope.results.schema import GRID
 from headscope.stats.grid import grid_heads
 from headscope.stats.inference.documents import FEW as FEW_DOCUMENTS
 from headscope.stats.tables.roles import (
-    ALPHA,
     COARSE,
-    CORRECTION,
     FINE,
     RESAMPLING,
-    TEST,
+    RoleTest,
     exploratory_note,
+    find_taus,
     kept_scores,
     mean_lengths,
     role_data,
-    role_tests_by_tau,
     roles_with_scores,
     same_roles,
 )
@@ -100,15 +99,7 @@ def role_table(results: Atlas, tests: xr.Dataset) -> pd.DataFrame:
 
 
 def tau_table(
-    results: Atlas,
-    taus: Sequence[float] = (1, 2, 3, 4, 5),
-    *,
-    test: str = TEST,
-    correction: str = CORRECTION,
-    alpha: float = ALPHA,
-    resamples: int | None = None,
-    clusters: bool = True,
-    seed: int = 0,
+    results: Atlas, taus: Sequence[float] = (1, 2, 3, 4, 5), **options: Any
 ) -> pd.DataFrame:
     """How many heads have each role as the threshold rises.
 
@@ -118,27 +109,18 @@ def tau_table(
         Results with the measure ``role``.
     taus
         The thresholds.
-    test, correction, alpha, resamples, clusters, seed
-        As in :func:`~headscope.stats.tables.roles.role_tests`.
+    **options
+        test, correction, alpha, resamples, clusters and seed of :func:`headscope.stats.role_tests`.
 
     Returns
     -------
     pandas.DataFrame
         Roles in rows, thresholds in columns.
     """
-    found = role_tests_by_tau(
-        results,
-        taus,
-        test=test,
-        correction=correction,
-        alpha=alpha,
-        resamples=resamples,
-        clusters=clusters,
-        seed=seed,
-    )
+    rows = np.stack([find_taus(results, float(tau)).values for tau in taus])
     columns = {
-        f"tau {tau:g}": tests["has"].sum(("layer", "head")).to_series()
-        for tau, tests in zip(taus, found, strict=True)
+        f"tau {tau:g}": tests["has"].sum(GRID).to_series()
+        for tau, tests in zip(taus, RoleTest(**options).run(results, rows), strict=True)
     }
     return pd.DataFrame(columns).rename_axis("role").reset_index()
 

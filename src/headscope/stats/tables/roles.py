@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from headscope.results import KEPT, Atlas
 from headscope.results.moments import Ratio, range_of
 from headscope.results.schema import GRID
 from headscope.stats.heads.positions import with_positions
-from headscope.stats.inference.correction import CORRECTIONS, correct, corrected_by
+from headscope.stats.inference.correction import ALPHA, CORRECTIONS, correct, corrected_by
 from headscope.stats.inference.documents import (
     Array,
     bucket_clusters,
@@ -318,7 +318,6 @@ def pooled_mean(results: Atlas | Sequence[Atlas]) -> float:
     return total / count if count else math.nan
 
 
-ALPHA = 0.05
 ROUNDING = 1e-6
 """A deviation below this share of the mean is no more than the rounding of its sums."""
 TEST, CORRECTION = "t", "holm"
@@ -326,6 +325,9 @@ TEST, CORRECTION = "t", "holm"
 TESTS = ("z", "t", "bootstrap", "permutation")
 RESAMPLING = ("bootstrap", "permutation")
 ROLE_CORRECTIONS = (*CORRECTIONS, MAX_T)
+Parts = dict[str, xr.DataArray]
+Chances = list[tuple[xr.DataArray, xr.DataArray]]
+"""By threshold: p, and p corrected."""
 
 
 def role_tests(
@@ -386,55 +388,21 @@ def role_tests(
         If an option is not one of those named above, or if so few resamples were asked for that no
         head could have a role.
     """
-    plan = _Plan(test, correction, alpha, resamples, clusters, seed)
-    tests = plan.run(role_data(results), find_taus(results, tau).values[None])[0]
-    tests = tests.assign_attrs(exploratory=int(is_exploratory(tau)))
-    return with_positions(results, tests)
-
-
-def role_tests_by_tau(
-    results: Atlas,
-    taus: Sequence[float],
-    *,
-    test: str = TEST,
-    correction: str = CORRECTION,
-    alpha: float = ALPHA,
-    resamples: int | None = None,
-    clusters: bool = True,
-    seed: int = 0,
-) -> list[xr.Dataset]:
-    """Test every head and role against several thresholds, with the same resamples.
-
-    Parameters
-    ----------
-    results
-        Results with the measure ``role``.
-    taus
-        The thresholds, each for all roles.
-    test, correction, alpha, resamples, clusters, seed
-        As in :func:`role_tests`.
-
-    Returns
-    -------
-    list of xarray.Dataset
-        One for each threshold, as :func:`role_tests` returns it.
-    """
-    plan = _Plan(test, correction, alpha, resamples, clusters, seed)
-    rows = [find_taus(results, float(tau)).values for tau in taus]
-    found = plan.run(role_data(results), np.stack(rows))
-    return [tests.assign_attrs(exploratory=0) for tests in found]
+    plan = RoleTest(test, correction, alpha, resamples, clusters, seed)
+    tests = plan.run(results, find_taus(results, tau).values[None])[0]
+    return with_positions(results, tests.assign_attrs(exploratory=int(is_exploratory(tau))))
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """How heads are tested."""
+class RoleTest:
+    """How heads are tested; see :func:`role_tests`."""
 
-    test: str
-    correction: str
-    alpha: float
-    resamples: int | None
-    clusters: bool
-    seed: int
+    test: str = TEST
+    correction: str = CORRECTION
+    alpha: float = ALPHA
+    resamples: int | None = None
+    clusters: bool = True
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.test not in TESTS:
@@ -451,50 +419,63 @@ class _Plan:
                 f"alpha must be between 0 and 1, got {self.alpha} instead", hint="0.05 is usual"
             )
 
-    def run(self, data: xr.Dataset, taus: Array) -> list[xr.Dataset]:
-        """Test against each row of thresholds, (threshold, role)."""
+    def run(self, results: Atlas, taus: Array) -> list[xr.Dataset]:
+        """Test against each row of thresholds, (threshold, role), with the same resamples."""
+        data = role_data(results)
         clustered = self.clusters and shares_groups(data)
+        resamples = 0
         if self.test in RESAMPLING:
-            return self._resampled(data, taus, clustered)
+            parts, chances, resamples = self._resampled(data, taus, clustered)
+        else:
+            parts, chances = self._moments(data, taus, clustered)
+        about = asdict(self) | {"clustered": int(clustered), "resamples": resamples}
+        del about["clusters"]  # whether they were asked for
+        mean, deviation = data["mean"], _spread(data)
+        tests = []
+        for row, (p, corrected) in zip(taus, chances, strict=True):
+            tau = xr.DataArray(row, {"role": data["role"]}, ("role",))
+            values = {
+                "mean": mean,
+                "effect": (mean - tau) / deviation.where(deviation > 0),
+                "p": p,
+                "p_corrected": corrected,
+                "has": (corrected < self.alpha) & p.notnull(),
+                "tau": tau,
+            }
+            tests.append(xr.Dataset(values | parts, attrs=about))
+        return tests
+
+    def _moments(self, data: xr.Dataset, taus: Array, clustered: bool) -> tuple[Parts, Chances]:
+        """From the sums of all sequences."""
         moments, number = _moments(data, clustered)
         template = data["mean"].transpose(*GRID, "role")
         low, high = (template.copy(data=end) for end in moments.interval(range_of(data)))
-        known = np.isfinite(moments.degrees)
-        tested = moments._replace(effective=np.where(known, np.inf, np.nan))  # of Student's t
-        tested = tested if self.test == "z" else moments
-        parts = {
-            "low": low,
-            "high": high,
-            "n": data["n"],
-            "clusters": number,
-            "effective": template.copy(data=moments.effective),
-        }
-        found = []
+        effective = template.copy(data=moments.effective)
+        parts = {"low": low, "high": high, "n": data["n"], "clusters": number}
+        if self.test == "z":
+            known = np.isfinite(moments.degrees)
+            moments = moments._replace(effective=np.where(known, np.inf, np.nan))  # of Student's t
+        chances = []
         for row in taus:
-            parts["tau"] = xr.DataArray(row, {"role": data["role"]}, ("role",))
-            p = template.copy(data=tested.p_above(row))
-            found.append(self._dataset(data, parts, p, self._corrected(data, p.values)))
-        return [tests.assign_attrs(clustered=int(clustered), resamples=0) for tests in found]
+            p = template.copy(data=moments.p_above(row))
+            chances.append((p, template.copy(data=self._corrected(data, p.values))))
+        return parts | {"effective": effective}, chances
 
-    def _resampled(self, data: xr.Dataset, taus: Array, clustered: bool) -> list[xr.Dataset]:
-        """From the scores of single sequences."""
+    def _resampled(
+        self, data: xr.Dataset, taus: Array, clustered: bool
+    ) -> tuple[Parts, Chances, int]:
+        """From the scores of single sequences; also the number of resamples."""
         kept_scores(data)  # says how to get them
         sums = role_clusters(data, clusters=clustered)
-        template = data["mean"].transpose("layer", "head", "role")
+        template = data["mean"].transpose(*GRID, "role")
         heads, roles = sums.sums.shape[1:]
         tests = heads * int((np.isfinite(sums.ratio.degrees[0]) & _own(data)).sum())
         resamples = self.resamples
         if resamples is None:
             resamples = enough_resamples(tests, self.alpha, self.correction)
         check_resamples(resamples, tests, self.alpha, self.correction)
-        drawn = resample(
-            sums,
-            taus,
-            test=self.test,
-            resamples=resamples,
-            seed=self.seed,
-            values=range_of(data),
-        )
+        options = {"resamples": resamples, "seed": self.seed}
+        drawn = resample(sums, taus, test=self.test, values=range_of(data), **options)
 
         def labelled(values: NDArray[Any]) -> xr.DataArray:
             whole = np.broadcast_to(values, (heads, roles)).reshape(template.shape)
@@ -507,42 +488,15 @@ class _Plan:
             "clusters": labelled(sums.number),
             "effective": labelled(sums.ratio.effective),
         }
-        found = []
-        for row, p, p_max in zip(taus, drawn.p, drawn.p_max, strict=True):
-            parts["tau"] = xr.DataArray(row, {"role": data["role"]}, ("role",))
-            values = labelled(p).values
-            if self.correction == MAX_T:
-                corrected = labelled(p_max).values
-            else:
-                corrected = self._corrected(data, values)
-                check_attained(values, corrected, resamples, self.alpha, self.correction)
-            found.append(self._dataset(data, parts, labelled(p), corrected))
-        about = {"clustered": int(clustered), "resamples": resamples}
-        return [tests.assign_attrs(about) for tests in found]
-
-    def _dataset(
-        self,
-        data: xr.Dataset,
-        parts: dict[str, xr.DataArray],
-        p: xr.DataArray,
-        corrected: Array,
-    ) -> xr.Dataset:
-        """Everything that is known of the heads at one threshold."""
-        mean, deviation = data["mean"], _spread(data)
-        adjusted = p.copy(data=corrected)
-        tests = xr.Dataset(
-            {
-                "mean": mean,
-                "effect": ((mean - parts["tau"]) / deviation.where(deviation > 0)),
-                "p": p,
-                "p_corrected": adjusted,
-                "has": (adjusted < self.alpha) & p.notnull(),
-                **parts,
-            }
-        )
-        return tests.assign_attrs(
-            test=self.test, correction=self.correction, alpha=self.alpha, seed=self.seed
-        )
+        chances = []
+        for one, p_max in zip(drawn.p, drawn.p_max, strict=True):
+            p, corrected = labelled(one), labelled(p_max)
+            if self.correction != MAX_T:
+                corrected = template.copy(data=self._corrected(data, p.values))
+                level = self.alpha, self.correction
+                check_attained(p.values, corrected.values, resamples, *level)
+            chances.append((p, corrected))
+        return parts, chances, resamples
 
     def _corrected(self, data: xr.Dataset, p: Array) -> Array:
         """Corrected over all heads and roles; those with the same tokens count once."""

@@ -13,9 +13,9 @@ from scipy import special
 from headscope.errors import ResultsError, UserError
 from headscope.identity import same_corpus
 from headscope.results import KEPT, Atlas
-from headscope.stats.inference.correction import check_correction, correct
+from headscope.stats.inference.correction import ALPHA, check_correction, correct
 from headscope.stats.inference.documents import ClusterSums, kept_groups
-from headscope.stats.tables.roles import ALPHA, kept_scores, role_data
+from headscope.stats.tables.roles import kept_scores, role_data
 
 THIRDS = ("first", "middle", "last")
 LEAST = 0.1

@@ -205,8 +205,8 @@ def _ordinary(analysis: Analysis, excess: Excess, place: int) -> tuple[str, str]
 
 
 def does(role: str) -> str:
-    """What a head with a role does, as the beginning of a sentence; "" for none."""
-    words = table()["role"].get(role, {"title": ""})
+    """What a head with a role does, as the beginning of a sentence."""
+    words = table()["role"][role]
     return str(words.get("title", words.get("does", f"Looks {words.get('looks')}")))
 
 

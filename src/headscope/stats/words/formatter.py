@@ -144,7 +144,7 @@ _FORMATTER = _Formatter()
 def fill(text: str, /, **places: Any) -> str:
     """A text with its places filled.
 
-    >>> fill("{n:name} {n:head|heads}, {share:%}, {p:p}", n=2, share=0.25, p=1e-9)
+    >>> fill("{n:name} {n:head|heads}, {share:%}, {p:p}", n=2, share=0.25, p=2e-9)
     'two heads, 25 %, p < 1e-8'
     """
     return str(_FORMATTER.vformat(text, (), places))
