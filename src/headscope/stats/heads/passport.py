@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,8 @@ from headscope.labels import NORM, WEIGHTED, map_measure
 from headscope.numbers import count, interval, number, p_value
 from headscope.results import Atlas
 from headscope.results.merge import is_circuits
-from headscope.stats.tables.relations import LEAST
+from headscope.results.schema import GRID
+from headscope.stats.tables.relations import ALL, LEAST
 from headscope.stats.tables.roles import describe_test
 from headscope.stats.words.describe import Description
 
@@ -26,6 +28,10 @@ TOP = 3
 """A statistic is worth a sentence where the head is among so many."""
 SHOWN = 12
 HALF = 0.5
+OPTIONAL = "times position alone"
+"""A column that is left out where it is not known of any role."""
+Shown = Mapping[str, tuple[Any, ...]]
+"""By the title of a column: how its cells are written, and the columns that it is made of."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +81,11 @@ class Passport:
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables with numbers as people read them, by title; empty ones are left out."""
         found = {
-            "Roles": shown_roles(self.roles),
-            "Dependency relations, by gain over the best fixed offset": shown_relations(
-                self.relations
+            "Roles": _shown(self.roles, SHOWN_ROLES),
+            "Dependency relations, by gain over the best fixed offset": _shown(
+                self.relations, SHOWN_RELATIONS
             ),
-            "Statistics, by rank among all heads": shown_statistics(self.statistics),
+            "Statistics, by rank among all heads": _shown(self.statistics, SHOWN_STATISTICS),
         }
         return {title: frame for title, frame in found.items() if len(frame)}
 
@@ -189,10 +195,9 @@ def _roles(atlas: Atlas, head: Head) -> pd.DataFrame:
     if tests is None:
         return pd.DataFrame(columns=columns)
     mine = _at(tests, head)
-    names = {"p": "p_corrected"}
     frame = pd.DataFrame(
         {"role": mine["role"].values.astype(str)}
-        | {name: mine[names.get(name, name)].values for name in columns[1:]}
+        | {name: mine["p_corrected" if name == "p" else name].values for name in columns[1:]}
     )
     if f"{NORM}role" in atlas:
         norm = _at(atlas[f"{NORM}role"]["mean"], head)
@@ -203,46 +208,28 @@ def _roles(atlas: Atlas, head: Head) -> pd.DataFrame:
 
 
 def _relations(atlas: Atlas, head: Head) -> pd.DataFrame:
+    """Relations with enough words, each in the direction in which the head finds it more often."""
     columns = ["relation", "direction", "accuracy", "offset", "n", "p", "best head"]
     tests = atlas.analysis.relation_tests
     if tests is None:
         return pd.DataFrame(columns=columns)
-    mine = _at(tests, head).transpose("relation", "direction")
-    most = tests["accuracy"].max(("layer", "head", "direction")).values
-    accuracy, offset, number_, p = (
-        mine[name].values for name in ("accuracy", "baseline", "n", "p_corrected")
-    )
-    norm = _norm_accuracy(atlas, head)
-    rows = []
-    for at, relation in enumerate(map(str, mine["relation"].values)):
-        if relation.startswith("all") or number_[at, 0] < LEAST:
-            continue
-        way = int(accuracy[at].argmax())
-        rows.append(
-            {
-                "relation": relation,
-                "direction": str(mine["direction"].values[way]),
-                "accuracy": float(accuracy[at, way]),
-                "offset": float(offset[at, way]),
-                "n": int(number_[at, way]),
-                "p": float(p[at, way]),
-                "best head": bool(accuracy[at, way] >= most[at]),
-            }
-        )
-        if norm is not None:
-            direction = rows[-1]["direction"]
-            rows[-1]["norm"] = float(norm.sel(relation=relation, direction=direction))
-    frame = pd.DataFrame(rows, columns=columns if norm is None else [*columns, "norm"])
-    gain = (frame["accuracy"] - frame["offset"]).astype(float)
-    return frame.loc[gain.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
-
-
-def _norm_accuracy(atlas: Atlas, head: Head) -> xr.DataArray | None:
-    """A head's accuracy at relations on norm-weighted maps, (relation, direction)."""
-    if f"{NORM}dependency" not in atlas:
-        return None
-    found: xr.DataArray = _at(atlas[f"{NORM}dependency"]["mean"], head)
-    return found.sel(words="every") if "words" in found.dims else found
+    names = [str(name) for name in tests["relation"].values]
+    enough = tests["n"].max(GRID).isel(direction=0).values >= LEAST
+    chosen = enough & np.array([not name.startswith(ALL) for name in names])
+    mine = _at(tests, head).isel(relation=chosen).transpose("relation", "direction")
+    if not mine.sizes["relation"]:
+        return pd.DataFrame(columns=columns)
+    best = mine.isel(direction=mine["accuracy"].argmax("direction"))
+    most = tests["accuracy"].max((*GRID, "direction")).values[chosen]
+    leads, numbers = best["accuracy"] >= most, ("accuracy", "baseline", "n", "p_corrected")
+    values = [best["relation"], best["direction"], *(best[name] for name in numbers), leads]
+    frame = pd.DataFrame({name: part.values for name, part in zip(columns, values, strict=True)})
+    if f"{NORM}dependency" in atlas:
+        norm = _at(atlas[f"{NORM}dependency"]["mean"], head)
+        norm = norm.sel(words="every") if "words" in norm.dims else norm
+        frame["norm"] = norm.sel(relation=best["relation"], direction=best["direction"]).values
+    gain = (frame["accuracy"] - frame["offset"]).sort_values(ascending=False, kind="stable")
+    return frame.loc[gain.index].reset_index(drop=True)
 
 
 def _role_sentences(roles: pd.DataFrame, tests: xr.Dataset | None) -> list[str]:
@@ -274,70 +261,49 @@ def _statistic_sentences(statistics: pd.DataFrame) -> list[str]:
     return found[: 2 * TOP]
 
 
-def _weighted(frame: pd.DataFrame, *, rank: bool = False) -> dict[str, list[str]]:
-    """Columns of norm-weighted values, if there are any."""
-    if "norm" not in frame:
-        return {}
-    values = {"norm-weighted": [number(value) for value in frame["norm"]]}
-    return values | ({"its rank": [count(one) for one in frame["norm rank"]]} if rank else {})
+def _has(has: bool, positional: bool) -> str:
+    return "by position" if positional else "yes" if has else "no"
 
 
-def shown_roles(roles: pd.DataFrame) -> pd.DataFrame:
-    """The roles of a head, as people read them."""
+def _rank(rank: int, of: int) -> str:
+    return f"{rank} of {of}"
+
+
+SHOWN_ROLES: Shown = {
+    "role": (str, "role"),
+    "times uniform": (number, "mean"),
+    "95 % interval": (interval, "low", "high"),
+    "norm-weighted": (number, "norm"),
+    "times position alone": (number, "position"),
+    "p": (p_value, "p"),
+    "has the role": (_has, "has", "positional"),
+}
+SHOWN_RELATIONS: Shown = {
+    "relation": (str, "relation"),
+    "direction": (str, "direction"),
+    "accuracy": (number, "accuracy"),
+    "norm-weighted": (number, "norm"),
+    "best offset": (number, "offset"),
+    "words": (count, "n"),
+    "p": (p_value, "p"),
+}
+SHOWN_STATISTICS: Shown = {
+    "statistic": (str, "statistic"),
+    "mean": (number, "mean"),
+    "95 % interval": (interval, "low", "high"),
+    "unit": (str, "unit"),
+    "rank": (_rank, "rank", "of"),
+    "norm-weighted": (number, "norm"),
+    "its rank": (count, "norm rank"),
+}
+
+
+def _shown(frame: pd.DataFrame, columns: Shown) -> pd.DataFrame:
+    """The columns that there are, as people read them."""
     return pd.DataFrame(
         {
-            "role": roles["role"],
-            "times uniform": [number(value) for value in roles["mean"]],
-            "95 % interval": _intervals(roles),
-            **_weighted(roles),
-            **_position(roles),
-            "p": [p_value(value) for value in roles["p"]],
-            "has the role": [
-                "by position" if positional else "yes" if has else "no"
-                for has, positional in zip(roles["has"], roles["positional"], strict=True)
-            ],
+            title: [form(*row) for row in zip(*(frame[name] for name in names), strict=True)]
+            for title, (form, *names) in columns.items()
+            if set(names) <= set(frame) and (title != OPTIONAL or frame[names[0]].notna().any())
         }
     )
-
-
-def _position(roles: pd.DataFrame) -> dict[str, list[str]]:
-    """How much more dependency roles get than positions alone would give, where it is known."""
-    if not roles["position"].notna().any():
-        return {}
-    return {"times position alone": [number(value) for value in roles["position"]]}
-
-
-def shown_relations(relations: pd.DataFrame) -> pd.DataFrame:
-    """The relations of a head, as people read them."""
-    return pd.DataFrame(
-        {
-            "relation": relations["relation"],
-            "direction": relations["direction"],
-            "accuracy": [number(value) for value in relations["accuracy"]],
-            **_weighted(relations),
-            "best offset": [number(value) for value in relations["offset"]],
-            "words": [count(value) for value in relations["n"]],
-            "p": [p_value(value) for value in relations["p"]],
-        }
-    )
-
-
-def shown_statistics(statistics: pd.DataFrame) -> pd.DataFrame:
-    """The statistics of a head, as people read them."""
-    return pd.DataFrame(
-        {
-            "statistic": statistics["statistic"],
-            "mean": [number(value) for value in statistics["mean"]],
-            "95 % interval": _intervals(statistics),
-            "unit": statistics["unit"],
-            "rank": [
-                f"{rank} of {of}"
-                for rank, of in zip(statistics["rank"], statistics["of"], strict=True)
-            ],
-            **_weighted(statistics, rank=True),
-        }
-    )
-
-
-def _intervals(frame: pd.DataFrame) -> list[str]:
-    return [interval(low, high) for low, high in zip(frame["low"], frame["high"], strict=True)]

@@ -1,4 +1,9 @@
-"""Scores with heads off: planted gains and drops are found, and corrected over all heads."""
+"""Scores with heads off: planted gains and drops are found, and corrected over all heads.
+
+Agreement of gradient importance with disabling: the rank correlations of scipy.
+
+Losses with groups of heads disabled, against plain arithmetic and scipy.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
-from headscope.stats.tables.ablation import ablation_scores, agreement, change_table, scored
+from headscope.stats.tables.ablation import (
+    NAME,
+    ablation_scores,
+    agreement,
+    change_table,
+    group_dataset,
+    group_table,
+    repeated_more,
+    scored,
+)
 from headscope.stats.tables.disabling import disabling_summary
 from stats.made_ablation import EXAMPLES, HEADS, LAYERS, made_ablation, planted
 
@@ -141,3 +156,113 @@ def test_examples_of_one_document_are_drawn_together_by_all_that_resamples() -> 
     assert first.fitted == pytest.approx(second.fitted)
     assert (second.examples, second.documents) == (80, 40)
     assert scored(grouped, resamples=50)["head_off"].attrs["documents"] == 40
+
+
+def test_agreement_is_the_rank_correlation_with_drops_and_with_changes_of_loss() -> None:
+    random = np.random.default_rng(4)
+    outputs, gold = random.normal(size=(9, EXAMPLES, 1)), np.zeros(EXAMPLES)
+    importance = random.random((EXAMPLES, LAYERS, HEADS))
+    results = made_ablation(outputs, gold, metric="loss", importance=importance)
+    table = agreement(results, resamples=400)
+    rise = outputs[1:7, :, 0].mean(1) - outputs[0, :, 0].mean()
+    size = np.abs(outputs[1:7, :, 0] - outputs[0, :, 0]).mean(1)
+    flat = importance.mean(0).ravel()
+    assert table["Spearman"].tolist() == pytest.approx(
+        [stats.spearmanr(flat, rise).statistic, stats.spearmanr(flat, size).statistic]
+    )
+    assert table["importance against"].tolist() == ["rise in loss", "size of the change in loss"]
+    assert (table["low"] < table["high"]).all()
+    assert table["heads"].tolist() == [6, 6]
+
+
+def test_a_drop_in_a_score_counts_as_a_rise_in_a_loss_does() -> None:
+    outputs = np.tile(-np.arange(9.0)[:, None, None], (1, EXAMPLES, 1))
+    importance = np.tile(np.arange(1.0, 7.0).reshape(1, LAYERS, HEADS), (EXAMPLES, 1, 1))
+    results = made_ablation(outputs, np.zeros(EXAMPLES), metric="mean", importance=importance)
+    table = agreement(results, resamples=50)
+    assert table["Spearman"].tolist() == pytest.approx([1.0, 1.0])
+    assert table["importance against"][0] == "drop in mean"
+
+
+def test_importance_that_orders_heads_as_disabling_does_agrees_wholly() -> None:
+    outputs = np.tile(np.arange(9.0)[:, None, None], (1, EXAMPLES, 1))
+    importance = np.tile(np.arange(1.0, 7.0).reshape(1, LAYERS, HEADS), (EXAMPLES, 1, 1))
+    results = made_ablation(outputs, np.zeros(EXAMPLES), metric="loss", importance=importance)
+    table = agreement(results, resamples=50)
+    assert table[["Spearman", "low", "high"]].to_numpy() == pytest.approx(np.ones((2, 3)))
+
+
+def test_results_without_importance_say_how_to_get_it() -> None:
+    with pytest.raises(ResultsError) as caught:
+        agreement(planted())
+    assert caught.value.message == "these results have no gradient importance"
+    assert caught.value.hint == "ask for it: hs.ablate(model, importance=True)"
+
+
+PASSAGES, DRAWS = 6, 4
+
+
+def dataset(losses: np.ndarray, documents: list[str]) -> xr.Dataset:
+    names = {"mine": "1-1,1-2", "yours": "2-1"}
+    return group_dataset(losses, names, draws=DRAWS, documents=documents)
+
+
+def jackknifed(low: float, high: float) -> tuple[float, float]:
+    """The interval with the jackknife's error, the usual one times √(n / (n - 1))."""
+    middle, half = (low + high) / 2, (high - low) / 2 * np.sqrt(PASSAGES / (PASSAGES - 1))
+    return middle - half, middle + half
+
+
+@pytest.fixture(scope="module")
+def losses() -> np.ndarray:
+    generator = np.random.default_rng(3)
+    found = generator.normal(2.0, 0.3, (1 + 2 * (DRAWS + 1), PASSAGES, 2))
+    found[1, :, 1] += 3.0  # the first group hurts the second copy
+    return found
+
+
+@pytest.fixture(scope="module")
+def results(losses: np.ndarray) -> Atlas:
+    data = dataset(losses, [""] * PASSAGES)
+    return Atlas.build({NAME: data}, {"model": {"name": "made"}})
+
+
+def test_the_rise_has_the_t_interval_of_its_passages(losses: np.ndarray, results: Atlas) -> None:
+    table = group_table(results).set_index(["group", "text"])
+    for group, first in (("mine", 1), ("yours", 2 + DRAWS)):
+        for copy, text in enumerate(("new", "repeated")):
+            rises = losses[first, :, copy] - losses[0, :, copy]
+            low, high = stats.ttest_1samp(rises, 0).confidence_interval(0.95)
+            row = table.loc[(group, text)]
+            np.testing.assert_allclose(
+                [row["rise"], row["low"], row["high"]], [rises.mean(), *jackknifed(low, high)]
+            )
+
+
+def test_passages_of_one_document_count_once(losses: np.ndarray) -> None:
+    once = dataset(losses, [""] * PASSAGES)
+    twice = dataset(np.repeat(losses, 2, axis=1), [f"d{place // 2}" for place in range(12)])
+    for name in ("mean", "low", "high", "deviation", "more_low", "more_high"):
+        np.testing.assert_allclose(twice[name], once[name])
+
+
+def test_draws_and_p_are_counted(losses: np.ndarray, results: Atlas) -> None:
+    table = group_table(results).set_index(["group", "text"])
+    drawn = [(losses[place, :, 0] - losses[0, :, 0]).mean() for place in range(2, 2 + DRAWS)]
+    row = table.loc[("mine", "new")]
+    np.testing.assert_allclose([row["others"], row["most"]], [np.mean(drawn), max(drawn)])
+    assert row["p"] == (1 + sum(one >= row["rise"] for one in drawn)) / (1 + DRAWS)
+    assert table.loc[("mine", "repeated"), "p"] == 1 / (1 + DRAWS)
+
+
+def test_repeated_and_new_text_are_compared_by_passage(losses: np.ndarray, results: Atlas) -> None:
+    row = repeated_more(results).set_index("group").loc["mine"]
+    rises = losses[1] - losses[0]
+    test = stats.ttest_rel(rises[:, 1], rises[:, 0])
+    low, high = test.confidence_interval(0.95)
+    np.testing.assert_allclose([row["low"], row["high"]], jackknifed(low, high))
+
+
+def test_other_results_are_refused() -> None:
+    with pytest.raises(UserError, match="not of disabled groups of heads"):
+        group_table(Atlas.build({}, {"model": {"name": "made"}}))

@@ -1,6 +1,5 @@
 """Scores of the pattern network: F1 as scikit-learn computes it, intervals as resampling heads one
-by one gives them.
-"""
+by one gives them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,12 @@
-"""Sentences about heads: written by hand for planted heads, and never more than the tests allow."""
+"""Sentences about heads: written by hand for planted heads, and never more than the tests allow.
+
+Sentences about heads beyond ordinary text, from results made by hand.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +18,10 @@ from scipy import stats as scipy_stats
 
 import headscope as hs
 from headscope.results import Atlas
-from headscope.stats import Description, descriptions, main_roles, role_stability
+from headscope.stats import Description, descriptions, main_roles, model_summary, role_stability
+from headscope.stats.heads.findings import retrieving_heads
 from headscope.stats.tables.ablation import scored
-from headscope.stats.words.describe import does
+from headscope.stats.words.describe import does, findings_of
 from headscope.stats.words.formatter import table as words_table
 from page.samples import made_results
 from stats.embedded import embedded
@@ -408,3 +413,120 @@ def test_a_text_without_enough_documents_has_sentences_without_a_test() -> None:
     found = descriptions(atlas)
     assert len(found) == 72
     assert not [one for one in found.values() if "nan" in f"{one.lead} {one.evidence}"]
+
+
+HEADS = {"layer": [1, 2], "head": [1, 2]}
+GRID = ("layer", "head")
+
+
+def scores_of(mean: list[float], width: float, kind: str = "mean") -> xr.Dataset:
+    values = np.array(mean).reshape(2, 2)
+    cells = {"mean": values, "low": values - width, "high": values + width}
+    cells["n"] = np.full((2, 2), 9)
+    variables = {name: (GRID, array) for name, array in cells.items()}
+    return xr.Dataset(variables, HEADS, {"kind": kind})
+
+
+@pytest.fixture(scope="module")
+def results() -> Atlas:
+    zero = [0.0] * 4
+    scores = {"induction": [0.0, 0.35, 0.9, 0.0], "duplicate": zero, "previous": [0.97, 0, 0, 0]}
+    synthetic = xr.concat(
+        [scores_of(values, 0.1).expand_dims(score=[name]) for name, values in scores.items()],
+        "score",
+    )
+    groups = {
+        "synthetic": synthetic.assign_attrs(kind="mean"),
+        "copying": scores_of([-0.9, 0.2, 0.93, 0.5], np.nan, "weights"),
+        "retrieval": scores_of([0.02, 0.15, 0.8, 0.3], 0.2),
+    }
+    return Atlas.build(groups, {"model": {"name": "made", "layers": 2, "heads": 2}})
+
+
+def test_only_sure_and_strong_scores_are_said(results: Atlas) -> None:
+    analysis = results.analysis
+    found = {head: findings_of(analysis, head) for head in analysis.heads}
+    twice = (
+        "Where random tokens are written twice, {} of its attention in the second copy is on {}."
+    )
+    assert found["1-1"] == [twice.format("97 %", "the token before")]
+    assert found["2-1"] == [
+        twice.format("90 %", "what followed the same token in the first (induction)"),
+        "By its weights it copies what it attends to (copying score 0.93).",
+        "It copies answers out of long texts: retrieval score 0.80 (0.60 to 1.00).",
+    ]
+    assert not found["1-2"]  # 0.35 ± 0.1 and 0.15 ± 0.2 are not sure, and 0.2 is not strong
+    assert [line.partition(" (")[0] for line in found["2-2"]] == [
+        "By its weights it copies what it attends to",
+        "It copies answers out of long texts: retrieval score 0.30",
+    ]
+
+
+def test_the_description_and_the_summary_have_them(results: Atlas) -> None:
+    assert findings_of(results.analysis, "2-1")[-1].startswith("It copies answers")
+    assert retrieving_heads(results) == ["2-1", "2-2"]
+    lines = [line.text for line in model_summary(results)]
+    expected = "2 heads (2-1, 2-2) copy answers out of long texts (retrieval score of 0.1 or more)."
+    assert expected in lines
+
+
+def on_random(**scores: Sequence[float]) -> xr.Dataset:
+    """Scores on random tokens written twice, of four heads in one layer; ± 0.05."""
+    parts = []
+    for name in ("induction", "duplicate", "previous"):
+        mean = np.array(scores.get(name, [0.0] * 4)).reshape(1, 4)
+        cells = {"mean": mean, "low": mean - 0.05, "high": mean + 0.05, "n": np.full((1, 4), 9)}
+        variables = {key: (GRID, values) for key, values in cells.items()}
+        labels = {"layer": [1], "head": [1, 2, 3, 4]}
+        parts.append(xr.Dataset(variables, labels).expand_dims(score=[name]))
+    return xr.concat(parts, "score").assign_attrs(kind="mean")
+
+
+def test_what_surely_holds_most_attention_on_random_tokens_leads_over_resting() -> None:
+    random = on_random(induction=[0.89, 0.52, 0.7, 0.0], previous=[0.0, 0.0, 0.0, 0.9])
+    rests, previous = {"activity": 0.04}, {"near": 0.85, "previous": 0.85}
+    one, unsure, other, plain = described(rests, rests, previous, {}, more={"synthetic": random})
+    assert one.lead == (
+        "Induction head: where random tokens are written twice, 89 % of its attention in the second "
+        "copy is on what followed the same token in the first."
+    )
+    assert one.evidence == (
+        "On ordinary text: rests on [CLS]: 4 % of its attention is at work. "
+        "96 % of its attention is on [CLS]."
+    )
+    assert one.family == "rests"  # its main role is as before
+    assert unsure.lead.startswith("Rests on [CLS]")  # 0.52 ± 0.05 may be less than half
+    assert "52 % of its attention in the second copy" in unsure.evidence
+    assert other.lead.startswith("Induction head: where random tokens")
+    assert other.evidence.startswith("On ordinary text: previous-token head: 95 %")
+    assert plain.lead == (
+        "Previous-token head on random tokens: 90 % of its attention in the second copy of a text "
+        "is on the token before."
+    )
+
+
+def test_a_role_on_ordinary_text_leads_over_a_plainer_one_on_random_tokens() -> None:
+    random = on_random(previous=[0.9] * 4, induction=[0.0, 0.9, 0.0, 0.0])
+    roles = ("induction", "itself")
+    heads = [{"itself": 0.6}, {"induction": 0.6}, {"itself": 0.2}, {}]
+    found = leads(*heads, roles=roles, more={"synthetic": random})
+    assert [lead.split(":")[0] for lead in found] == [
+        "Looks at the token itself",
+        "Induction head",
+        "Previous-token head on random tokens",
+        "Previous-token head on random tokens",
+    ]
+    assert found[1].startswith("Induction head: where a word recurs, 70 %")
+
+
+def test_a_head_that_retrieves_and_induces_is_called_both() -> None:
+    cells = {"mean": 0.9, "low": 0.6, "high": 1.0, "error": 0.05}
+    variables = {name: (GRID, np.full((1, 4), value)) for name, value in cells.items()}
+    labels = {"layer": [1], "head": [1, 2, 3, 4], "needle": ("prompt", list("abcdef"))}
+    more = {
+        "retrieval": xr.Dataset(variables, labels, {"kind": "mean"}),
+        "synthetic": on_random(induction=[0.9, 0.0, 0.0, 0.0]),
+    }
+    both, retrieves, *_ = leads(*[{"activity": 0.04}] * 4, more=more)
+    assert both == "Retrieval and induction head: its retrieval score on long texts is 90 %."
+    assert retrieves == "Retrieval head: its retrieval score on long texts is 90 %."
