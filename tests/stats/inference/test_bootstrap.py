@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from headscope.errors import UserError
-from headscope.stats.inference.bootstrap import bootstrap, compare_ratios, draws
+from headscope.stats.inference.bootstrap import Outputs, bootstrap, compare_ratios, draws
 from tasks.test_resampled import OUTSIDE, made
 
 
@@ -28,13 +28,14 @@ def test_a_resample_draws_as_many_examples_as_there_are_and_the_same_for_one_see
 def test_examples_of_one_document_are_drawn_together(metric: str) -> None:
     """With every example three times over, results by document are those of single examples."""
     outputs, gold = made(metric, runs=3, examples=30, seed=4)
-    once = bootstrap(metric, outputs, gold, seed=1, resamples=200)
+    once = bootstrap(Outputs(metric, outputs, gold), seed=1, resamples=200)
     documents = np.repeat(np.arange(30), 3)
     thrice = np.repeat(outputs, 3, axis=1), np.repeat(gold, 3)
-    found = bootstrap(metric, *thrice, seed=1, resamples=200, documents=documents)
+    found = bootstrap(Outputs(metric, *thrice, documents), seed=1, resamples=200)
     for name in found.data_vars:
         np.testing.assert_allclose(found[name], once[name], atol=1e-9)
-    alone = bootstrap(metric, *thrice, seed=1, resamples=200)  # 90 examples, as if independent
+    independent = Outputs(metric, *thrice)  # 90 examples
+    alone = bootstrap(independent, seed=1, resamples=200)
     assert float(alone["deviation"][0]) < 0.8 * float(found["deviation"][0])
 
 
@@ -48,12 +49,8 @@ def test_intervals_by_documents_cover_where_those_by_examples_do_not() -> None:
         outputs = np.stack([np.zeros_like(gaps), gaps])[..., None]
         gold = np.zeros(len(gaps))
         for whole in covered:
-            found = bootstrap(
-                *("mean", outputs, gold),
-                seed=run,
-                resamples=300,
-                documents=documents if whole else None,
-            )
+            units = documents if whole else None
+            found = bootstrap(Outputs("mean", outputs, gold, units), seed=run, resamples=300)
             low, high = (float(found[f"difference_{end}"][1]) for end in ("low", "high"))
             covered[whole] += low <= 0.0 <= high
     assert covered[True] > 0.87 * 150
@@ -63,7 +60,7 @@ def test_intervals_by_documents_cover_where_those_by_examples_do_not() -> None:
 @pytest.mark.parametrize("metric", ["pearson", "loss"])
 def test_intervals_and_errors_are_those_of_scipys_paired_bootstrap(metric: str) -> None:
     outputs, gold = made(metric, runs=2, examples=80, seed=2)
-    boot = bootstrap(metric, outputs, gold, seed=0, resamples=4000)
+    boot = bootstrap(Outputs(metric, outputs, gold), seed=0, resamples=4000)
 
     def difference(places: Any) -> float:
         chosen = places.astype(int)
@@ -88,7 +85,7 @@ def test_intervals_and_errors_are_those_of_scipys_paired_bootstrap(metric: str) 
 
 def test_the_error_of_a_mean_is_its_standard_error() -> None:
     outputs, gold = made("mean", runs=1, examples=200)
-    error = float(bootstrap("mean", outputs, gold, seed=0, resamples=4000)["deviation"][0])
+    error = float(bootstrap(Outputs("mean", outputs, gold), seed=0, resamples=4000)["deviation"][0])
     assert error == pytest.approx(outputs[0, :, 0].std() / np.sqrt(200), rel=0.05)
 
 
@@ -96,7 +93,7 @@ def test_p_is_that_of_a_z_test_where_differences_are_normal_and_1_where_there_ar
     random = np.random.default_rng(0)
     base = random.normal(size=400)
     outputs = np.stack([base, base + random.normal(0.05, 0.4, 400), base, base + 1.0])[..., None]
-    boot = bootstrap("mean", outputs, np.zeros(400), seed=0, resamples=20000)
+    boot = bootstrap(Outputs("mean", outputs, np.zeros(400)), seed=0, resamples=20000)
     gap = outputs[1, :, 0] - base
     z = gap.mean() / (gap.std() / np.sqrt(400))
     assert float(boot["p"][1]) == pytest.approx(2 * stats.norm.sf(abs(z)), abs=0.01)
@@ -106,7 +103,7 @@ def test_p_is_that_of_a_z_test_where_differences_are_normal_and_1_where_there_ar
 
 def test_few_examples_cannot_make_p_smaller_than_flipping_their_signs_could() -> None:
     outputs = np.stack([np.zeros(5), np.ones(5)])[..., None]
-    p = float(bootstrap("mean", outputs, np.zeros(5), seed=0, resamples=20000)["p"][1])
+    p = float(bootstrap(Outputs("mean", outputs, np.zeros(5)), seed=0, resamples=20000)["p"][1])
     signs = np.array(np.meshgrid(*[[-1, 1]] * 5)).reshape(5, -1)
     assert p == pytest.approx((np.abs(signs.sum(0)) >= 5).mean())
 
@@ -114,7 +111,7 @@ def test_few_examples_cannot_make_p_smaller_than_flipping_their_signs_could() ->
 @pytest.mark.parametrize("metric", ["f1", "pearson", "spearman"])
 def test_a_score_that_is_never_defined_has_no_interval_and_no_p(metric: str) -> None:
     outputs = np.tile([1.0, 0.0], (2, 5, 1))
-    boot = bootstrap(metric, outputs, np.zeros(5), seed=0, resamples=20)
+    boot = bootstrap(Outputs(metric, outputs, np.zeros(5)), seed=0, resamples=20)
     assert np.isnan(boot["p"].values).all()
     assert np.isnan(boot["low"].values).all()
     assert np.isnan(boot["deviation"].values).all()
@@ -122,7 +119,7 @@ def test_a_score_that_is_never_defined_has_no_interval_and_no_p(metric: str) -> 
 
 def test_an_unknown_metric_is_refused() -> None:
     with pytest.raises(UserError, match="Did you mean 'accuracy'"):
-        bootstrap("acuracy", np.zeros((1, 2, 1)), np.zeros(2), seed=0, resamples=2)
+        bootstrap(Outputs("acuracy", np.zeros((1, 2, 1)), np.zeros(2)), seed=0, resamples=2)
 
 
 def ratios() -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ import xarray as xr
 from scipy.stats import hypergeom, spearmanr
 from sklearn.metrics import f1_score
 
+from headscope.stats.inference.bootstrap import Outputs
 from headscope.stats.tables.disabling import (
     best_by_chance,
     cross_fitted_gain,
@@ -27,7 +28,7 @@ def labels(runs: int, examples: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_outputs_are_exchanged_as_in_a_plain_loop() -> None:
     outputs, gold = labels(4, 30)
-    found = best_by_chance("f1", outputs, gold, seed=3, shuffles=20)
+    found = best_by_chance(Outputs("f1", outputs, gold), seed=3, shuffles=20)
     coins = np.random.default_rng(3).integers(2, size=(20, 30))
     for shuffle, coin in enumerate(coins):
         gains = []
@@ -42,7 +43,7 @@ def test_outputs_are_exchanged_as_in_a_plain_loop() -> None:
 
 def test_the_best_head_is_scored_on_the_other_half() -> None:
     outputs, gold = labels(5, 24)
-    gain, chosen = cross_fitted_gain("accuracy", outputs, gold, seed=1, splits=10)
+    gain, chosen = cross_fitted_gain(Outputs("accuracy", outputs, gold), seed=1, splits=10)
     orders = np.argsort(np.random.default_rng(1).random((10, 24)), axis=1)
     right = outputs.argmax(-1) == gold
     gains, often = [], np.zeros(5)
@@ -65,14 +66,16 @@ def test_examples_of_one_document_share_a_half_and_a_coin() -> None:
     outputs, gold = labels(4, 20)
     twice, answers = np.repeat(outputs, 2, axis=1), np.repeat(gold, 2)
     groups = np.repeat(np.arange(20), 2)
-    gain, _ = cross_fitted_gain("accuracy", outputs, gold, seed=1, splits=10)
-    again, _ = cross_fitted_gain("accuracy", twice, answers, seed=1, splits=10, documents=groups)
+    gain, _ = cross_fitted_gain(Outputs("accuracy", outputs, gold), seed=1, splits=10)
+    again, _ = cross_fitted_gain(Outputs("accuracy", twice, answers, groups), seed=1, splits=10)
     assert again == pytest.approx(gain)
-    by_chance = best_by_chance("f1", twice, answers, seed=1, shuffles=9, documents=groups)
-    assert by_chance == pytest.approx(best_by_chance("f1", outputs, gold, seed=1, shuffles=9))
-    bounds = mean_gain_interval("accuracy", twice, answers, seed=2, resamples=99, documents=groups)
+    by_chance = best_by_chance(Outputs("f1", twice, answers, groups), seed=1, shuffles=9)
+    assert by_chance == pytest.approx(
+        best_by_chance(Outputs("f1", outputs, gold), seed=1, shuffles=9)
+    )
+    bounds = mean_gain_interval(Outputs("accuracy", twice, answers, groups), seed=2, resamples=99)
     assert bounds == pytest.approx(
-        mean_gain_interval("accuracy", outputs, gold, seed=2, resamples=99)
+        mean_gain_interval(Outputs("accuracy", outputs, gold), seed=2, resamples=99)
     )
 
 
@@ -87,10 +90,12 @@ def test_where_no_head_matters_the_best_gains_in_sample_only() -> None:
         drawn = np.where(flips, random.random((72, 277)) < 0.6, base)
         answers = np.concatenate([base[None], drawn])
         outputs = np.stack([answers, ~answers], axis=-1).astype(float)
-        gain, _ = cross_fitted_gain("accuracy", outputs, gold, seed=seed, splits=40)
+        gain, _ = cross_fitted_gain(Outputs("accuracy", outputs, gold), seed=seed, splits=40)
         fitted.append(gain)
         best.append((answers[1:].mean(1) - answers[0].mean()).max())
-        chance.append(best_by_chance("accuracy", outputs, gold, seed=seed, shuffles=200).mean())
+        chance.append(
+            best_by_chance(Outputs("accuracy", outputs, gold), seed=seed, shuffles=200).mean()
+        )
     assert np.mean(best) > 0.015
     assert np.mean(chance) == pytest.approx(np.mean(best), abs=0.008)
     assert abs(np.mean(fitted)) < 0.01
@@ -98,7 +103,7 @@ def test_where_no_head_matters_the_best_gains_in_sample_only() -> None:
 
 def test_the_mean_over_all_heads_has_the_interval_of_a_plain_bootstrap() -> None:
     values = RANDOM.normal(size=(4, 40, 1))
-    low, high = mean_gain_interval("mean", values, np.zeros(40), seed=0, resamples=4000)
+    low, high = mean_gain_interval(Outputs("mean", values, np.zeros(40)), seed=0, resamples=4000)
     change = (values[1:, :, 0] - values[0, :, 0]).mean(0)
     random = np.random.default_rng(9)
     means = [change[random.integers(40, size=40)].mean() for _ in range(4000)]

@@ -487,8 +487,8 @@ def test_what_surely_holds_most_attention_on_random_tokens_leads_over_resting() 
     rests, previous = {"activity": 0.04}, {"near": 0.85, "previous": 0.85}
     one, unsure, other, plain = described(rests, rests, previous, {}, more={"synthetic": random})
     assert one.lead == (
-        "Induction head: where random tokens are written twice, 89 % of its attention in the second "
-        "copy is on what followed the same token in the first."
+        "Induction head: where random tokens are written twice, 89 % of its attention in the "
+        "second copy is on what followed the same token in the first."
     )
     assert one.evidence == (
         "On ordinary text: rests on [CLS]: 4 % of its attention is at work. "

@@ -8,13 +8,17 @@ is a row of counts: how often each example was drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from headscope.stats.inference.documents import example_documents
 from headscope.tasks.metrics import METRICS
+from headscope.tasks.resampled import FromCounts
 
 CHUNK = 256
 """How many resamples are drawn at a time."""
@@ -98,30 +102,72 @@ def enough(tests: int) -> int:
     return max(LEAST, EACH * tests)
 
 
-def bootstrap(
-    metric: str,
-    outputs: Array,
-    gold: Array,
-    *,
-    seed: int,
-    resamples: int,
-    documents: Array | None = None,
-    confidence: float = CONFIDENCE,
-) -> xr.Dataset:
-    """Score every run, and test its difference from the first one.
+@dataclass(frozen=True)
+class Outputs:
+    """What several runs gave for the same examples; the first run is the baseline.
 
     Parameters
     ----------
     metric
         The name of a metric in :data:`headscope.tasks.metrics.METRICS`.
-    outputs
+    values
         What each run gave for each example, (run, example, number).
     gold
         The right answers, (example,).
-    seed, resamples
-        Of the bootstrap.
     documents
         The number of each example's document; by default each is its own.
+
+    Raises
+    ------
+    UserError
+        If there is no such metric.
+    """
+
+    metric: str
+    values: Array
+    gold: Array
+    documents: Array | None = None
+
+    @classmethod
+    def of(cls, data: xr.Dataset, runs: Array | None = None) -> Outputs:
+        """Some runs, by default all, of a dataset with ``outputs``, ``gold`` and ``group``."""
+        values = data["outputs"].values if runs is None else data["outputs"].values[runs]
+        return cls(str(data.attrs["metric"]), values, data["gold"].values, example_documents(data))
+
+    @cached_property
+    def scores(self) -> FromCounts:
+        """The scores of all runs from how often each example was drawn."""
+        return METRICS[self.metric].prepare(
+            np.asarray(self.values, np.float64), np.asarray(self.gold, np.float64)
+        )
+
+    @cached_property
+    def whole(self) -> Array:
+        """The score of every run on all examples."""
+        return np.asarray(self.scores(np.ones((1, len(self.gold))))[0])
+
+    @cached_property
+    def units(self) -> Array:
+        """The number of each example's document."""
+        return np.arange(len(self.gold)) if self.documents is None else self.documents
+
+    @property
+    def sign(self) -> float:
+        """-1 if a lower score is better."""
+        return METRICS[self.metric].sign
+
+
+def bootstrap(
+    outputs: Outputs, *, seed: int, resamples: int, confidence: float = CONFIDENCE
+) -> xr.Dataset:
+    """Score every run, and test its difference from the first one.
+
+    Parameters
+    ----------
+    outputs
+        What the runs gave.
+    seed, resamples
+        Of the bootstrap.
     confidence
         Of the percentile intervals.
 
@@ -135,26 +181,19 @@ def bootstrap(
         never 0, and it is never below what flipping the signs of the differences of n documents
         could give, 2 / 2ⁿ.
 
-    Raises
-    ------
-    UserError
-        If there is no such metric.
-
     References
     ----------
     Efron and Tibshirani 1993, "An introduction to the bootstrap", chapters 13 and 16.
 
     Examples
     --------
-    >>> outputs = np.array([[0.0, 1.0, 0.5], [1.0, 2.0, 1.5]])[..., None]
-    >>> found = bootstrap("mean", outputs, np.zeros(3), seed=0, resamples=200)
+    >>> values = np.array([[0.0, 1.0, 0.5], [1.0, 2.0, 1.5]])[..., None]
+    >>> found = bootstrap(Outputs("mean", values, np.zeros(3)), seed=0, resamples=200)
     >>> found["mean"].values.tolist(), found["difference"].values.tolist()
     ([0.5, 1.5], [0.0, 1.0])
     """
-    prepared = METRICS[metric].prepare(np.asarray(outputs, np.float64), np.asarray(gold, float))
-    score = prepared(np.ones((1, outputs.shape[1])))[0]
-    documents = np.arange(outputs.shape[1]) if documents is None else documents
-    scores = resampled(prepared, documents, resamples, seed)
+    score = outputs.whole
+    scores = resampled(outputs.scores, outputs.units, resamples, seed)
     difference = scores - scores[:, :1]
     low, high = percentiles(scores, confidence)
     least, most = percentiles(difference, confidence)
@@ -169,7 +208,7 @@ def bootstrap(
         "difference": score - score[0],
         "difference_low": least,
         "difference_high": most,
-        "p": _two_sided(difference, how_many(documents)),
+        "p": _two_sided(difference, how_many(outputs.units)),
     }
     return xr.Dataset({name: (("run",), values) for name, values in columns.items()})
 

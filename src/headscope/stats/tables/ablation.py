@@ -27,14 +27,16 @@ from headscope.stats.grid import labelled_head
 from headscope.stats.inference.bootstrap import (
     CONFIDENCE,
     LEAST,
+    Outputs,
     bootstrap,
     enough,
+    how_many,
     percentiles,
     resampled,
 )
 from headscope.stats.inference.correction import check_correction, correct
-from headscope.stats.inference.documents import cluster_numbers, example_documents
-from headscope.tasks.metrics import METRICS, example_losses
+from headscope.stats.inference.documents import cluster_numbers
+from headscope.tasks.metrics import example_losses
 
 KINDS = {"head": "head_off", "layer": "layer_off", "set": "set_off"}
 """What can be off, and the name of the dataset with its scores."""
@@ -128,23 +130,16 @@ def ablation_scores(
         the ``difference`` from the baseline with its interval, ``p``, ``p_corrected`` and ``n``.
         Attributes say what the baseline is.
     """
-    metric, documents = str(raw.attrs["metric"]), example_documents(raw)
-    scores = bootstrap(
-        metric,
-        raw["outputs"].values,
-        raw["gold"].values,
-        seed=seed,
-        resamples=resamples,
-        documents=documents,
-        confidence=confidence,
-    ).assign_coords(run=raw["run"])
+    outputs, metric = Outputs.of(raw), str(raw.attrs["metric"])
+    scores = bootstrap(outputs, seed=seed, resamples=resamples, confidence=confidence)
+    scores = scores.assign_coords(run=raw["run"])
     baseline = scores.isel(run=0)
     about = {key: raw.attrs[key] for key in COPIED} | {
         "baseline": float(baseline["mean"]),
         "baseline_low": float(baseline["low"]),
         "baseline_high": float(baseline["high"]),
         "resamples": resamples,
-        "documents": int(documents.max(initial=-1)) + 1,
+        "documents": how_many(outputs.units),
         "correction": correction,
         "unit": metric,
         "kind": "score",
@@ -177,15 +172,8 @@ def pruning_scores(
     seed, resamples, confidence
         As in :func:`scored`.
     """
-    scores = bootstrap(
-        str(raw.attrs["metric"]),
-        raw["outputs"].values,
-        raw["gold"].values,
-        seed=seed,
-        resamples=resamples,
-        documents=example_documents(raw),
-        confidence=confidence,
-    )
+    outputs = Outputs.of(raw)
+    scores = bootstrap(outputs, seed=seed, resamples=resamples, confidence=confidence)
     return raw.assign({name: scores[name] for name in scores.data_vars}).assign_attrs(
         unit=raw.attrs["metric"], kind="curve"
     )
@@ -366,22 +354,20 @@ def agreement(
             "no single head was disabled, so there is nothing to compare importance with",
             hint="disable heads: hs.ablate(model, heads=True)",
         )
-    metric, seed = str(raw.attrs["metric"]), int(results.provenance["settings"]["seed"])
-    outputs, gold = raw["outputs"].values.astype(np.float64), raw["gold"].values
-    examples, documents = raw.sizes["example"], example_documents(raw)
+    outputs, seed = Outputs.of(raw), int(results.provenance["settings"]["seed"])
+    examples, metric = len(outputs.gold), outputs.metric
     values = results["importance"]["values"].values.reshape(examples, -1).astype(np.float64)
-    losses = example_losses(metric, outputs, gold)
+    losses = example_losses(metric, outputs.values.astype(np.float64), outputs.gold)
     sizes = np.abs(losses[heads] - losses[:1]).T
-    sign, prepared = METRICS[metric].sign, METRICS[metric].prepare(outputs, gold)
 
     def correlations(counts: Array) -> Array:
-        scores = prepared(counts)
-        drop = sign * (scores[:, :1] - scores[:, heads])
+        scores = outputs.scores(counts)
+        drop = outputs.sign * (scores[:, :1] - scores[:, heads])
         mine = counts @ values
         return np.stack([row_spearman(mine, drop), row_spearman(mine, counts @ sizes)], axis=1)
 
     whole = correlations(np.ones((1, examples)))[0]
-    low, high = percentiles(resampled(correlations, documents, resamples, seed), confidence)
+    low, high = percentiles(resampled(correlations, outputs.units, resamples, seed), confidence)
     drop = "rise in loss" if metric == "loss" else f"drop in {metric}"
     return pd.DataFrame(
         {

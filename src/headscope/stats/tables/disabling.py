@@ -18,10 +18,16 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.results import Atlas
-from headscope.stats.inference.bootstrap import CONFIDENCE, LEAST, percentiles, resampled
-from headscope.stats.inference.documents import example_documents
+from headscope.stats.grid import grid_heads
+from headscope.stats.inference.bootstrap import (
+    CONFIDENCE,
+    LEAST,
+    Outputs,
+    how_many,
+    percentiles,
+    resampled,
+)
 from headscope.stats.tables.ablation import ablation_of
-from headscope.tasks.metrics import METRICS
 
 Array = NDArray[Any]
 
@@ -115,24 +121,17 @@ def disabling_summary(
     """
     raw = ablation_of(results)
     runs = np.flatnonzero(raw["kind"].values == kind)
-    outputs = raw["outputs"].values[np.concatenate([[0], runs])].astype(np.float64)
-    gold = raw["gold"].values.astype(np.float64)
-    metric, sign = str(raw.attrs["metric"]), 1.0 if raw.attrs["better"] == "higher" else -1.0
     names = [str(name) for name in raw["run"].values[runs]]
-    documents = example_documents(raw)
-    scores = METRICS[metric].prepare(outputs, gold)(np.ones((1, len(gold))))[0]
-    gains = sign * (scores[1:] - scores[0])
-    low, high = mean_gain_interval(
-        metric, outputs, gold, seed=seed, resamples=resamples, documents=documents
-    )
-    low, high = sorted((sign * low, sign * high))
-    about: dict[str, Any] = {"sign": sign, "seed": seed, "documents": documents}
-    fitted, chosen = cross_fitted_gain(metric, outputs, gold, splits=splits, **about)
-    null = best_by_chance(metric, outputs, gold, shuffles=shuffles, **about)
+    outputs = Outputs.of(raw, np.concatenate([[0], runs]))
+    gains = outputs.sign * (outputs.whole[1:] - outputs.whole[0])
+    low, high = mean_gain_interval(outputs, seed=seed, resamples=resamples)
+    low, high = sorted((outputs.sign * low, outputs.sign * high))
+    fitted, chosen = cross_fitted_gain(outputs, seed=seed, splits=splits)
+    null = best_by_chance(outputs, seed=seed, shuffles=shuffles)
     often = max(chosen, key=lambda place: chosen[place])
     best = int(np.argmax(np.where(np.isfinite(gains), gains, -np.inf)))
     return DisablingSummary(
-        float(scores[0]),
+        float(outputs.whole[0]),
         float(np.nanmean(gains)),
         low,
         high,
@@ -147,30 +146,22 @@ def disabling_summary(
         int((gains > 0).sum()),
         int((gains < 0).sum()),
         len(names),
-        len(gold),
-        int(documents.max()) + 1,
+        len(outputs.gold),
+        how_many(outputs.units),
     )
 
 
 def mean_gain_interval(
-    metric: str,
-    outputs: Array,
-    gold: Array,
-    *,
-    seed: int,
-    resamples: int = LEAST,
-    documents: Array | None = None,
+    outputs: Outputs, *, seed: int, resamples: int = LEAST
 ) -> tuple[float, float]:
     """The interval of the mean difference of all runs from the first one.
 
     Parameters
     ----------
-    metric, outputs, gold
-        As in :func:`headscope.stats.inference.bootstrap.bootstrap`: the first run is the baseline.
+    outputs
+        The baseline and the runs.
     seed, resamples
         Of the bootstrap.
-    documents
-        The number of each example's document; by default each is its own.
 
     Returns
     -------
@@ -179,44 +170,31 @@ def mean_gain_interval(
 
     Examples
     --------
-    >>> outputs = np.array([[0.0, 1.0], [1.0, 2.0], [0.5, 1.5]])[..., None]
-    >>> mean_gain_interval("mean", outputs, np.zeros(2), seed=0, resamples=100)
+    >>> values = np.array([[0.0, 1.0], [1.0, 2.0], [0.5, 1.5]])[..., None]
+    >>> mean_gain_interval(Outputs("mean", values, np.zeros(2)), seed=0, resamples=100)
     (0.75, 0.75)
     """
-    prepared = METRICS[metric].prepare(outputs, gold)
 
     def mean_gain(counts: Array) -> Array:
-        scores = prepared(counts)
+        scores = outputs.scores(counts)
         return np.asarray(np.nanmean(scores[:, 1:], axis=1) - scores[:, 0])
 
-    means = resampled(mean_gain, len(gold) if documents is None else documents, resamples, seed)
+    means = resampled(mean_gain, outputs.units, resamples, seed)
     low, high = percentiles(means[:, None])
     return low.item(), high.item()
 
 
 def cross_fitted_gain(
-    metric: str,
-    outputs: Array,
-    gold: Array,
-    *,
-    sign: float = 1.0,
-    seed: int,
-    splits: int = SPLITS,
-    documents: Array | None = None,
+    outputs: Outputs, *, seed: int, splits: int = SPLITS
 ) -> tuple[float, dict[int, float]]:
     """The gain of the best run on examples that it was not chosen on.
 
     Parameters
     ----------
-    metric, outputs, gold
-        As in :func:`headscope.stats.inference.bootstrap.bootstrap`: the first run is the baseline.
-    sign
-        -1 if a lower score is better.
+    outputs
+        The baseline and the runs.
     seed, splits
-        Of the random halves.
-    documents
-        The number of each example's document; a half has whole documents. By default each example
-        is its own.
+        Of the random halves, each of which has whole documents.
 
     Returns
     -------
@@ -230,20 +208,18 @@ def cross_fitted_gain(
     --------
     The second run is always better by 1:
 
-    >>> outputs = np.array([[0.0] * 4, [1.0] * 4, [2.0, -2.0, 1.0, -1.0]])[..., None]
-    >>> gain, chosen = cross_fitted_gain("mean", outputs, np.zeros(4), seed=0, splits=50)
+    >>> values = np.array([[0.0] * 4, [1.0] * 4, [2.0, -2.0, 1.0, -1.0]])[..., None]
+    >>> gain, chosen = cross_fitted_gain(Outputs("mean", values, np.zeros(4)), seed=0, splits=50)
     >>> gain < 1, max(chosen, key=chosen.get)
     (True, 0)
     """
-    document = np.arange(len(gold)) if documents is None else documents
-    number = int(document.max()) + 1
+    number = how_many(outputs.units)
     orders = np.argsort(np.random.default_rng(seed).random((splits, number)), axis=1)
-    first = (orders < number // 2).astype(np.float64)[:, document]
-    prepared = METRICS[metric].prepare(outputs, gold)
-    halves = [prepared(first), prepared(1 - first)]
-    gains = [sign * (scores[:, 1:] - scores[:, :1]) for scores in halves]
+    first = (orders < number // 2).astype(np.float64)[:, outputs.units]
+    halves = [outputs.scores(first), outputs.scores(1 - first)]
+    gains = [outputs.sign * (scores[:, 1:] - scores[:, :1]) for scores in halves]
     found: list[float] = []
-    chosen = dict.fromkeys(range(len(outputs) - 1), 0.0)
+    chosen = dict.fromkeys(range(len(outputs.values) - 1), 0.0)
     for choosing, scoring in (gains, gains[::-1]):
         for known, other in zip(choosing, scoring, strict=True):
             if np.isfinite(known).any() and np.isfinite(other).any():
@@ -254,33 +230,19 @@ def cross_fitted_gain(
     return (float(np.mean(found)) if found else float("nan")), chosen
 
 
-def best_by_chance(
-    metric: str,
-    outputs: Array,
-    gold: Array,
-    *,
-    sign: float = 1.0,
-    seed: int,
-    shuffles: int = SHUFFLES,
-    documents: Array | None = None,
-) -> Array:
+def best_by_chance(outputs: Outputs, *, seed: int, shuffles: int = SHUFFLES) -> Array:
     """What the best run gains over the baseline if outputs are exchanged between them at random.
 
-    For each example a coin decides whether every run keeps its output or changes places with the
+    For each document a coin decides whether every run keeps its outputs or changes places with the
     baseline: the same coin for all runs, because heads that are alike change the same examples.
     Runs then differ from the baseline as often as before, but are no better.
 
     Parameters
     ----------
-    metric, outputs, gold
-        As in :func:`headscope.stats.inference.bootstrap.bootstrap`: the first run is the baseline.
-    sign
-        -1 if a lower score is better.
+    outputs
+        The baseline and the runs.
     seed, shuffles
         Of the coins.
-    documents
-        The number of each example's document, whose examples share a coin. By default each example
-        is its own.
 
     Returns
     -------
@@ -296,23 +258,22 @@ def best_by_chance(
     --------
     A run that is no different from the baseline gains nothing:
 
-    >>> outputs = np.array([[0.0, 1.0], [0.0, 1.0]])[..., None]
-    >>> best_by_chance("mean", outputs, np.zeros(2), seed=0, shuffles=4).tolist()
+    >>> same = Outputs("mean", np.array([[0.0, 1.0], [0.0, 1.0]])[..., None], np.zeros(2))
+    >>> best_by_chance(same, seed=0, shuffles=4).tolist()
     [0.0, 0.0, 0.0, 0.0]
     """
-    base = np.broadcast_to(outputs[:1], outputs[1:].shape)
+    base = np.broadcast_to(outputs.values[:1], outputs.values[1:].shape)
     # Each example stands twice, once with each output; the coins are how often it is drawn.
     kept, exchanged = (
-        METRICS[metric].prepare(np.concatenate(pair, axis=1), np.tile(gold, 2))
-        for pair in ((outputs[1:], base), (base, outputs[1:]))
+        Outputs(outputs.metric, np.concatenate(pair, axis=1), np.tile(outputs.gold, 2)).scores
+        for pair in ((outputs.values[1:], base), (base, outputs.values[1:]))
     )
-    document = np.arange(len(gold)) if documents is None else documents
-    number = int(document.max()) + 1
-    coins = np.random.default_rng(seed).integers(2, size=(shuffles, number))[:, document]
+    size = (shuffles, how_many(outputs.units))
+    coins = np.random.default_rng(seed).integers(2, size=size)[:, outputs.units]
     found = []
     for some in np.array_split(coins, max(1, shuffles // 100)):
         counts = np.concatenate([1 - some, some], axis=1).astype(np.float64)
-        gains = sign * (kept(counts) - exchanged(counts))
+        gains = outputs.sign * (kept(counts) - exchanged(counts))
         found.append(np.max(np.where(np.isfinite(gains), gains, 0.0), axis=1))
     return np.concatenate(found)
 
@@ -343,14 +304,7 @@ def shared_heads(gains: Mapping[str, xr.DataArray], *, part: float = PART) -> pd
     >>> shared_heads({"RTE": one, "STS-B": one}, part=1 / 3)["heads"].tolist()
     ['1-1']
     """
-    names = {
-        name: [
-            f"{int(layer)}-{int(head)}"
-            for layer in values["layer"].values
-            for head in values["head"].values
-        ]
-        for name, values in gains.items()
-    }
+    names = {name: [str(head) for head in grid_heads(values)] for name, values in gains.items()}
     rows = []
     for one, other in combinations(gains, 2):
         left, right = (np.asarray(gains[name].values, float).ravel() for name in (one, other))
@@ -363,9 +317,7 @@ def shared_heads(gains: Mapping[str, xr.DataArray], *, part: float = PART) -> pd
             {
                 "one": one,
                 "other": other,
-                "correlation": float(scipy.stats.spearmanr(left, right)[0])
-                if moved
-                else float("nan"),
+                "correlation": float(scipy.stats.spearmanr(left, right)[0]) if moved else np.nan,
                 "relied on": " and ".join(map(str, sizes)),
                 "shared": len(both),
                 "by chance": sizes[0] * sizes[1] / len(left),
