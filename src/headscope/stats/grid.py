@@ -69,7 +69,19 @@ def grid_heads(values: xr.DataArray | xr.Dataset) -> list[Head]:
     ['1-1', '1-2']
     """
     places = itertools.product(values["layer"].values, values["head"].values)
-    return [labelled_head(layer, head) for layer, head in places]
+    return [labelled_head(*place) for place in places]
+
+
+def by_head(data: xr.Dataset, *names: str) -> list[tuple[str, list[float]]]:
+    """Some values of every head, with its name, in the order of the model.
+
+    >>> mean = xr.DataArray([[0.1, 0.6]], {"layer": [1], "head": [1, 2]}, ("layer", "head"))
+    >>> by_head(xr.Dataset({"mean": mean}), "mean")
+    [('1-1', [0.1]), ('1-2', [0.6])]
+    """
+    values = [data[name].transpose(*GRID).values.ravel() for name in names]
+    rows = np.stack(values, 1).astype(np.float64).tolist()
+    return list(zip(map(str, grid_heads(data)), rows, strict=True))
 
 
 def strongest_head(values: xr.DataArray) -> Head | None:

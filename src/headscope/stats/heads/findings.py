@@ -21,16 +21,16 @@ from headscope.heads import all_heads
 from headscope.labels import STANFORD
 from headscope.results import Atlas
 from headscope.results.schema import of_heads
-from headscope.stats.grid import Column, columns_of, grid_heads, labelled_head
+from headscope.stats.grid import Column, by_head, columns_of, grid_heads, labelled_head
 from headscope.stats.heads.excess import Excess
 from headscope.stats.heads.main_roles import MainRoles, has_main_roles
 from headscope.stats.heads.positions import beyond_position, has_positions
 from headscope.stats.heads.thresholds import DEFAULT
-from headscope.stats.inference.correction import ALPHA, binomial_tail, correct, rivals
+from headscope.stats.inference.correction import ALPHA, correct, rivals
 from headscope.stats.tables.antecedents import HELD_OUT as APART
 from headscope.stats.tables.antecedents import AntecedentAnswers, antecedent_scores
-from headscope.stats.tables.probing import probing_of, task_titles
-from headscope.stats.tables.relations import ALL, HELD_OUT, LEAST, best_by_tests, relation_tests
+from headscope.stats.tables.probing import above_majority, probing_of, task_titles
+from headscope.stats.tables.relations import ALL, HELD_OUT, LEAST, best_heads, relation_tests
 from headscope.stats.tables.roles import role_tests
 
 Array = NDArray[Any]
@@ -39,6 +39,7 @@ DULL = ("punct", "root", "dep", "p", "ROOT")
 """Relations that say nothing about grammar."""
 ON_RANDOM = ("induction", "duplicate", "previous")
 """Scores on random tokens written twice."""
+ENDS = ("mean", "low", "high")
 OVER = "p over "
 """How the columns begin that test a head against a baseline."""
 
@@ -322,15 +323,14 @@ def disabling_findings(results: Atlas) -> list[DisablingFinding]:
     """
     if "head_off" not in results or "p_corrected" not in results["head_off"]:
         return []
-    data = results["head_off"].transpose("layer", "head", ...)
+    data, found = results["head_off"], []
     sign = 1.0 if data.attrs["better"] == "higher" else -1.0
     names = ("difference", "difference_low", "difference_high", "p_corrected")
-    columns = zip(*(data[name].values.ravel() for name in names), strict=True)
-    metric, found = str(data.attrs["metric"]), []
-    for head, (change, one, other, p) in zip(grid_heads(data), columns, strict=True):
+    for head, (change, one, other, p) in by_head(data, *names):
         low, high = sorted((sign * one, sign * other))
         if not np.isnan(change):
-            found.append(DisablingFinding(str(head), metric, sign * change, low, high, p))
+            metric = str(data.attrs["metric"])
+            found.append(DisablingFinding(head, metric, sign * change, low, high, p))
     return sorted(found, key=lambda one: one.gain)
 
 
@@ -369,17 +369,14 @@ def probe_findings(results: Atlas) -> list[ProbeFinding]:
     data, found = probing_of(results), []
     for name, title in task_titles(results).items():
         mine = data.sel(task=name).transpose("layer", "head", ...)
-        majority, size = float(mine["majority"]), int(np.nan_to_num(mine["test_size"]))
-        validation = mine["validation"].values.ravel()
-        if not np.isfinite(majority) or size < 1 or np.isnan(validation).all():
+        validation, p = mine["validation"].values.ravel(), correct(above_majority(mine))
+        if np.isnan(validation).all():
             continue
-        scores = mine["test"].values.ravel()
-        right = np.round(np.nan_to_num(scores) * size)
-        p = correct(np.where(np.isnan(scores), np.nan, binomial_tail(right, size, majority)))
         place = int(np.nanargmax(validation))
         if p[place] < ALPHA:
-            head, score = str(grid_heads(mine)[place]), float(scores[place])
-            found.append(ProbeFinding(head, title, score, majority, size, float(p[place])))
+            head, score = str(grid_heads(mine)[place]), float(mine["test"].values.ravel()[place])
+            size = float(mine["majority"]), int(mine["test_size"])
+            found.append(ProbeFinding(head, title, score, *size, float(p[place])))
     return sorted(found, key=lambda one: one.majority - one.score)
 
 
@@ -427,25 +424,19 @@ def beyond_findings(results: Atlas) -> list[BeyondFinding]:
     [('1-1', 'copying')]
     """
     found = list[BeyondFinding]()
-    if "synthetic" in results:
-        for score in ON_RANDOM:
-            scores = results["synthetic"].sel(score=score)
-            every = _beyond(scores, score, "mean", "low", "high")
-            found += [one for one in every if one.low > DEFAULT.repeated]
+    for score in ON_RANDOM if "synthetic" in results else ():
+        data = results["synthetic"].sel(score=score)
+        every = [BeyondFinding(head, score, *row) for head, row in by_head(data, *ENDS)]
+        found += [one for one in every if one.low > DEFAULT.repeated]
     if "copying" in results:
-        every = _beyond(results["copying"], "copying", "mean")
+        rows = by_head(results["copying"], "mean")
+        every = [BeyondFinding(head, "copying", mean) for head, (mean,) in rows]
         found += [one for one in every if one.mean >= DEFAULT.copies]
     if "retrieval" in results:
-        every = _beyond(results["retrieval"], "retrieval", "mean", "low", "high")
+        rows = by_head(results["retrieval"], *ENDS)
+        every = [BeyondFinding(head, "retrieval", *row) for head, row in rows]
         found += [one for one in every if one.mean >= DEFAULT.retrieves and one.low > 0]
     return found
-
-
-def _beyond(data: xr.Dataset, kind: str, *names: str) -> list[BeyondFinding]:
-    """The scores of all heads."""
-    columns = [data[name].transpose("layer", "head").values.ravel() for name in names]
-    rows = zip(grid_heads(data), *(column.tolist() for column in columns), strict=True)
-    return [BeyondFinding(str(head), kind, *values) for head, *values in rows]
 
 
 def retrieving_heads(results: Atlas) -> list[str]:
@@ -509,14 +500,11 @@ class Analysis:
             return [str(labelled_head(*place)) for place in self.main.whole.places]
         layers = [number - 1 for number in self.results.layers]
         named = [str(head) for head in all_heads(layers, self.results.shape[1])]
-        return named or self._measured()
-
-    def _measured(self) -> list[str]:
-        """The heads of the first measure that has any, where the provenance does not say."""
-        for name in self.results:
-            if of_heads(self.results[name]):
-                return [str(head) for head in grid_heads(self.results[name])]
-        return []
+        if not named:  # the provenance does not say: those of the first measure that has any
+            measured = (self.results[name] for name in self.results)
+            data = next((data for data in measured if of_heads(data)), None)
+            named = [] if data is None else [str(head) for head in grid_heads(data)]
+        return named
 
     @cached_property
     def descriptions(self) -> dict[str, Description]:
@@ -549,14 +537,12 @@ class Analysis:
         """By head: the share of attention at work, and on each kind of sink by its name."""
         if "activity" not in self.results:
             return {}
-        data = self.results["activity"]["mean"].transpose("layer", "head", "where")
         names = sink_words(self.results)
-        kinds = [str(kind) for kind in data["where"].values]
-        heads = [f"{a}-{b}" for a in data["layer"].values for b in data["head"].values]
-        rows = data.values.reshape(len(heads), -1)
+        data = self.results["activity"]["mean"].to_dataset("where")
+        kinds = [str(kind) for kind in data]
         return {
-            head: {names.get(kind, kind): float(x) for kind, x in zip(kinds, row, strict=True)}
-            for head, row in zip(heads, rows, strict=True)
+            head: {names.get(kind, kind): share for kind, share in zip(kinds, row, strict=True)}
+            for head, row in by_head(data, *kinds)
         }
 
     @cached_property
@@ -602,7 +588,7 @@ class Analysis:
             return None
         if HELD_OUT not in self.results["dependency"]["words"].values:
             return None
-        return best_by_tests(self.results, tests, least=LEAST)
+        return best_heads(self.results, tests=tests, least=LEAST)
 
     @cached_property
     def antecedents(self) -> AntecedentFinding | None:

@@ -359,9 +359,7 @@ def kv_head_counts(atlas: Atlas) -> tuple[int, ...]:
     >>> kv_head_counts(Atlas.build({}, about))
     (2, 2)
     """
-    layers, heads = atlas.shape
-    if not layers or not heads:
-        raise UserError("these results are not of single heads", hint="use the results of a survey")
+    layers, heads = _shape(atlas)
     given = atlas.provenance["model"].get("kv_heads", heads)
     counts = tuple(given) if isinstance(given, list) else (given,) * layers
     numbers = all(isinstance(count, int) and count > 0 for count in counts)

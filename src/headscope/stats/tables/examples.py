@@ -233,11 +233,7 @@ def relation_ways(relation: str, texts: Iterable[KeptText]) -> dict[str, Find]:
     """
     if relation in ROLES:
         return {"": lambda found: _role(found, relation)}
-    labels = sorted({label for text in texts for label in known_relations(text)})
-    if not labels:
-        raise no_trees(relation)
-    if relation not in labels:
-        raise unknown("relation", relation, [*ROLES, *labels])
+    _check_known(relation, {label for text in texts for label in known_relations(text)})
     return {
         UP: lambda found: _arcs(found, relation, up=True),
         DOWN: lambda found: _arcs(found, relation, up=False),
@@ -250,21 +246,20 @@ def check_relation(corpus: Iterable[Example], relation: str) -> None:
         return
     words = [word for example in corpus for word in example.words]
     labels = {word.relation for word in words if word.head is not None and word.head != ROOT}
-    labels |= {label.partition(":")[0] for label in labels}
+    _check_known(relation, labels | {label.partition(":")[0] for label in labels})
+
+
+def _check_known(relation: str, labels: set[str]) -> None:
+    """Refuse a relation that is not among the labels of the trees, or for want of trees."""
     if not labels:
-        raise no_trees(relation)
+        raise UserError(
+            f"the texts have no dependency trees, so {relation!r} cannot be looked for; without "
+            f"trees there are {', '.join(ROLES)}",
+            hint="parse the corpus: hs.examples(model, corpus, head, parse=True, "
+            f"relation={relation!r})",
+        )
     if relation not in labels:
-        raise unknown("relation", relation, [*ROLES, *labels])
-
-
-def no_trees(relation: str) -> UserError:
-    """The error for a dependency where there are no trees."""
-    return UserError(
-        f"the texts have no dependency trees, so {relation!r} cannot be looked for; without trees "
-        f"there are {', '.join(ROLES)}",
-        hint="parse the corpus: hs.examples(model, corpus, head, parse=True, "
-        f"relation={relation!r})",
-    )
+        raise unknown("relation", relation, [*ROLES, *sorted(labels)])
 
 
 def known_relations(text: KeptText) -> set[str]:

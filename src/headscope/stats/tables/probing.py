@@ -249,7 +249,14 @@ def probing_remarks(results: Atlas) -> list[str]:
         never change in training, and classifiers that did not quite reach their optimum.
     """
     data = probing_of(results)
-    said = _shortlist(results)
+    said = []
+    top = results["probe_top"] if "probe_top" in results.measures else None
+    greedy = top is not None and bool(top["test"].sel(way="greedy").notnull().any())
+    if top is not None and greedy and "shortlist" in top.attrs:  # older results do not say
+        said.append(
+            "Greedy selection does not try every head: at each step it trains a classifier with "
+            f"each of the {top.attrs['shortlist']} most promising ones and takes the best."
+        )
     if lost := lost_tokens(results.provenance, split=False):
         said.append(lost)
     for name, title in task_titles(results).items():
@@ -272,20 +279,6 @@ def probing_remarks(results: Atlas) -> list[str]:
             what = "1 classifier had" if count == 1 else f"{count} classifiers had"
             said.append(f"{title}: {what} not quite reached the optimum after the last step.")
     return said
-
-
-def _shortlist(results: Atlas) -> list[str]:
-    """That greedy selection does not try all heads, if it was used."""
-    if "probe_top" not in results:
-        return []
-    top = results["probe_top"]
-    used = bool(top["test"].sel(way="greedy").notnull().any())
-    if not used or "shortlist" not in top.attrs:  # older results
-        return []
-    return [
-        "Greedy selection does not try every head: at each step it trains a classifier with each "
-        f"of the {top.attrs['shortlist']} most promising ones and takes the best."
-    ]
 
 
 def head_table(results: Atlas, task: str, *, count: int | None = 10) -> pd.DataFrame:
@@ -545,23 +538,30 @@ def better_heads(results: Atlas, *, level: float = ALPHA) -> pd.DataFrame:
     data, rows = probing_of(results), []
     for name, title in task_titles(results).items():
         mine = data.sel(task=name)
-        majority, size = float(mine["majority"]), float(mine["test_size"])
-        if not np.isfinite(majority) or not size > 0:
+        p = above_majority(mine)
+        if not np.isfinite(float(mine["majority"])) or not float(mine["test_size"]) > 0:
             continue
-        scores = mine["test"].values.ravel()
-        right = np.round(np.nan_to_num(scores) * size)
-        p = np.where(np.isnan(scores), np.nan, binomial_tail(right, size, majority))
-        corrected = {name: correct(p, name) for name in ("holm", "bh")}
-        rows.append(
-            {
-                "task": title,
-                "heads": int(np.isfinite(p).sum()),
-                "uncorrected": int((p < level).sum()),
-                **{name: int((values < level).sum()) for name, values in corrected.items()},
-                "test size": int(size),
-            }
-        )
+        corrected = {"uncorrected": p} | {name: correct(p, name) for name in ("holm", "bh")}
+        counts = {name: int((values < level).sum()) for name, values in corrected.items()}
+        row = {"task": title, "heads": int(np.isfinite(p).sum()), **counts}
+        rows.append(row | {"test size": int(mine["test_size"])})
     return pd.DataFrame(rows, columns=["task", "heads", "uncorrected", "holm", "bh", "test size"])
+
+
+def above_majority(task: xr.Dataset) -> Array:
+    """p of "no better than the largest class" of every head: the exact binomial test, one-sided.
+
+    Parameters
+    ----------
+    task
+        The probes of one task; p is NaN where it has no classes, and for heads without a score.
+    """
+    majority, size = float(task["majority"]), float(np.nan_to_num(task["test_size"]))
+    scores = task["test"].values.ravel()
+    if not np.isfinite(majority) or size < 1:
+        return np.full(scores.shape, np.nan)
+    right = np.round(np.nan_to_num(scores) * size)
+    return np.where(np.isnan(scores), np.nan, binomial_tail(right, size, majority))
 
 
 def small_tests(results: Atlas, *, least: int = SMALL) -> dict[str, int]:

@@ -21,7 +21,7 @@ from headscope.errors import ResultsError, UserError, unknown
 from headscope.heads import Head
 from headscope.labels import STANFORD
 from headscope.results import Atlas
-from headscope.stats.grid import check_same_heads, heads_over, labelled_head
+from headscope.stats.grid import by_head, check_same_heads, heads_over, labelled_head
 from headscope.stats.inference.choosing import (
     FIRST,
     SECOND,
@@ -95,6 +95,7 @@ def best_heads(
     correction: str = "holm",
     least: int | None = None,
     train: Atlas | None = None,
+    tests: xr.Dataset | None = None,
 ) -> pd.DataFrame:
     """The best head and direction of each relation.
 
@@ -114,6 +115,8 @@ def best_heads(
         Results of the same model on another treebank: heads and offsets are chosen there and
         scored here. Default: they are chosen on each half of the documents of ``results`` and
         scored on the other half.
+    tests
+        What :func:`relation_tests` returns, if it is known.
 
     Returns
     -------
@@ -131,19 +134,8 @@ def best_heads(
     UserError
         If there is no such relation, none has enough words, or ``train`` is of another model.
     """
-    tests = relation_tests(results, directions=directions, correction=correction)
-    return best_by_tests(results, tests, relations=relations, least=least, train=train)
-
-
-def best_by_tests(
-    results: Atlas,
-    tests: xr.Dataset,
-    *,
-    relations: Iterable[str] | None = None,
-    least: int | None = None,
-    train: Atlas | None = None,
-) -> pd.DataFrame:
-    """What :func:`best_heads` returns, from what :func:`relation_tests` returns."""
+    if tests is None:
+        tests = relation_tests(results, directions=directions, correction=correction)
     directions = list(tests["direction"].values)
     data = results["dependency"].sel(direction=directions)
     _check_held_out(data)
@@ -394,19 +386,15 @@ def frame_table(
     if direction not in directions:
         raise unknown("direction", direction, directions)
     threshold, over = outstanding(data["mean"].sel(direction=direction), percentile)
+    others = [name for name in directions if name != direction]
+    mine = by_head(data.sel(direction=direction), "mean", "low", "high", "n")
+    means = by_head(data["mean"].to_dataset("direction"), *others)
     rows = []
-    for layer in data["layer"].values:
-        for number in data["head"].values:
-            one = data.sel(layer=layer, head=number)
-            mine = one.sel(direction=direction)
-            head = labelled_head(layer, number)
-            row: dict[str, object] = {"head": str(head)}
-            row |= {key: float(mine[key]) for key in ("mean", "low", "high")}
-            for other in directions:
-                if other != direction:
-                    row[other] = float(one["mean"].sel(direction=other))
-            row |= {"percentile": threshold, "over": head in over, "sentences": int(mine["n"])}
-            rows.append(row)
+    for (head, (mean, low, high, n)), (_, rest) in zip(mine, means, strict=True):
+        row = {"head": head, "mean": mean, "low": low, "high": high}
+        row |= zip(others, rest, strict=True)
+        row |= {"percentile": threshold, "over": Head.parse(head) in over, "sentences": int(n)}
+        rows.append(row)
     table = pd.DataFrame(rows).dropna(subset="mean")
     ordered = table.sort_values("mean", ascending=False, kind="stable")
     return ordered.head(top).reset_index(drop=True)

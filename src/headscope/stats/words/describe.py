@@ -13,7 +13,7 @@ from headscope.labels import CHANGE, label_text
 from headscope.numbers import number
 from headscope.results import Atlas
 from headscope.results.schema import GRID
-from headscope.stats.grid import grid_heads
+from headscope.stats.grid import by_head, grid_heads
 from headscope.stats.heads.excess import (
     BROADLY,
     CONTAINS,
@@ -555,13 +555,6 @@ def _facts(analysis: Analysis) -> Iterator[Fact]:
     if analysis.sieves is not None:
         for role in map(str, analysis.sieves["role"].values):
             yield from _sieves(role, analysis.sieves.sel(role=role))
-
-
-def by_head(data: xr.Dataset, *names: str) -> list[tuple[str, list[float]]]:
-    """Some values of every head, in the order of the model."""
-    values = [data[name].transpose(*GRID).values.ravel() for name in names]
-    rows = np.stack(values, 1).astype(np.float64).tolist()
-    return list(zip(map(str, grid_heads(data)), rows, strict=True))
 
 
 def _shares(measure: str, data: xr.Dataset, labels: dict[str, str]) -> Iterator[Fact]:
