@@ -61,7 +61,6 @@ from .tables.role_tables import (
     cautions as cautions,
     fine_overlaps as fine_overlaps,
     layer_shares as layer_shares,
-    matched_scores as matched_scores,
     overlap_shares as overlap_shares,
     present as present,
     regions as regions,

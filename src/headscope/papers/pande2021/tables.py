@@ -13,15 +13,14 @@ from headscope.numbers import percent
 from headscope.page import Table
 from headscope.page.document import records
 from headscope.papers.pande2021 import facts
+from headscope.papers.pande2021.equal_lengths import WIDTH, matched_scores
 from headscope.results import Atlas
 from headscope.stats import (
     grand_mean,
-    matched_scores,
     overlap_shares,
     role_correlations,
     undecided,
 )
-from headscope.stats.tables.role_tables import WIDTH
 from headscope.stats.tables.roles import mean_lengths
 
 Row = dict[str, Any]
