@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from headscope.errors import ResultsError, unknown
 from headscope.heads import Head
 from headscope.results import Atlas
-from headscope.results.moments import ratio
 from headscope.stats.grid import labelled_head
 from headscope.stats.inference.bootstrap import (
     CONFIDENCE,
@@ -35,7 +34,7 @@ from headscope.stats.inference.bootstrap import (
     resampled,
 )
 from headscope.stats.inference.correction import check_correction, correct
-from headscope.stats.inference.documents import cluster_numbers
+from headscope.stats.inference.documents import ClusterSums
 from headscope.tasks.metrics import example_losses
 
 KINDS = {"head": "head_off", "layer": "layer_off", "set": "set_off"}
@@ -427,25 +426,25 @@ def group_dataset(
     whole, rest = losses[0], losses[1:].reshape(len(groups), draws + 1, *losses.shape[1:])
     rise = rest - whole
     own, others = rise[:, 0], rise[:, 1:].mean(2)  # (group, passage, copy), (group, draw, copy)
-    numbers = cluster_numbers(documents)
-    mean, low, high, error = _interval(own, numbers)
-    more = _interval((own[..., 1] - own[..., 0])[..., None], numbers)
-    reached = (others >= mean[:, None]).sum(1)
+    cost, more = (
+        ClusterSums.of(np.moveaxis(values, 1, 0), documents).ratio
+        for values in (own, own[..., 1:] - own[..., :1])
+    )
+    (low, high), reached = cost.interval(), (others >= cost.value[:, None]).sum(1)
     cells = ("disabled", "text")
     return xr.Dataset(
         {
-            "mean": (cells, mean),
+            "mean": (cells, cost.value),
             "low": (cells, low),
             "high": (cells, high),
-            "deviation": (cells, error),
-            "n": (cells, np.full(mean.shape, losses.shape[1], np.int64)),
+            "deviation": (cells, cost.error),
+            "n": (cells, np.full(low.shape, losses.shape[1], np.int64)),
             "p": (cells, (1 + reached) / (1 + draws)),
             "draw": (("disabled", "drawn", "text"), others),
             "loss": ("text", whole.mean(0)),
-            **{
-                name: ("disabled", part[:, 0])
-                for name, part in zip(("more", "more_low", "more_high"), more, strict=False)
-            },
+            "more": ("disabled", more.value[:, 0]),
+            "more_low": ("disabled", more.interval()[0][:, 0]),
+            "more_high": ("disabled", more.interval()[1][:, 0]),
             "heads": ("disabled", np.array(list(groups.values()), dtype=object)),
         },
         {"disabled": np.array(list(groups), dtype=object), "text": np.array(COPIES, dtype=object)},
@@ -523,13 +522,3 @@ def _group(results: Atlas) -> xr.Dataset:
             hint="make them with hs.group_losses(model, corpus, groups)",
         )
     return results[NAME]
-
-
-def _interval(values: Array, documents: NDArray[np.int64]) -> tuple[Array, Array, Array, Array]:
-    """Mean, low, high and standard error of values (group, passage, copy) over documents."""
-    by_document = np.zeros((int(documents.max()) + 1, *np.moveaxis(values, 1, 0).shape[1:]))
-    np.add.at(by_document, documents, np.moveaxis(values, 1, 0))
-    sizes = np.bincount(documents).astype(np.float64)
-    counts = np.broadcast_to(sizes, (*by_document.shape[1:], len(by_document)))
-    found = ratio(np.moveaxis(by_document, 0, -1), counts)
-    return found.value, *found.interval(), found.error

@@ -16,7 +16,8 @@ from headscope.errors import ResultsError, UserError, unknown
 from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.results.merge import RETRIEVAL
-from headscope.stats.grid import grid_heads
+from headscope.results.schema import GRID
+from headscope.stats.grid import by_head
 from headscope.stats.inference.choosing import cross_fit
 
 KINDS = ("Q", "K", "V")
@@ -331,33 +332,24 @@ def sink_table(results: Atlas) -> pd.DataFrame:
             hint="use longer texts, or hs.Sink(length=…) and hs.SinkPlaces(length=…) with a "
             "smaller length",
         )
+    means = by_head(sink["mean"].to_dataset("sink"), "first", "rate", "learned")
+    ends = by_head(sink.sel(sink="rate"), "low", "high")
+    others = places.stack(place=GRID).transpose("place", "bucket", "token")
     rows = []
-    for head in grid_heads(sink):
-        place = {"layer": head.layer + 1, "head": head.head + 1}
-        rows.append({"head": str(head)} | _first(sink.sel(place)) | _other(places.sel(place)))
+    for at, ((head, (first, rate, learned)), (_, (low, high))) in enumerate(
+        zip(means, ends, strict=True)
+    ):
+        row = {"head": head, "first": first, "rate": rate, "low": low, "high": high}
+        rows.append(row | {"learned": learned} | _other(others.isel(place=at)))
     return pd.DataFrame(rows).assign(n=int(sink["n"].max()))
-
-
-def _first(sink: xr.Dataset) -> dict[str, object]:
-    rate = sink.sel(sink="rate")
-    return {
-        "first": float(sink["mean"].sel(sink="first")),
-        "rate": float(rate["mean"]),
-        "low": float(rate["low"]),
-        "high": float(rate["high"]),
-        "learned": float(sink["mean"].sel(sink="learned")),
-    }
 
 
 def _other(places: xr.Dataset) -> dict[str, object]:
     """The strongest other token, chosen on all texts, and the procedure scored apart."""
     means = places["mean"].values
     best = int(np.nanargmax(means))
-    fitted = cross_fit(
-        *(places[part].transpose("bucket", "token").values for part in ("sum", "count"))
-    )
     return {
         "other": str(places["token"].values[best]) if means[best] > 0 else "",
         "other_rate": float(means[best]),
-        "held_out": fitted.score,
+        "held_out": cross_fit(places["sum"].values, places["count"].values).score,
     }

@@ -1,4 +1,4 @@
-"""Tables of roles (Pande et al. 2021): counts, cautions, overlaps, correlations, skills by layer."""
+"""Tables of roles (Pande et al. 2021): counts, cautions, overlaps, correlations, skills."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headscope.heads import Head
 from headscope.numbers import count as shown_count
 from headscope.results import KEPT, Atlas
 from headscope.results.schema import GRID
-from headscope.stats.grid import grid_heads
+from headscope.stats.grid import grid_heads, heads_over
 from headscope.stats.inference.documents import FEW as FEW_DOCUMENTS
 from headscope.stats.tables.roles import (
     COARSE,
@@ -160,7 +160,10 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
     none = [name for name, count in counts.items() if not count]
     if none:
         said.append(f"Not defined, since no sequence has such a token: {', '.join(none)}.")
-    said += _absent(json.loads(data.attrs.get("absent", "{}")))
+    absent: dict[str, list[str]] = {}
+    for name, reason in json.loads(data.attrs.get("absent", "{}")).items():
+        absent.setdefault(reason, []).append(name)
+    said += [f"Absent: {', '.join(names)} ({reason})." for reason, names in absent.items()]
     said += [
         f"{one} and {other} are the same tokens here, and count as one test."
         for one, other in same_roles(data).items()
@@ -192,14 +195,6 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
             f"are kept, of {shown_count(everything)}; means are over all."
         )
     return said
-
-
-def _absent(why: dict[str, str]) -> list[str]:
-    """Roles that are absent, those with the same reason in one sentence."""
-    names: dict[str, list[str]] = {}
-    for name, reason in why.items():
-        names.setdefault(reason, []).append(name)
-    return [f"Absent: {', '.join(some)} ({reason})." for reason, some in names.items()]
 
 
 def _most(numbers: xr.DataArray) -> dict[str, int]:
@@ -263,9 +258,8 @@ def role_sets(tests: xr.Dataset, roles: Sequence[str] = COARSE) -> dict[str, set
     """
     sets: dict[str, set[Head]] = {}
     for role in present(tests, roles):
-        has = tests["has"].sel(role=role).transpose("layer", "head")
-        flags = has.values.ravel()
-        sets[role] = {head for head, flag in zip(grid_heads(has), flags, strict=True) if flag}
+        has = tests["has"].sel(role=role)
+        sets[role] = set(heads_over(has, 0))
     return sets
 
 

@@ -61,7 +61,7 @@ def track_groups(found: Sequence[Atlas], names: Sequence[str]) -> dict[str, xr.D
 def _excess(atlas: Atlas) -> xr.Dataset:
     """The excess at every role, and whether its test and, where needed, the offset's allow it."""
     whole: Excess = MainRoles.of(atlas, thresholds=replace(DEFAULT, least=-np.inf)).whole
-    shape = (*_grid(atlas), len(whole.names))
+    shape = (*atlas.shape, len(whole.names))
     dims = (*GRID, "role")
     return xr.Dataset(
         {
@@ -80,7 +80,7 @@ def _excess(atlas: Atlas) -> xr.Dataset:
 
 def _roles(atlas: Atlas) -> xr.Dataset:
     """The main role of every head."""
-    table, shape = atlas.analysis.roles, _grid(atlas)
+    table, shape = atlas.analysis.roles, atlas.shape
     numbers = {
         name: (GRID, table[name].to_numpy(float).reshape(shape))
         for name in ("excess", "activity", "spread", "borderline")
@@ -91,11 +91,6 @@ def _roles(atlas: Atlas) -> xr.Dataset:
     }
     places = {"layer": list(atlas.layers), "head": np.arange(1, shape[1] + 1)}
     return xr.Dataset({**numbers, **words}, places, {"title": "Main roles", "unit": ""})
-
-
-def _grid(atlas: Atlas) -> tuple[int, int]:
-    layers, heads = atlas.shape
-    return layers, heads
 
 
 def track_values(results: Atlas, value: str) -> xr.DataArray:
