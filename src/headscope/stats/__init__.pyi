@@ -87,3 +87,23 @@ from .tables.track import emergence as emergence, track_values as track_values
 from .words.describe import Description as Description, descriptions as descriptions
 from .words.summary import model_summary as model_summary
 from .words.formatter import Part as Part, SummaryLine as SummaryLine
+from .tables.ablation import (
+    change_table as change_table,
+    group_table as group_table,
+    repeated_more as repeated_more,
+)
+from .tables.circuits import (
+    retrieval_answers as retrieval_answers,
+    retrieval_masking as retrieval_masking,
+)
+from .tables.disabling import disabling_summary as disabling_summary
+from .tables.probing import (
+    head_table as head_table,
+    split_table as split_table,
+    top_table as top_table,
+)
+from .tables.examples import (
+    top_keys as top_keys,
+    top_pairs as top_pairs,
+    top_queries as top_queries,
+)

@@ -137,7 +137,7 @@ def retrieval(model: ModelLike, text: CorpusLike = "demo", *, options: Retrieval
 
     See Also
     --------
-    headscope.stats.retrieval : Tables of heads, of answers and of the check.
+    headscope.stats.retrieval_answers : Tables of heads, of answers and of the check.
 
     References
     ----------

@@ -1,8 +1,7 @@
-"""What tests say of single heads: relations, antecedents, disabling, probes. For sentences.
+"""What tests say of single heads, each test computed once for all heads.
 
-Everything here has passed a test that is corrected over all heads, or says that it has not.
-
-Everything that tests say of the heads of some results, each computed once for all heads.
+Every finding has passed a test that is corrected over all heads, or says that it has not.
+:class:`Analysis` holds them all; the sentences in :mod:`headscope.stats.words` are made from it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Heads by a condition: evaluates the query language of :mod:`headscope.results.query`.
+"""Heads by a condition, and tables of heads.
 
-Statistics per KV head: over the query heads that share keys and values.
+Evaluates the query language of :mod:`headscope.results.query`.
 """
 
 from __future__ import annotations

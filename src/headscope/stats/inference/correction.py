@@ -1,7 +1,4 @@
-"""Tests on counts, and the correction of p-values when many hypotheses are tested at once.
-
-Two systems that answer the same questions: is the first right more often than the second?
-"""
+"""Tests on counts, and the correction of p-values when many hypotheses are tested at once."""
 
 from __future__ import annotations
 

@@ -1,12 +1,8 @@
-"""Intervals and tests over documents: the one standard error, for labelled sums by bucket.
+"""Errors and intervals over documents: sequences of one document are not independent.
 
-The arithmetic is in :mod:`headscope.results.moments`, where intervals are stored with results.
-
-Scores summed up by cluster: sequences of one document are not independent of each other.
-
-The standard error of a mean follows from the sums of its clusters
-(:func:`headscope.results.moments.ratio`). Where every sequence is a cluster of its own, it is the
-usual one.
+The arithmetic is in :mod:`headscope.results.moments`, where intervals are stored with results. Here
+it is applied to labelled sums by bucket of documents, and to scores that are summed by cluster.
+Where every sequence is a cluster of its own, the standard error of a mean is the usual one.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Scores with heads off: does disabling a head help or harm by more than chance?
 
 Kovaleva et al. 2019, section 4.6, disable every head in turn. Here a paired bootstrap over
-documents, corrected over all heads, separates gains from noise.
-
-Gradient importance against disabling: does the estimate rank heads as disabling them does?
-
-What disabling groups of heads costs a language model, against other heads of the same layers.
+documents, corrected over all heads, separates gains from noise. Gradient importance is compared
+with it, and groups of heads are disabled beside as many other heads of the same layers.
 """
 
 from __future__ import annotations

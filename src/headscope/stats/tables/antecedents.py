@@ -2,11 +2,6 @@
 
 Mentions of one document are alike, so intervals and tests are by documents. The head is chosen by
 its score, so it is also scored on mentions that it was not chosen on.
-
-How much better than a baseline a head finds antecedents, with intervals by documents.
-
-The head is chosen on other mentions than it is scored on (see
-:func:`headscope.stats.antecedent_scores`).
 """
 
 from __future__ import annotations

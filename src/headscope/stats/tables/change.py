@@ -1,12 +1,8 @@
-"""What two results have in common, and what only one of them has.
-
-Two results side by side: how much each statistic differs, and in which heads beyond chance.
+"""Two results side by side: how much each statistic differs, and in which heads beyond chance.
 
 Results keep sums by bucket of documents. Two runs over the same texts are paired bucket by bucket;
-otherwise the two are independent samples. Comparing the models themselves also compares their maps:
-:mod:`headscope.stats.comparison`.
-
-Two models over one corpus: how alike their maps are, and changes paired by example.
+otherwise the two are independent samples. What only one of the two has is said in words. Comparing
+the models themselves also compares their maps.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Which heads compose with which: tables of circuits (Elhage et al. 2021).
-
-Tables of retrieval: the heads, the answers, and the check with heads disabled.
-
-Sinks of every head: the first token, and the strongest other one.
-"""
+"""Heads that compose, copy and retrieve, and the sinks on which they rest."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""Links between words in the maps that a survey kept, from links between their tokens.
+"""Examples of one head: texts with their strongest links, for and against a relation.
 
-How well a head finds a relation in the texts that a survey kept: examples for and against.
-
-The words that a head attends from and to most, in the sample that a survey kept.
-
-A table of examples of one head that shows itself: texts with their strongest links.
+The texts are those that a survey kept. Beside them: the words that a head attends from and to most.
 """
 
 from __future__ import annotations

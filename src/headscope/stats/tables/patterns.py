@@ -1,8 +1,6 @@
-"""Shares of the pattern classes (Kovaleva et al. 2019, section 4.1): overall, by layer, by head.
+"""Pattern classes (Kovaleva et al. 2019, section 4.1): their shares, and how well networks see them.
 
-How well a pattern network agrees with labelled maps: F1 by class, by length, by model.
-
-The maps of one head resemble each other, so the intervals resample heads, not maps.
+The maps of one head resemble each other, so intervals of F1 resample heads, not maps.
 """
 
 from __future__ import annotations

@@ -1,14 +1,6 @@
-"""What probes of heads, layers and chosen heads say (Jo and Myaeng 2020, Tables 3 and 5).
+"""What probes say: best heads and layers, tests, repeated splits, syntax against semantics.
 
-The heads that know most about a task, by the validation scores of their probes.
-
-Scores of probes over splits that were drawn again, for tasks with few sentences.
-
-Which heads are better than the majority class, corrected for the number of heads.
-
-Do heads that know syntax know semantics too? (Jo and Myaeng 2020, section 6.2, Figure 5)
-
-Do two runs of probing agree on which heads know most about a task?
+The tables are those of Jo and Myaeng 2020.
 """
 
 from __future__ import annotations

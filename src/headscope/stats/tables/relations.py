@@ -1,10 +1,7 @@
 """The best head of each relation against the best fixed offset (Clark et al. 2019, Table 1).
 
-Both are chosen by their score, so both are also scored on words that they were not chosen on.
-
-Heads that stand out at frame links (Kovaleva et al. 2019, section 4.2).
-
-The paper marks the heads whose mean is over the 99th percentile of all heads.
+Both are chosen by their score, so both are also scored on words that they were not chosen on. Also:
+the heads that attend most along frame links (Kovaleva et al. 2019, section 4.2).
 """
 
 from __future__ import annotations

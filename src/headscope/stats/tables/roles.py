@@ -1,9 +1,4 @@
-"""The scores of roles (sieve bias, Pande et al. 2021) in results: which roles, and their scores.
-
-The threshold tau that a head's mean sieve bias must exceed for a role (Pande et al. 2021).
-
-Which heads have which role (Pande et al. 2021): a test of each head's mean sieve bias.
-"""
+"""Which heads have which role (Pande et al. 2021): their scores, the threshold tau, the tests."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Results of several checkpoints side by side: values of every head over a training.
-
-When a role appears in training: the first checkpoint from which on a head keeps it.
-"""
+"""Results of several checkpoints side by side, and when in training each role appears."""
 
 from __future__ import annotations
 
