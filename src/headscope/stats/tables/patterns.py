@@ -1,4 +1,4 @@
-"""Pattern classes (Kovaleva et al. 2019, section 4.1): their shares, and how well networks see them.
+"""Pattern classes (Kovaleva et al. 2019, section 4.1): their shares, and F1 against labelled maps.
 
 The maps of one head resemble each other, so intervals of F1 resample heads, not maps.
 """
