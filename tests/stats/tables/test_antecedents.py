@@ -144,8 +144,10 @@ def made_gains() -> Atlas:
 @pytest.mark.parametrize(
     ("place", "baseline"), [(1, "nearest"), (2, "same head word"), (3, "rules")]
 )
-def test_a_gain_has_the_interval_of_its_buckets(made: Atlas, place: int, baseline: str) -> None:
-    gains = antecedent_gains(made, baseline=baseline)
+def test_a_gain_has_the_interval_of_its_buckets(
+    made_gains: Atlas, place: int, baseline: str
+) -> None:
+    gains = antecedent_gains(made_gains, baseline=baseline)
     assert gains.index.tolist() == list(KINDS)
     for kind in KINDS:
         n, its, mine = MENTIONS[kind][0], MENTIONS[kind][place], HEAD[kind][0]
@@ -156,8 +158,8 @@ def test_a_gain_has_the_interval_of_its_buckets(made: Atlas, place: int, baselin
         assert (row["low"] < row["gain"]) == any(more)
 
 
-def test_the_difference_of_two_gains_is_jackknifed_over_buckets(made: Atlas) -> None:
-    found = gain_differences(made, baseline="rules", kind="nominal")
+def test_the_difference_of_two_gains_is_jackknifed_over_buckets(made_gains: Atlas) -> None:
+    found = gain_differences(made_gains, baseline="rules", kind="nominal")
     assert found.index.tolist() == ["pronoun", "proper"]
 
     def gain(kind: str, buckets: set[int]) -> float:
@@ -178,7 +180,7 @@ def test_the_difference_of_two_gains_is_jackknifed_over_buckets(made: Atlas) -> 
         assert found.loc[other].tolist() == pytest.approx([whole, whole - half, whole + half])
 
 
-def test_an_unknown_baseline_is_refused(made: Atlas) -> None:
+def test_an_unknown_baseline_is_refused(made_gains: Atlas) -> None:
     with pytest.raises(UserError) as caught:
-        antecedent_gains(made, baseline="rule")
+        antecedent_gains(made_gains, baseline="rule")
     assert "Did you mean 'rules'?" in caught.value.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from headscope.heads import Head
 from headscope.numbers import count as shown_count
 from headscope.results import KEPT, Atlas
 from headscope.results.schema import GRID
-from headscope.stats.grid import grid_heads, heads_over
+from headscope.stats.grid import grid_heads
 from headscope.stats.inference.documents import FEW as FEW_DOCUMENTS
 from headscope.stats.tables.roles import (
     COARSE,
@@ -258,8 +259,8 @@ def role_sets(tests: xr.Dataset, roles: Sequence[str] = COARSE) -> dict[str, set
     """
     sets: dict[str, set[Head]] = {}
     for role in present(tests, roles):
-        has = tests["has"].sel(role=role)
-        sets[role] = set(heads_over(has, 0))
+        has = tests["has"].sel(role=role).transpose(*GRID)
+        sets[role] = set(itertools.compress(grid_heads(has), has.values.ravel()))
     return sets
 
 
