@@ -6,7 +6,7 @@ from .heads.positions import (
 )
 from .heads.query import kv_head_counts as kv_head_counts, kv_head_table as kv_head_table
 from .heads.thresholds import Thresholds as Thresholds, threshold_table as threshold_table
-from .inference.choosing import (
+from .inference.correction import (
     CrossFit as CrossFit,
     best_choice as best_choice,
     cross_fit as cross_fit,
@@ -82,7 +82,7 @@ from .tables.roles import (
     pooled_tau as pooled_tau,
     role_tests as role_tests,
 )
-from .tables.shift import role_shift as role_shift
+from .tables.role_tables import role_shift as role_shift
 from .tables.track import emergence as emergence, track_values as track_values
 from .words.describe import Description as Description, descriptions as descriptions
 from .words.summary import model_summary as model_summary

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.stats.inference.choosing import best_choice, cross_fit, cross_score
+from headscope.stats.inference.correction import best_choice, cross_fit, cross_score
 
 CELLS = st.integers(0, 12).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 

@@ -11,7 +11,7 @@ import pandas as pd
 from headscope.figures.roles.common import PAPER
 from headscope.figures.style import BLUE, GREEN, ORANGE, note, styled
 from headscope.stats.inference.correction import ALPHA
-from headscope.stats.tables.shift import LEAST, THIRDS
+from headscope.stats.tables.role_tables import LEAST, THIRDS
 
 TITLE = "Sieve bias: after minus before"
 UNIT = "change (times uniform)"

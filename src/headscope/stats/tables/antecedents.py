@@ -17,8 +17,13 @@ from headscope.errors import unknown
 from headscope.results import Atlas
 from headscope.results.moments import left_out
 from headscope.stats.grid import check_same_heads, labelled_head
-from headscope.stats.inference.choosing import best_choice, cross_fit, fit_apart
-from headscope.stats.inference.correction import correct, paired_test
+from headscope.stats.inference.correction import (
+    best_choice,
+    correct,
+    cross_fit,
+    fit_apart,
+    paired_test,
+)
 from headscope.stats.inference.documents import interval
 
 RIGHT = " right"

@@ -13,7 +13,7 @@ from headscope.results import Atlas
 from headscope.results.merge import RETRIEVAL
 from headscope.results.schema import GRID
 from headscope.stats.grid import by_head
-from headscope.stats.inference.choosing import cross_fit
+from headscope.stats.inference.correction import cross_fit
 
 KINDS = ("Q", "K", "V")
 EARLIER, LATER = "earlier", "later"

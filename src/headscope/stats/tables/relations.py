@@ -19,15 +19,16 @@ from headscope.heads import Head
 from headscope.labels import STANFORD
 from headscope.results import Atlas
 from headscope.stats.grid import by_head, check_same_heads, heads_over, labelled_head
-from headscope.stats.inference.choosing import (
+from headscope.stats.inference.correction import (
     FIRST,
     SECOND,
     Array,
     CrossFit,
+    correct,
     cross_fit,
     fit_apart,
+    paired_test,
 )
-from headscope.stats.inference.correction import correct, paired_test
 from headscope.stats.inference.documents import interval
 
 DEFAULT_DIRECTIONS = ("dependent to head", "head to dependent")
