@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
@@ -82,6 +83,19 @@ def by_head(data: xr.Dataset, *names: str) -> list[tuple[str, list[float]]]:
     values = [data[name].transpose(*GRID).values.ravel() for name in names]
     rows = np.stack(values, 1).astype(np.float64).tolist()
     return list(zip(map(str, grid_heads(data)), rows, strict=True))
+
+
+def head_frame(data: xr.Dataset) -> pd.DataFrame:
+    """A table with one row per head and label, and the names of the heads in ``name``.
+
+    >>> mean = xr.DataArray([[0.1, 0.6]], {"layer": [1], "head": [1, 2]}, ("layer", "head"))
+    >>> head_frame(xr.Dataset({"mean": mean}))[["name", "mean"]].values.tolist()
+    [['1-1', 0.1], ['1-2', 0.6]]
+    """
+    frame = data.reset_coords(drop=True).to_dataframe().reset_index()
+    places = zip(frame["layer"], frame["head"], strict=True)
+    frame.insert(0, "name", [str(labelled_head(*place)) for place in places])
+    return frame
 
 
 def strongest_head(values: xr.DataArray) -> Head | None:

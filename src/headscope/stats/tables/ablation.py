@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from headscope.errors import ResultsError, unknown
 from headscope.heads import Head
 from headscope.results import Atlas
-from headscope.stats.grid import labelled_head
+from headscope.stats.grid import head_frame
 from headscope.stats.inference.bootstrap import (
     CONFIDENCE,
     LEAST,
@@ -288,12 +288,8 @@ def change_table(results: Atlas, kind: str = "head") -> pd.DataFrame:
     data = results[KINDS[kind]]
     sign = 1.0 if data.attrs["better"] == "higher" else -1.0
     names = ["mean", "difference", "difference_low", "difference_high", "p", "p_corrected"]
-    frame = data[names].to_dataframe().reset_index()
-    if kind == "head":
-        places = zip(frame["layer"], frame["head"], strict=True)
-        off = [str(labelled_head(layer, head)) for layer, head in places]
-    else:
-        off = frame[kind].astype(str).tolist()
+    frame = head_frame(data[names]) if kind == "head" else data[names].to_dataframe().reset_index()
+    off = frame["name" if kind == "head" else kind].astype(str)
     ends = sign * frame[["difference_low", "difference_high"]].to_numpy()
     table = pd.DataFrame(
         {

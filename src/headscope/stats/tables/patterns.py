@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
-from headscope.stats.grid import labelled_head
+from headscope.stats.grid import head_frame
 from headscope.stats.inference.bootstrap import percentiles, resampled
 from headscope.stats.inference.documents import interval
 
@@ -100,18 +100,8 @@ def pattern_heads(results: Atlas) -> pd.DataFrame:
         One row per head and class, with its 95 % interval over documents.
     """
     data = pattern_data(results)
-    whole = xr.Dataset(
-        {
-            "share": data["mean"],
-            "low": data["low"],
-            "high": data["high"],
-            "examples": data["n"],
-        }
-    )
-    frame = whole.reset_coords(drop=True).to_dataframe().reset_index()
-    places = zip(frame["layer"], frame["head"], strict=True)
-    frame.insert(0, "name", [str(labelled_head(layer, head)) for layer, head in places])
-    return frame
+    names = {"mean": "share", "n": "examples"}
+    return head_frame(data[["mean", "low", "high", "n"]].rename(names))
 
 
 def leading_patterns(results: Atlas) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from headscope.errors import ResultsError, UserError, unknown
 from headscope.heads import Head
 from headscope.labels import lost_tokens
 from headscope.results import Atlas
-from headscope.stats.grid import grid_heads, labelled_head
+from headscope.stats.grid import grid_heads, head_frame
 from headscope.stats.inference.bootstrap import CONFIDENCE, percentiles, resampled
 from headscope.stats.inference.correction import ALPHA, binomial_tail, correct
 from headscope.tasks.metrics import METRICS
@@ -302,9 +302,7 @@ def head_table(results: Atlas, task: str, *, count: int | None = 10) -> pd.DataF
         raise unknown("task", task, [str(name) for name in data["task"].values])
     chosen = data.sel(task=task)
     selective = chosen.assign(selectivity=chosen["test"] - chosen["control"])
-    frame = selective.reset_coords(drop=True).to_dataframe().reset_index()
-    places = zip(frame["layer"], frame["head"], strict=True)
-    frame["head"] = [str(labelled_head(layer, head)) for layer, head in places]
+    frame = head_frame(selective).assign(head=lambda rows: rows["name"])
     best = frame.dropna(subset="test").sort_values(
         "validation", ascending=False, kind="stable", ignore_index=True
     )
