@@ -23,7 +23,7 @@ from headscope.corpus import ROOT, Example, Word, from_examples
 from headscope.errors import ResultsError, UserError
 from headscope.page.packs.statistics import statistic_columns
 from headscope.results import Atlas
-from headscope.results.nested import with_nulls
+from headscope.results.merge import with_nulls
 from headscope.stats import layer_closeness, map_agreement, null_bands, null_table, scale
 from headscope.stats.tables.alike import both_maps
 from tiny import HEADS, SENTENCES, tiny_model

@@ -25,7 +25,7 @@ from headscope.stats.tables.probing import (
     task_titles,
     top_heads,
 )
-from headscope.tasks.probing import TITLES
+from headscope.tasks.task import TITLES
 
 FIGURE_3 = (
     ("BERT base", "BERT large", "GPT", "GPT2", "ELECTRA large"),

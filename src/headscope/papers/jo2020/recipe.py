@@ -39,8 +39,8 @@ from headscope.results import Atlas
 from headscope.runs.probe import Probing, probe
 from headscope.runs.probe.controls import probe_controls
 from headscope.stats.tables.probing import probing_remarks, small_test_text, small_tests, top_table
-from headscope.tasks.find import find_tasks
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.probing import find_tasks
+from headscope.tasks.task import ProbingTask
 
 
 class Jo2020(Recipe):

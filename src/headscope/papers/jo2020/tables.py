@@ -15,7 +15,7 @@ from headscope.papers.jo2020 import facts
 from headscope.papers.sections import as_sentence
 from headscope.results import Atlas
 from headscope.stats.tables.probing import correlation, median_gain, syntactic_semantic
-from headscope.tasks.probing import TITLES, ProbingTask, all_notes
+from headscope.tasks.task import TITLES, ProbingTask, all_notes
 
 Row = dict[str, Any]
 PLACES = {"cls": "the first token", "last": "the last token", "mean": "the mean over tokens"}

@@ -17,8 +17,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.stats.inference.documents import example_documents
-from headscope.tasks.metrics import METRICS
-from headscope.tasks.resampled import FromCounts
+from headscope.tasks.metrics import METRICS, FromCounts
 
 CHUNK = 256
 """How many resamples are drawn at a time."""

@@ -21,8 +21,7 @@ from headscope.results import Atlas
 from headscope.stats.grid import grid_heads, head_frame
 from headscope.stats.inference.bootstrap import CONFIDENCE, percentiles, resampled
 from headscope.stats.inference.correction import ALPHA, binomial_tail, correct
-from headscope.tasks.metrics import METRICS
-from headscope.tasks.resampled import FromCounts
+from headscope.tasks.metrics import METRICS, FromCounts
 
 WAYS = ("top", "greedy")
 """How heads are chosen: the best ones, or greedily one after the other."""
