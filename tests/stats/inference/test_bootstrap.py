@@ -10,7 +10,7 @@ from scipy import stats
 
 from headscope.errors import UserError
 from headscope.stats.inference.bootstrap import Outputs, bootstrap, compare_ratios, draws
-from tasks.test_resampled import OUTSIDE, made
+from tasks.test_metrics import OUTSIDE, made
 
 
 def test_a_resample_draws_as_many_examples_as_there_are_and_the_same_for_one_seed() -> None:
