@@ -58,8 +58,7 @@ class TableOptions(Options):
 
     def frames(self, atlas: Atlas) -> Frames:
         """The table, by its title, and tables that are shown below it on a screen."""
-        module, _, name = self.made_by.partition(":")
-        make = getattr(import_module(f"headscope.stats.{module}"), name)
+        make = getattr(import_module("headscope.stats"), self.made_by)
         keywords = {key: getattr(self, key) for key in described(type(self)) if key != "output"}
         return {self.title: make(atlas, **keywords)}
 
@@ -352,7 +351,7 @@ class FrameTable(TableOptions):
     name = "frames"
     title = "The heads that attend most along frame links (Kovaleva et al. 2019)"
     needs = ("frame",)
-    made_by = "frames:frame_table"
+    made_by = "frame_table"
 
     direction: Literal["both", "target to element", "element to target"] = "both"
     percentile: Annotated[float, Option(least=0, most=100)] = 99.0
@@ -519,7 +518,7 @@ class EmergenceTable(TableOptions):
     name = "emergence"
     title = "First checkpoint from which on a head is past the threshold"
     needs = ("track",)
-    made_by = "emergence:emergence"
+    made_by = "emergence"
 
     by: Annotated[str, Option(metavar="VALUE", completes="statistics")] = ""
     threshold: float | None = None
