@@ -41,7 +41,7 @@ from headscope.runs.survey.work import SurveyWork, strongest
 from headscope.runs.synthetic import NAME as SYNTHETIC
 from headscope.runs.synthetic import chosen_sequences
 from headscope.runs.workers import Task, Work
-from headscope.stats.track import track_groups
+from headscope.stats.tables.track import track_groups
 
 
 class Survey(Run[Atlas]):
