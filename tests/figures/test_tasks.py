@@ -14,7 +14,7 @@ from headscope.figures.tasks.layers_off import layers_off_by_task
 from headscope.figures.tasks.maps import heads_off_by_task, similarity_by_task, special_by_task
 from headscope.measures.feature import FEATURES
 from headscope.measures.link import LINKS
-from headscope.stats.ablation import scored
+from headscope.stats.tables.ablation import scored
 from stats.made_ablation import made_ablation
 from stats.sampled import random_values, sampled
 

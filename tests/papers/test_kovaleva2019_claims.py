@@ -17,8 +17,8 @@ from headscope.papers.kovaleva2019 import claims, disabling_claims
 from headscope.papers.kovaleva2019.checkpoints import Checkpoint
 from headscope.papers.kovaleva2019.frames import annotation_rows, bracketed
 from headscope.results import Atlas
-from headscope.stats.ablation import scored
-from headscope.stats.disabling import DisablingSummary, disabling_summary
+from headscope.stats.tables.ablation import scored
+from headscope.stats.tables.disabling import DisablingSummary, disabling_summary
 from headscope.tasks import find_task
 from stats.made_ablation import made_ablation
 from stats.made_patterns import CLASSES, pattern_results

@@ -11,9 +11,9 @@ import pandas as pd
 from headscope.figures.style import note, styled, subject
 from headscope.results import Atlas
 from headscope.results.merge import EXCESS, Track
-from headscope.stats.emergence import emergence
-from headscope.stats.excess import FAMILIES
-from headscope.stats.thresholds import DEFAULT
+from headscope.stats.heads.excess import FAMILIES
+from headscope.stats.heads.thresholds import DEFAULT
+from headscope.stats.tables.track import emergence
 
 COLOURS = {
     "previous": "#1F6FB5",

@@ -6,7 +6,7 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from headscope.stats.model_summary import model_summary
+from headscope.stats.words.summary import model_summary
 
 if TYPE_CHECKING:
     from headscope.results import Atlas
