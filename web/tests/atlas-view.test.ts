@@ -115,7 +115,7 @@ describe("scales", () => {
       linear([low, high], [0, 100], { count: 4, percent }).ticks.map(({ text }) => text);
     expect(texts(0, 0.2)).toEqual(["0.00", "0.05", "0.10", "0.15", "0.20"]);
     expect(texts(-1, 1)).toEqual(["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
-    expect(texts(0, 1, true)).toEqual(["0%", "20%", "40%", "60%", "80%", "100%"]);
+    expect(texts(0, 1, true)).toEqual(["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
     const log = axis(made([0.01, 100]), 0, 400, true);
     expect(log.ticks.map(({ text }) => text)).toEqual(["0.01", "0.1", "1", "10", "100"]);
   });

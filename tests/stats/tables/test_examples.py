@@ -238,11 +238,11 @@ def test_pairs_are_averaged_over_the_places_where_they_are_seen(kept: Made) -> N
         mean, seen = expected[one.query, one.key]
         assert one.attention == pytest.approx(mean, abs=1e-6)
         assert one.seen == seen
-    often = [one.seen >= 2 for one in found]
-    assert True in often
-    assert often == sorted(often, reverse=True)
-    for group in (True, False):
-        means = [one.attention for one in found if (one.seen >= 2) == group]
+    groups = [0 if one.seen >= 5 else 1 if one.seen >= 2 else 2 for one in found]
+    assert set(groups) == {0, 1, 2}
+    assert groups == sorted(groups)
+    for group in (0, 1, 2):
+        means = [one.attention for one, at in zip(found, groups, strict=True) if at == group]
         assert means == sorted(means, reverse=True)
     assert top_pairs(kept, "1-1", n=3) == found[:3]
 

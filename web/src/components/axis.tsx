@@ -31,7 +31,7 @@ export function linear(
   const text = scale.tickFormat(count, percent ? "%" : undefined);
   return {
     at: (value) => (Number.isNaN(value) ? NaN : scale(value)),
-    ticks: scale.ticks(count).map((one) => ({ at: scale(one), text: text(one) })),
+    ticks: scale.ticks(count).map((one) => ({ at: scale(one), text: text(one).replace("%", " %") })),
     ends: scale.domain() as [number, number],
   };
 }
@@ -91,17 +91,12 @@ export function Upward({ axis: { ticks }, from, to }: Lines) {
 
 /** The rules and numbers of an axis across, from top to bottom; numbers below, or above. */
 export function Across({ axis: { ticks }, from, to, above }: Lines & { above?: number }) {
-  const last = ticks.length - 1;
   return (
     <g class="hs-axes">
-      {ticks.map(({ at, text }, index) => (
+      {ticks.map(({ at, text }) => (
         <g key={text}>
           <line class={Number(text) === 0 ? "hs-axis-zero" : ""} x1={at} x2={at} y1={from} y2={to} />
-          <text
-            x={at}
-            y={above ?? to + 16}
-            text-anchor={above === undefined || (index > 0 && index < last) ? "middle" : index ? "end" : "start"}
-          >
+          <text x={at} y={above ?? to + 16} text-anchor="middle">
             {text}
           </text>
         </g>

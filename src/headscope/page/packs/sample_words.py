@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.results.kept import KeptMap, KeptText
-from headscope.stats.tables.examples import OFTEN
+from headscope.stats.tables.examples import OFTEN, rarity
 
 Numbers = NDArray[np.int64]
 
@@ -105,7 +105,7 @@ class SampleWords:
             codes = self._codes
             seen, means = _counted(self._pair[cells], weights, len(codes))
             found = np.flatnonzero(seen)
-        order = found[np.lexsort((codes[found], -means[found], seen[found] < OFTEN))[:n]]
+        order = found[np.lexsort((codes[found], -means[found], rarity(seen[found])))[:n]]
         words = len(self.words)
         return [
             {

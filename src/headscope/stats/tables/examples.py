@@ -339,7 +339,13 @@ elsewhere, whatever its case."""
 
 
 OFTEN = 2
-"""Pairs that were seen so often come before those that were seen less."""
+MANY = 5
+
+
+def rarity(seen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0 for pairs seen many times, which come first; 1 for those seen twice or more; then 2."""
+    # The mean attention of a pair that was seen once or twice is mostly chance.
+    return (seen < OFTEN).astype(np.int64) + (seen < MANY)
 
 
 class WordPair(NamedTuple):
@@ -398,7 +404,7 @@ def top_pairs(kept: KeptExamples, head: HeadLike, n: int = 8) -> list[WordPair]:
     codes = links.query * max(len(links.words), 1) + links.key
     pairs, places, seen = np.unique(codes, return_inverse=True, return_counts=True)
     means = np.bincount(places, links.weight, len(pairs)) / np.maximum(seen, 1)
-    order = np.lexsort((pairs, -means, seen < OFTEN))[:n]
+    order = np.lexsort((pairs, -means, rarity(seen)))[:n]
     return [
         WordPair(
             links.words[int(pairs[place]) // len(links.words)],
