@@ -121,7 +121,8 @@ export function csv(table: { columns: string[]; rows: (string | number | null)[]
   const cell = (value: string | number | null): string => {
     if (value === null || (typeof value === "number" && !Number.isFinite(value))) return "";
     if (typeof value === "number") return String(value);
-    const safe = /^[=+\-@\t\r]/.test(value) && !/^[-+]?[\d.]+(-\d+)?$/.test(value) ? `'${value}` : value;
+    const formula = /^[=+\-@\t\r\n]/.test(value) && !/^[-+]?[\d.]+$/.test(value);
+    const safe = formula ? `'${value}` : value;
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
   return [table.columns, ...table.rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
