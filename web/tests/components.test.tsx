@@ -181,6 +181,7 @@ describe("the whole page", () => {
     const root = await show(store([first, second]));
     const text = root.querySelector("main")!.textContent!;
     expect(text).toContain("intervals of A and B do not overlap for 1 head of 6");
+    expect(text).toContain("Share m:a: the 95 %");
     expect(text).not.toMatch(/chance|Holm|significant/);
     const cells = [...root.querySelectorAll("tbody tr")[0]!.querySelectorAll("td")];
     expect(cells.map((one) => one.textContent).filter(Boolean)).toEqual([

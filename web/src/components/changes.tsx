@@ -69,7 +69,7 @@ export function ChangeTable({ found, about, first, second }: Props) {
                 </td>
                 <td class="hs-num">{said}</td>
                 <td class="hs-small">
-                  {!before || before === after
+                  {!before || !after || before === after
                     ? before && family(before).title
                     : `${family(before).title} → ${family(after).title}`}
                 </td>

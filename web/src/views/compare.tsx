@@ -10,6 +10,7 @@ import { type Change, changes, mostChanged, roleChanges, shared } from "../data/
 import { field, joined } from "../data/fields";
 import { count, plural } from "../format";
 import { useStore } from "../store";
+import { capital } from "./head/titles";
 
 const INTERVALS =
   "B − A; line: the widths of both 95 % intervals together; filled: the intervals do not overlap"
@@ -78,7 +79,7 @@ export function CompareView() {
       )}
       {both.sameShape && about && (
         <p class="hs-lead">
-          {about.title}: the 95 % intervals of A and B do not overlap for{" "}
+          {capital(about.title)}: the 95 % intervals of A and B do not overlap for{" "}
           <b>{apart ? plural(apart, "head") : "no head"}</b> of {count(first.size)}
           {roles && (
             <>
