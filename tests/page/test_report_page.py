@@ -155,7 +155,7 @@ def test_dark_is_the_readers_preference_or_choice(explore, demo_page: Path) -> N
     page = explore(demo_page).page
     light = page.evaluate(ground)
     assert light != dark
-    page.locator(".hs-icon").click()
+    page.get_by_role("button", name="Colours").click()
     assert page.evaluate(ground) == dark
 
 
@@ -178,7 +178,10 @@ def test_two_results_are_compared_head_by_head(explore, tmp_path: Path) -> None:
     path = write_report(results[0], tmp_path / "x.html", others=results[1:])
     opened = explore(path, "#/compare")
     text = opened.page.locator(".hs-main").inner_text()
-    assert "1 head of 6 differs in attention to the previous token" in text
+    assert (
+        "Attention to the previous token: the 95 % intervals of A and B do not overlap for "
+        "1 head of 6"
+    ) in text
     first = opened.page.locator(".hs-compare table tbody tr").first.inner_text().split()
     assert first[0] == "2-3"
     quiet(opened)

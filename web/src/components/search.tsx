@@ -142,7 +142,8 @@ function run(store: Store, text: string): typeof SILENT {
     return { text: why ? `No head: ${why}.` : plural(count, "head"), wrong: Boolean(why) };
   } catch (error) {
     const own = (head: string) => Object.values(store.notes.of(head)).join(" ");
-    const found = findByWords(store.atlas!, query, own);
+    // a comparison is a query, so a mistake in it is explained
+    const found = /[<>=!]/.test(query) ? undefined : findByWords(store.atlas!, query, own);
     if (!found) return { text: sentence((error as Error).message), wrong: true };
     store.select(found.places, `“${query}”, by ${found.by}`);
     return { text: plural(found.places.length, "head"), wrong: false };
