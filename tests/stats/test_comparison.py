@@ -7,11 +7,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from headscope.measures.feature import FEATURES
+from headscope.measures import Feature
 from headscope.results import Atlas
 from headscope.stats import cosine_table, difference_atlas, difference_table, paired_table
 from stats.references import holm
 from stats.sampled import random_values, sampled
+
+FEATURES = Feature.dims["feature"]
 
 
 def test_the_differences_of_two_models_are_tested_in_pairs() -> None:

@@ -11,13 +11,15 @@ from scipy import stats
 
 import headscope as hs
 from headscope.errors import ResultsError
-from headscope.measures.feature import FEATURES
+from headscope.measures import Feature
 from headscope.results import Atlas
 from headscope.results.moments import OLDER
 from headscope.stats import difference_atlas, difference_table, not_compared, same_examples
 from headscope.stats.differences import mean_change
 from stats.references import holm
 from stats.sampled import random_values, sampled
+
+FEATURES = Feature.dims["feature"]
 
 WORDS = [
     *("a noun", "a verb", "a pronoun", "a subject", "an object of the main predicate"),

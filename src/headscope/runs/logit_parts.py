@@ -12,7 +12,7 @@ from torch import Tensor
 from headscope.encode import Encoded, collate
 from headscope.errors import UserError
 from headscope.heads import Head
-from headscope.measures.logit_attribution import head_parts
+from headscope.measures.gradients import head_parts
 from headscope.models import LayerView, Model, OutputListener
 from headscope.models.stream import Call, Stream, StreamLayer, find_stream, recording
 from headscope.runs.text_maps import encode_text, token_names

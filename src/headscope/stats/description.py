@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headscope.measures.roles import BROADLY, RESTS, UNCLEAR
 from headscope.results import Atlas
 from headscope.stats.analysis import Analysis
 from headscope.stats.evidence import (
@@ -13,7 +14,7 @@ from headscope.stats.evidence import (
     role_evidence,
     shown_relations,
 )
-from headscope.stats.excess import BROADLY, FAMILIES, RESTS, UNCLEAR, Excess
+from headscope.stats.excess import FAMILIES, Excess
 from headscope.stats.finding_words import rivals_named
 from headscope.stats.phrases import in_percent, listed
 from headscope.stats.plain_facts import plain_facts

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from headscope.measures.roles import BROADLY, RESTS
 from headscope.stats.analysis import Analysis
-from headscope.stats.excess import BROADLY, CONTAINS, DIRECTION, RESTS, Excess
+from headscope.stats.excess import CONTAINS, DIRECTION, Excess
 from headscope.stats.finding_words import (
     antecedents_found,
     beyond_words,

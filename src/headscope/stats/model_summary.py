@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headscope.measures.roles import BROADLY, RESTS, UNCLEAR
 from headscope.results import Atlas
 from headscope.stats.analysis import Analysis
 from headscope.stats.evidence import AT_WORK
-from headscope.stats.excess import BROADLY, FAMILIES, RESTS, UNCLEAR
+from headscope.stats.excess import FAMILIES
 from headscope.stats.phrases import heads_in_words, in_layers, in_percent, in_words, listed
 from headscope.stats.role_words import FAMILY_WORDS, ORDER
 from headscope.stats.summary_findings import finding_lines

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from headscope.errors import UserError, unknown
 from headscope.heads import Head, parse_heads
 from headscope.labels import label_text, map_measure
+from headscope.measures.roles import FAMILIES
 from headscope.results import Atlas
 from headscope.results.query import Tree, parse_query, split_value
 from headscope.results.schema import contents, label_dims, of_heads, statistics
-from headscope.stats.excess import FAMILIES
 from headscope.stats.main_roles import has_main_roles, main_roles
 from headscope.stats.roles import role_tests
 
@@ -26,7 +26,7 @@ DEFAULTS = ("all", "every", "dependent to head", "mentions", "both")
 """The label that is meant where a query names none."""
 SUMS = ("work", "spread")
 """Measures that keep sums for main roles: a query cannot compare them."""
-MAIN = (*dict.fromkeys(FAMILIES.values()), "broad", "no clear role", "rests")
+MAIN = tuple(FAMILIES)
 """What ``is:`` knows besides tested roles: families of main roles, and heads without one."""
 POSITIONAL = "positional-"
 """``is:positional-nsubj``: heads that have the role by its test, but by positions alone."""

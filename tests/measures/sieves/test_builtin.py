@@ -20,10 +20,10 @@ from headscope.corpus import ROOT, Corpus, Example, Mention, Word, from_texts
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Encoded
 from headscope.errors import UserError
 from headscope.measures import Context, Role, Sieve, known_sieves, load_sieves, sieve
-from headscope.measures.sieves.base import SIEVES
-from headscope.measures.sieves.builtin import (
+from headscope.measures.sieves import (
     DIRECTIONS,
     PAPER,
+    SIEVES,
     SYNTACTIC,
     dependency_sieve,
     dependency_sieves,

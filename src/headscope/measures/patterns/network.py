@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headscope.errors import UserError
+from headscope.measures.patterns import CLASSES as CLASSES
 from headscope.seals import Damaged, read_tensors, write_tensors
 
-CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 SHIPPED = Path(__file__).parent / "data" / "network.safetensors"
 SIZE = 32
 CLIPPED, ROW = 0.01, 0.64

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from headscope.encode import TEXT, Batch
 from headscope.measures.base import Context, Together
-from headscope.measures.work import sinks
+from headscope.measures.roles import sinks
 from headscope.models import LayerView, Model
 from headscope.results.stored import Bars, ExampleStore
 from headscope.runs.keeping.found import BatchExamples

@@ -14,7 +14,7 @@ from headscope.encode import TEXT, Batch, Counts, work_units
 from headscope.errors import UserError
 from headscope.heads import Head, HeadLike
 from headscope.measures.base import Context
-from headscope.measures.work import sinks
+from headscope.measures.roles import sinks
 from headscope.models import LayerView, Model
 from headscope.options import Pass
 from headscope.progress import Reporter

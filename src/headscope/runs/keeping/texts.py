@@ -5,7 +5,7 @@ from __future__ import annotations
 from headscope.corpus import ROOT, surface_words
 from headscope.encode import TEXT, Encoded
 from headscope.files import digest_of
-from headscope.measures.work import sinks
+from headscope.measures.roles import sinks
 from headscope.models import Model
 from headscope.results.kept import NO_HEAD, KeptText
 from headscope.results.stored import PARTS, StoredText

@@ -24,7 +24,7 @@ from headscope.encode.cross import CrossEncoder
 from headscope.errors import ModelError, UserError
 from headscope.identity import KEYS
 from headscope.measures.base import Context, Measure
-from headscope.measures.change import Change, Difference
+from headscope.measures.distance import Change, Difference
 from headscope.measures.registry import choose
 from headscope.models import LayerView, Model
 from headscope.options import Pass as Settings

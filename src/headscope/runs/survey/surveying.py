@@ -11,8 +11,7 @@ from headscope.corpus import Corpus
 from headscope.encode import UNIT, Counts, WorkUnit, work_units
 from headscope.errors import UserError
 from headscope.measures.base import Context, Measure
-from headscope.measures.maps import on_maps
-from headscope.measures.registry import choose
+from headscope.measures.registry import choose, on_maps
 from headscope.models import Model
 from headscope.models.value_norms import ValueNorms
 from headscope.options import Pass
