@@ -163,7 +163,7 @@ def counted(
     view, size = view_of(maps), maps.shape[2]
     for first, last in pairwise(sorted({0, size, *(cut for cut in cuts if cut < size)})):
         measure.rows(view, maps[:, :, first:last], first, prepared)
-    right, total = measure.end(view, prepared), measure.totals(prepared[1])
+    right, total = measure.end(view, prepared), measure.totals(prepared)
     return [[named(head) for head in example] for example in right], [
         named(example) for example in total
     ]

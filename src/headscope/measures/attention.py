@@ -158,7 +158,7 @@ class Entropy(RowMean):
 
     def row_values(self, block: Tensor, first_row: int, prepared: SimpleNamespace) -> Tensor:
         """-Σ α ln α over keys, in nats; a weight of 0 adds nothing."""
-        return row_entropy(block, prepared.keys)[..., None]
+        return row_entropy(block, prepared.keys, entropy_terms(block))[..., None]
 
     def end(self, view: LayerView, prepared: SimpleNamespace) -> Tensor:
         """(batch, head, 3)."""
@@ -166,17 +166,20 @@ class Entropy(RowMean):
         return torch.cat([means, prepared.uniform.expand(-1, means.shape[1], -1)], -1)
 
 
-def row_entropy(attention: Tensor, keys: Tensor | None = None) -> Tensor:
+def row_entropy(
+    attention: Tensor, keys: Tensor | None = None, terms: Tensor | None = None
+) -> Tensor:
     """-Σ α ln α over keys, in nats: (batch, head, query, key) -> (batch, head, query). A weight of
     0 adds nothing.
 
     ``keys`` (batch, 1, key) is 1 on the keys that count and 0 on padding; without it all count.
+    ``terms`` is α ln α, if it is known.
 
     >>> import torch
     >>> row_entropy(torch.tensor([[[[0.5, 0.5], [1.0, 0.0]]]]))
     tensor([[[0.6931, 0.0000]]])
     """
-    terms = entropy_terms(attention)
+    terms = logarithms(attention).mul_(attention) if terms is None else terms
     total = terms.sum(-1) if keys is None else over_keys(terms, keys)[:, 0]
     return total.neg_().abs_()
 

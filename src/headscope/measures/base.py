@@ -232,6 +232,10 @@ class Measure:
         """Raise an error if the measure is not defined for a model; called before a run begins."""
         return
 
+    def attach(self, model: Model, stack: str) -> Self:
+        """The measure as it takes part in a pass: with what it needs of the model itself."""
+        return self
+
     def norm_weighted(self) -> Self:
         """The same measure on norm-weighted maps, under a name of its own.
 
@@ -312,7 +316,7 @@ class Measure:
                 f"the measure {self.name!r} computes nothing: its class has no method 'layer'",
                 hint="define layer(self, view, attention, prepared)",
             )
-        self.rows(view, attention, 0, prepared)  # a whole map is one block
+        self.rows(view, attention.detach(), 0, prepared)  # a whole map is one block
         return self.end(view, prepared)
 
     def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
@@ -358,7 +362,7 @@ class Measure:
         cls, measures: Sequence[Measure], model: Model, stack: str, context: Context
     ) -> Together:
         """What computes several measures of this kind in one pass, sharing work where it can."""
-        return Together(measures)
+        return Together([measure.attach(model, stack) for measure in measures])
 
 
 class Together:

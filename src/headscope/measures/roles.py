@@ -130,7 +130,7 @@ class RoleWords:
     share
         Where the share of its working attention is, with ``{}`` for the share.
     brief
-        The same after ``does`` or ``leans``.
+        The same after ``does`` or ``leans``; "" if it is the same.
     name
         What the role is called.
     mostly
@@ -144,6 +144,9 @@ class RoleWords:
     brief: str
     name: str
     mostly: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "brief", self.brief or self.share)
 
 
 @dataclass(frozen=True)
@@ -190,213 +193,103 @@ class MainRole:
         return self.pairs(item).among(keys)
 
 
-ROLES = {
-    role.name: role
-    for role in (
-        MainRole(
-            "antecedent",
-            "from a mention to its antecedents",
-            _antecedents,
-            "coreference",
-            rank=0,
-            needs=frozenset({"mentions"}),
-            sieve="coreferent",
-            words=RoleWords(
-                "Looks from mentions to their antecedents",
-                "from mentions to their antecedents",
-                "the antecedent of a mention",
-                "{} of the working attention of mentions is on their antecedents",
-                "{} of the working attention of mentions is there",
-                "mentions to their antecedents",
-            ),
-        ),
-        MainRole(
-            "retrieval",
-            "answers out of long texts",
-            None,
-            "retrieval",
-            rank=3,
-            words=RoleWords(
-                "Retrieval head",
-                "at the answer in a long text that it copies",
-                "copying answers out of long texts",
-                "its retrieval score on long texts is {}",
-                "its retrieval score on long texts is {}",
-                "retrieval",
-                "a retrieval head",
-            ),
-        ),
-        MainRole(
-            "previous",
-            "the previous token",
-            _offsets(-1),
-            "previous",
-            rank=5,
-            sieve="previous-local",
-            words=RoleWords(
-                "Previous-token head",
-                "at the previous token",
-                "the previous token",
-                "{} of its working attention is on the token before",
-                "{} of its working attention is on the token before",
-                "the previous token",
-                "a previous-token head",
-            ),
-        ),
-        MainRole(
-            "next",
-            "the next token",
-            _offsets(1),
-            "next",
-            rank=5,
-            needs=frozenset({"later"}),
-            sieve="next-local",
-            words=RoleWords(
-                "Next-token head",
-                "at the next token",
-                "the next token",
-                "{} of its working attention is on the token after",
-                "{} of its working attention is on the token after",
-                "the next token",
-                "a next-token head",
-            ),
-        ),
-        MainRole(
-            "near",
-            "near tokens: one or two away",
-            _offsets(-2, -1, 1, 2),
-            "near",
-            rank=7,
-            contains=("previous", "next"),
-            sieve="local",
-            words=RoleWords(
-                "Looks one or two tokens away",
-                "one or two tokens away",
-                "tokens one or two away",
-                "{} of its working attention is on tokens one or two away",
-                "{} of its working attention is there",
-                "near tokens",
-            ),
-        ),
-        MainRole(
-            "itself",
-            "the token itself",
-            _offsets(0),
-            "itself",
-            rank=6,
-            words=RoleWords(
-                "Looks at the token itself",
-                "at the token itself",
-                "the token itself",
-                "{} of its working attention is on the token itself",
-                "{} of its working attention is there",
-                "the token itself",
-            ),
-        ),
-        MainRole(
-            "same",
-            "the same word elsewhere",
-            same_token,
-            "same",
-            rank=4,
-            sieve="duplicate",
-            words=RoleWords(
-                "Finds the same word elsewhere",
-                "at the same word elsewhere",
-                "the same word elsewhere",
-                "where a word recurs, {} of its working attention is on the other occurrences",
-                "where a word recurs, {} of its working attention is on the other occurrences",
-                "the same word elsewhere",
-            ),
-        ),
-        MainRole(
-            "induction",
-            "what followed the same word before",
-            after_same,
-            "induction",
-            rank=2,
-            needs=frozenset({"causal"}),
-            sieve="induction",
-            words=RoleWords(
-                "Induction head",
-                "at what followed the same word before",
-                "induction",
-                "where a word recurs, {} of its working attention is on what followed it before",
-                "where a word recurs, {} of its working attention is on what followed it before",
-                "induction",
-                "an induction head",
-            ),
-        ),
-        MainRole(
-            "modifier to noun",
-            "from a modifier to its noun",
-            _arcs(NOUN_PHRASE, up=True),
-            NOUN_PHRASE,
-            rank=1,
-            needs=frozenset({"tree"}),
-            way=UP,
-            words=RoleWords(
-                "Looks from modifiers to their noun",
-                "from modifiers to their noun",
-                "the noun of a modifier",
-                "{} of the working attention of modifiers is on their noun",
-                "{} of the working attention of modifiers is there",
-                "modifiers to their noun",
-            ),
-        ),
-        MainRole(
-            "noun to modifier",
-            "from a noun to its modifiers",
-            _arcs(NOUN_PHRASE, up=False),
-            NOUN_PHRASE,
-            rank=1,
-            needs=frozenset({"tree"}),
-            way=DOWN,
-            words=RoleWords(
-                "Looks from nouns to their modifiers",
-                "from nouns to their modifiers",
-                "the modifiers of a noun",
-                "{} of the working attention of nouns is on their modifiers",
-                "{} of the working attention of nouns is there",
-                "nouns to their modifiers",
-            ),
-        ),
-        MainRole(
-            "dependent to verb",
-            "from a dependent to its verb",
-            _arcs(CLAUSE, up=True),
-            CLAUSE,
-            rank=1,
-            needs=frozenset({"tree"}),
-            way=UP,
-            words=RoleWords(
-                "Looks from a verb's dependents to the verb",
-                "from a verb's dependents to the verb",
-                "the verb of a dependent",
-                "{} of the working attention of a verb's dependents is on the verb",
-                "{} of their working attention is there",
-                "dependents to their verb",
-            ),
-        ),
-        MainRole(
-            "verb to dependent",
-            "from a verb to its dependents",
-            _arcs(CLAUSE, up=False),
-            CLAUSE,
-            rank=1,
-            needs=frozenset({"tree"}),
-            way=DOWN,
-            words=RoleWords(
-                "Looks from verbs to their dependents",
-                "from verbs to their dependents",
-                "the dependents of a verb",
-                "{} of the working attention of verbs is on their dependents",
-                "{} of the working attention of verbs is there",
-                "verbs to their dependents",
-            ),
-        ),
-    )
-}
+# fmt: off
+_ROLES = (
+    MainRole(
+        "antecedent", "from a mention to its antecedents", _antecedents, "coreference", 0,
+        RoleWords("Looks from mentions to their antecedents", "from mentions to their antecedents",
+                  "the antecedent of a mention",
+                  "{} of the working attention of mentions is on their antecedents",
+                  "{} of the working attention of mentions is there",
+                  "mentions to their antecedents"),
+        needs=frozenset({"mentions"}), sieve="coreferent",
+    ),
+    MainRole(
+        "retrieval", "answers out of long texts", None, "retrieval", 3,
+        RoleWords("Retrieval head", "at the answer in a long text that it copies",
+                  "copying answers out of long texts", "its retrieval score on long texts is {}",
+                  "", "retrieval", "a retrieval head"),
+    ),
+    MainRole(
+        "previous", "the previous token", _offsets(-1), "previous", 5,
+        RoleWords("Previous-token head", "at the previous token", "the previous token",
+                  "{} of its working attention is on the token before", "", "the previous token",
+                  "a previous-token head"),
+        sieve="previous-local",
+    ),
+    MainRole(
+        "next", "the next token", _offsets(1), "next", 5,
+        RoleWords("Next-token head", "at the next token", "the next token",
+                  "{} of its working attention is on the token after", "", "the next token",
+                  "a next-token head"),
+        needs=frozenset({"later"}), sieve="next-local",
+    ),
+    MainRole(
+        "near", "near tokens: one or two away", _offsets(-2, -1, 1, 2), "near", 7,
+        RoleWords("Looks one or two tokens away", "one or two tokens away",
+                  "tokens one or two away",
+                  "{} of its working attention is on tokens one or two away",
+                  "{} of its working attention is there", "near tokens"),
+        contains=("previous", "next"), sieve="local",
+    ),
+    MainRole(
+        "itself", "the token itself", _offsets(0), "itself", 6,
+        RoleWords("Looks at the token itself", "at the token itself", "the token itself",
+                  "{} of its working attention is on the token itself",
+                  "{} of its working attention is there", "the token itself"),
+    ),
+    MainRole(
+        "same", "the same word elsewhere", same_token, "same", 4,
+        RoleWords("Finds the same word elsewhere", "at the same word elsewhere",
+                  "the same word elsewhere",
+                  "where a word recurs, {} of its working attention is on the other occurrences",
+                  "", "the same word elsewhere"),
+        sieve="duplicate",
+    ),
+    MainRole(
+        "induction", "what followed the same word before", after_same, "induction", 2,
+        RoleWords("Induction head", "at what followed the same word before", "induction",
+                  "where a word recurs, {} of its working attention is on what followed it before",
+                  "", "induction", "an induction head"),
+        needs=frozenset({"causal"}), sieve="induction",
+    ),
+    MainRole(
+        "modifier to noun", "from a modifier to its noun", _arcs(NOUN_PHRASE, up=True),
+        NOUN_PHRASE, 1,
+        RoleWords("Looks from modifiers to their noun", "from modifiers to their noun",
+                  "the noun of a modifier",
+                  "{} of the working attention of modifiers is on their noun",
+                  "{} of the working attention of modifiers is there", "modifiers to their noun"),
+        needs=frozenset({"tree"}), way=UP,
+    ),
+    MainRole(
+        "noun to modifier", "from a noun to its modifiers", _arcs(NOUN_PHRASE, up=False),
+        NOUN_PHRASE, 1,
+        RoleWords("Looks from nouns to their modifiers", "from nouns to their modifiers",
+                  "the modifiers of a noun",
+                  "{} of the working attention of nouns is on their modifiers",
+                  "{} of the working attention of nouns is there", "nouns to their modifiers"),
+        needs=frozenset({"tree"}), way=DOWN,
+    ),
+    MainRole(
+        "dependent to verb", "from a dependent to its verb", _arcs(CLAUSE, up=True), CLAUSE, 1,
+        RoleWords("Looks from a verb's dependents to the verb",
+                  "from a verb's dependents to the verb", "the verb of a dependent",
+                  "{} of the working attention of a verb's dependents is on the verb",
+                  "{} of their working attention is there", "dependents to their verb"),
+        needs=frozenset({"tree"}), way=UP,
+    ),
+    MainRole(
+        "verb to dependent", "from a verb to its dependents", _arcs(CLAUSE, up=False), CLAUSE, 1,
+        RoleWords("Looks from verbs to their dependents", "from verbs to their dependents",
+                  "the dependents of a verb",
+                  "{} of the working attention of verbs is on their dependents",
+                  "{} of the working attention of verbs is there", "verbs to their dependents"),
+        needs=frozenset({"tree"}), way=DOWN,
+    ),
+)
+# fmt: on
+ROLES = {role.name: role for role in _ROLES}
 """All roles, as results list them."""
 RANKED = tuple(sorted(ROLES.values(), key=lambda role: role.rank))
 
