@@ -500,7 +500,7 @@ class Spread(RowMean):
         """1 / ln of the number of keys that a row sees; and 1, where these are two or more."""
         seen = visible(item, self.context.causal)
         some = (seen > 1) & (item.kind == TEXT)
-        scale = np.float32(1) / np.log(np.maximum(seen, 2)).astype(np.float32)
+        scale = (1 / np.log(np.maximum(seen, 2))).astype(np.float32)
         return np.stack([np.where(some, scale, 0), some], 1)
 
     def row_values(self, block: Tensor, first_row: int, prepared: SimpleNamespace) -> Tensor:
