@@ -217,6 +217,8 @@ MEASURES: Registry[Any] = Registry(
         f"headscope.measures.{name}"
         for name in (
             "attention",
+            "work",
+            "tokens",
             "arcs",
             "dependency",
             "coreference",

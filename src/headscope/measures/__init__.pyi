@@ -1,20 +1,11 @@
 from .arcs import Arc as Arc, ArcOffset as ArcOffset, Profile as Profile
 from .attention import (
-    Activity as Activity,
     Alignment as Alignment,
-    Confidence as Confidence,
     Entropy as Entropy,
     Peak as Peak,
     Position as Position,
-    Reach as Reach,
-    Repetition as Repetition,
-    Role as Role,
-    Sink as Sink,
-    SinkPlaces as SinkPlaces,
     Special as Special,
-    Spread as Spread,
     Streaming as Streaming,
-    Work as Work,
     row_entropy as row_entropy,
 )
 from .base import Context as Context, Measure as Measure, Together as Together
@@ -61,4 +52,12 @@ from .sieves import (
     sieve as sieve,
 )
 from .sums import Kept as Kept, Sums as Sums
+from .tokens import (
+    Confidence as Confidence,
+    Reach as Reach,
+    Repetition as Repetition,
+    Sink as Sink,
+    SinkPlaces as SinkPlaces,
+)
 from .words import WordMap as WordMap, WordMeasure as WordMeasure, word_map as word_map
+from .work import Activity as Activity, Role as Role, Spread as Spread, Work as Work

@@ -305,9 +305,7 @@ class Arc(OfArcs):
         counts: Tensor = prepared.counts
         return counts
 
-    def rows(
-        self, view: LayerView, block: Tensor, first_row: int, prepared: SimpleNamespace
-    ) -> None:
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
         """Pick the pairs of a block."""
         prepared.picked.rows(block, first_row)
 

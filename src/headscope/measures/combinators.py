@@ -59,9 +59,7 @@ class Linear(Measure):
         alone.start(batch, device)
         return alone
 
-    def rows(
-        self, view: LayerView, block: Tensor, first_row: int, prepared: LinearTogether
-    ) -> None:
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
         """Add the block's share."""
         prepared.rows(view, block, first_row)
 
@@ -159,9 +157,7 @@ class RowMean(Measure):
             total=0.0,
         )
 
-    def rows(
-        self, view: LayerView, block: Tensor, first_row: int, prepared: SimpleNamespace
-    ) -> None:
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
         """Add the rows of a block. Padded rows may hold anything, even infinity."""
         weights = prepared.weights[:, :, first_row : first_row + block.shape[2]]
         values = self.row_values(block, first_row, prepared).double().where(weights != 0, 0.0)
@@ -205,9 +201,7 @@ class ColumnMean(Measure):
             total=None,
         )
 
-    def rows(
-        self, view: LayerView, block: Tensor, first_row: int, prepared: SimpleNamespace
-    ) -> None:
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
         """Add up the attention that every key gets."""
         here = slice(first_row, first_row + block.shape[2])
         if self.length is not None:
@@ -260,9 +254,7 @@ class Strongest(Measure):
         picked = PickedPairs(targets // self.width, queries, keys, device)
         return SimpleNamespace(size=len(batch), picked=picked, targets=to_device(targets, device))
 
-    def rows(
-        self, view: LayerView, block: Tensor, first_row: int, prepared: SimpleNamespace
-    ) -> None:
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
         """Pick the pairs of the block."""
         prepared.picked.rows(block, first_row)
 
