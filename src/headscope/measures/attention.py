@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from headscope.corpus import Example, surface_words
 from headscope.encode import SEPARATOR, START
 from headscope.encode.cross import CrossEncoded, key_batch, key_item
-from headscope.measures.base import at_least
+from headscope.measures.base import Measure, at_least
 from headscope.measures.combinators import NAN, Linear, RowMean, Weights
 from headscope.measures.kernels import (
     distances,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from headscope.encode import Batch, Encoded
-    from headscope.models import LayerView
+    from headscope.models import LayerView, Model
 
 STOPS = "full stops and commas"
 
@@ -316,3 +317,70 @@ def token_words(item: Encoded) -> list[str]:
     example = Example("", item.example.texts[-1:]) if alone else item.example
     words = surface_words(example, int(item.unit.max(initial=-1)) + 1)
     return ["" if unit < 0 else words[unit].lower() for unit in item.unit.tolist()]
+
+
+class OutputNorm(Measure):
+    """How much a head writes: the norm of what it adds to the stream, over the layer's mean.
+
+    The output of a head times its part of the output projection, ``‖z W_O‖``; mean over the tokens
+    of a text, divided by the mean over the heads of the layer: 1 is an average head, near 0 one
+    that writes nothing. Attention says where a head looks; a head can look busy and write nothing.
+    The bias of the projection belongs to no head.
+
+    It must be asked for by name, and needs a model whose output projections can be read.
+
+    References
+    ----------
+    Sandoval-Segura et al. 2025, "Identifying and Evaluating Inactive Heads in Pretrained LLMs",
+    arXiv 2504.03889.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> atlas = hs.survey("demo", ["The dog barks."], measures="output_norm")
+    >>> round(float(atlas.mean("output_norm").sel(layer=1).mean("head")), 3)
+    1.0
+    """
+
+    name = "output_norm"
+    title = "Norm of a head's output"
+    unit = "times the layer's mean"
+    range = "positive"
+    source = "after Sandoval-Segura et al. 2025"
+    says = "norm of the head's output over the layer's mean"
+    offered = False
+    in_blocks = True
+    weightable = False
+    factors: dict[Any, Tensor]
+
+    def check_model(self, model: Model, stack: str) -> None:
+        """Refuse models whose output projections cannot be read."""
+        self.attach(model, stack)
+
+    def attach(self, model: Model, stack: str) -> Self:
+        """With ``L`` of each layer, (head, width, width), where ‖z L‖ = ‖z W_O‖."""
+        from headscope.models.projections import matrix, split_up
+        from headscope.models.value_norms import output_projections
+
+        attached, heads = copy.copy(self), model.shape(stack).heads
+        attached.factors = {
+            # The triangular factor has the same norms and is much smaller than W_O.
+            module: torch.linalg.qr(split_up(matrix(output), 0, (heads, -1)).mT, mode="r").R.mT
+            for module, output in output_projections(model, stack).items()
+        }
+        return attached
+
+    def prepare(self, batch: Batch, device: Any) -> Tensor:
+        """Which tokens are real, (batch, token, 1)."""
+        return to_device(batch.mask[..., None], device)
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Tensor) -> None:
+        """Maps are not needed."""
+
+    def end(self, view: LayerView, prepared: Tensor) -> Tensor:
+        """(batch, head, 1)."""
+        factor = self.factors[view.module].to(view.output.device)
+        norms = (view.output.float()[..., None, :] @ factor)[..., 0, :].norm(dim=-1)
+        sums = norms.where(prepared, 0.0).sum(1)  # padding may hold anything
+        values: Tensor = sums / sums.mean(1, keepdim=True)
+        return values[..., None]
