@@ -307,7 +307,7 @@ def _rare(corpus: Iterable[Example]) -> Callable[[Encoded], Matrix | None]:
     return select
 
 
-@sieve("same word", title="The other pieces of the same word")
+@sieve("word pieces", title="The other pieces of its own word")
 def _pieces(item: Encoded) -> Relation:
     return Pairs.alike(item.unit)
 

@@ -244,7 +244,7 @@ TWINS: dict[str, Callable[[Encoded], Pairs]] = {
     "dobj": lambda item: dependency(item, ["dobj", "obj"]),
     "amod": lambda item: dependency(item, ["amod"]),
     "advmod": lambda item: dependency(item, ["advmod"]),
-    "same word": same_word,
+    "word pieces": same_word,
     "question mark": question,
     "first token": lambda item: {(query, 0) for query in range(len(item))},
     "duplicate": duplicate,
