@@ -1,5 +1,5 @@
-"""Write what follows from definitions in the package: tables of measures in README.md and the docs,
-and the families of roles for the page's TypeScript.
+"""Write what follows from definitions in the package: the table of measures in the docs, and the
+families of roles for the page's TypeScript.
 
     python tools/derive.py            # write them
     python tools/derive.py --check    # say which are not up to date
@@ -53,6 +53,11 @@ def labels(measure: Any) -> str:
     )
 
 
+def source(measure: Any) -> str:
+    """The paper that a measure comes from."""
+    return "" if measure.source == "Headscope" else str(measure.source)
+
+
 def table(*columns: Any) -> str:
     """A table with a row per measure, in the order in which a survey lists them."""
     rows = [[f"`{name}`", *(column(MEASURES[name]) for column in columns)] for name in MEASURES]
@@ -61,11 +66,9 @@ def table(*columns: Any) -> str:
 
 def pages() -> dict[Path, str]:
     """Each file as it should be."""
-    readme = "| measure | what, for every head | source |\n|---|---|---|\n"
-    readme += table(sentence, lambda one: "" if one.source == "Headscope" else one.source)
-    survey = "| measure | what it says about each head | when | labels |\n|---|---|---|---|\n"
-    survey += table(sentence, when, labels)
-    tables = {ROOT / "README.md": readme, ROOT / "docs/tasks/survey.md": survey}
+    survey = "| measure | what it says about each head | when | labels | source |\n"
+    survey += "|---|---|---|---|---|\n" + table(sentence, when, labels, source)
+    tables = {ROOT / "docs/tasks/survey.md": survey}
     written = {}
     for path, text in tables.items():
         before, rest = path.read_text("utf-8").split(BEGIN)
