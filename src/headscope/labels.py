@@ -193,6 +193,16 @@ def spoken(measure: str, attributes: Mapping[str, str]) -> tuple[str, Words]:
     return "", {}
 
 
+def label_words(measure: str, attributes: Mapping[str, str], dim: str) -> Mapping[str, str]:
+    """The words of the labels of one dimension, as far as they have any.
+
+    >>> label_words("position", {}, "offset")["previous"]
+    'the previous token'
+    """
+    words = spoken(measure, attributes)[1]
+    return words.get(dim, words.get("", {}))
+
+
 def _listed(dims: Iterable[str]) -> str:
     return ", ".join(f"{{{dim}}}" for dim in dims)
 

@@ -172,6 +172,11 @@ FORMS: Mapping[str, Form] = {
     ),
     "an object": lambda value: isinstance(value, dict),
     "an object of texts": _all(dict, _text),
+    "an object of a sentence and words": lambda value: (
+        isinstance(value, dict)
+        and _text(value.get("says"))
+        and _all(dict, _all(dict, _text))(value.get("labels"))
+    ),
     "an object of whole numbers": _all(dict, _integer),
     "an object of lists of whole numbers": _all(dict, _all(list, _integer)),
     "an object of objects of whole numbers": _all(dict, _all(dict, _integer)),
@@ -205,7 +210,7 @@ ATTRIBUTES: Mapping[str, str] = {
     "source": "a text",
     "listed": "'yes' or 'no'",
     "titles": "an object of texts",
-    "words": "an object",
+    "words": "an object of a sentence and words",
     "absent": "an object of texts",
     "offsets": "an object of whole numbers",
     "half_offsets": "an object of lists of whole numbers",

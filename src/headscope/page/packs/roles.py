@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.labels import family_of, spoken
+from headscope.labels import family_of, label_words
 from headscope.stats.analysis import Analysis
 from headscope.stats.excess import FAMILIES, Excess
 from headscope.stats.relation_words import relation_words
@@ -40,7 +40,7 @@ def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
     activity = atlas["activity"]["mean"].transpose("where", *GRID)
     arrays |= _work(excess, shape) | {"activity": activity.values}
     arrays["work/position"] = _positions(analysis, shape)
-    titles = spoken("work", atlas["work"].attrs)[1]["role"]
+    titles = label_words("work", atlas["work"].attrs, "role")
     document = {
         "families": list(ORDER),
         "work": [
