@@ -81,7 +81,7 @@ def offset_counts(part: NDArray[np.bool_], *, causal: bool) -> NDArray[np.int64]
     return np.array([*ahead[::-1], *([0] * len(ahead[1:]) if causal else ahead[1:])], np.int64)
 
 
-class Frame:
+class OffsetFrame:
     """Where the attention near some rows is laid out by offset; made once for all layers.
 
     The keys near each row are copied into a frame that is wider by FURTHEST on both sides. Read
@@ -136,14 +136,14 @@ class ProfileSums:
 
     part: Tensor
     counts: Tensor
-    frames: dict[tuple[int, ...], Frame] = field(default_factory=dict)
+    frames: dict[tuple[int, ...], OffsetFrame] = field(default_factory=dict)
     total: Tensor | None = None
 
-    def frame(self, shape: Sequence[int], first_row: int) -> Frame:
+    def frame(self, shape: Sequence[int], first_row: int) -> OffsetFrame:
         """The frame for some rows: memory that is asked for anew costs more than the sums."""
         key = (*shape, first_row)
         if key not in self.frames:
-            self.frames[key] = Frame(self.part, shape, first_row)
+            self.frames[key] = OffsetFrame(self.part, shape, first_row)
         return self.frames[key]
 
 

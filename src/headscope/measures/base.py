@@ -140,10 +140,11 @@ class Measure:
     weightable
         False for measures that make no sense on norm-weighted maps: they read something other than
         maps, or were trained on attention maps.
-    read, summed, keyed, grid
+    read, summed, keyed, closed, grid
         For files of results: the labels that readers ask for by name (by default all), whether they
-        need sums by bucket, attributes with a value for each label of the first dimension, and
-        whether values are by layer and head.
+        need sums by bucket, attributes with a value for each label of the first dimension,
+        dimensions that can have no other labels than these, and whether values are by layer and
+        head.
 
     Examples
     --------
@@ -175,6 +176,7 @@ class Measure:
     read: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
     summed: ClassVar[bool] = False
     keyed: ClassVar[tuple[str, ...]] = ()
+    closed: ClassVar[tuple[str, ...]] = ()
     grid: ClassVar[bool] = True
     kind: ClassVar[str] = "mean"
     """What a group of results holds: means of examples, or shares of right answers."""

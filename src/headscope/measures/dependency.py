@@ -35,7 +35,7 @@ ALL, CORE = "all", "all but root and punctuation"
 POSSESSIVE = frozenset({"poss", "nmod:poss"})
 
 
-class Arc(NamedTuple):
+class WordArc(NamedTuple):
     """A dependent and its head word, and what it counts as.
 
     Parameters
@@ -177,7 +177,7 @@ class Dependency(WordMeasure):
         """The offsets too: they are the baseline."""
         return super().attributes() | self.counts.attributes()
 
-    def arcs(self, words: Sequence[Word]) -> Iterator[Arc]:
+    def arcs(self, words: Sequence[Word]) -> Iterator[WordArc]:
         """List the arcs of a tree, with the relations under which each is counted."""
         for index, word in enumerate(words):
             if word.head is None:
@@ -188,8 +188,8 @@ class Dependency(WordMeasure):
             if made and made.dependent == index:
                 relations.append(made.relation)
             elif made:  # the same two words, the other way round
-                yield Arc(made.dependent, made.dependent, made.head, [made.relation])
-            yield Arc(index, speaks, word.head, relations)
+                yield WordArc(made.dependent, made.dependent, made.head, [made.relation])
+            yield WordArc(index, speaks, word.head, relations)
 
     def prepare_words(self, batch: Batch, words: WordRows, device: Any) -> Arcs:
         """List the arcs of each example. An arc whose head word was cut off is not counted."""
@@ -235,7 +235,7 @@ class Dependency(WordMeasure):
 
     def _places(
         self, item: Encoded, words: WordRows, number: int
-    ) -> list[tuple[tuple[int, int, int, int], Arc]]:
+    ) -> list[tuple[tuple[int, int, int, int], WordArc]]:
         """The arcs of an example whose words are there, each with its rows and columns."""
         row, column = words.row[number], words.column[number]
         found = []

@@ -307,6 +307,7 @@ class Work(Linear):
         },
     }
     read = {"role": (), "part": ("attention", "uniform", "left")}
+    closed = ("role",)
     summed = True
     listed = False
 

@@ -543,6 +543,9 @@ def _check_own(
         _need(dim in dims, where, f"lacks the dimension {dim!r}")
         missing = set(wanted) - set(variables[dim].values.tolist())
         _need(not missing, where, f"lacks the label {min(missing, default='')!r} of {dim!r}")
+    for dim in own.closed:
+        others = set(variables[dim].values.tolist()) - set(own.dims[dim])
+        _need(not others, where, f"has an unknown label of {dim!r}:", min(others, default=""))
     if own.summed:
         _need(SUMS[0] in variables, where, f"has no variable {SUMS[0]!r}")
         sized = {"layers", "heads"} <= about["model"].keys()
