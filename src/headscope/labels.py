@@ -222,7 +222,7 @@ def _said(says: str, words: Words, names: Labels) -> str | None:
         label = names.get(dim, next(iter(of_dim), ""))
         if label not in of_dim and "" not in of_dim:
             return None
-        found[dim] = fill(of_dim.get(label, of_dim.get("", "")), {"": label})
+        found[dim] = fill(of_dim.get(label, of_dim.get("", "")), {"": label}) if label else ""
     return fill(fill(says, found), names)
 
 
