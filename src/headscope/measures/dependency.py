@@ -93,7 +93,7 @@ class Dependency(WordMeasure):
     stanford
         For treebanks in Universal Dependencies: also score the relations of Stanford Dependencies
         that UD annotates in another way, as ``pobj (SD)``, ``aux (SD)``, ``mark (SD)``,
-        ``neg (SD)`` and ``advmod (SD)``; see :mod:`headscope.measures.stanford`.
+        ``neg (SD)`` and ``advmod (SD)``; see :func:`stanford_arc`.
     special
         Whether special tokens are candidates too: a word that attends most to [SEP] is then wrong.
         By default they are ignored, as in the paper (footnote 3).

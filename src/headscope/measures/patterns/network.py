@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headscope.errors import UserError
+from headscope.files import Damaged, read_tensors, write_tensors
 from headscope.measures.patterns import CLASSES as CLASSES
-from headscope.seals import Damaged, read_tensors, write_tensors
 
 SHIPPED = Path(__file__).parent / "data" / "network.safetensors"
 SIZE = 32

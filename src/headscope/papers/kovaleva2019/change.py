@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.corpus import Corpus
-from headscope.corpus.spacy.parser import parse
+from headscope.corpus.spacy import parse
 from headscope.figures.grids import Scale, heat_grid, measure_grid
 from headscope.figures.links import PAIRS
 from headscope.figures.style import subject
@@ -21,7 +21,7 @@ from headscope.models import Model
 from headscope.numbers import number
 from headscope.page import Plot, Section, Table
 from headscope.results import Atlas
-from headscope.runs.compare import compare
+from headscope.runs.survey import compare
 from headscope.stats.grid import strongest_head
 from headscope.tasks import Task
 
