@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.encode.cross import key_batch
-from headscope.measures.base import Context, Measure, Together
+from headscope.measures.base import Context, Measure, Together, once
 from headscope.measures.kernels import Layout, PickedPairs, to_device
 from headscope.measures.lazy import torch
 from headscope.measures.relations import Floats, Weighted
@@ -204,10 +204,13 @@ class ColumnMean(Measure):
     def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
         """Add up the attention that every key gets."""
         here = slice(first_row, first_row + block.shape[2])
+        owner = block
         if self.length is not None:
             block = block[:, :, : max(self.length - first_row, 0), : self.length]
         weights = prepared.weights[..., here][..., : block.shape[2]]
-        added = (weights @ block)[:, :, 0]
+        # Measures with the same weights, such as those of sinks, share the sums.
+        name = f"columns {type(self).row_weights.__qualname__} {self.length}"
+        added = once(owner, name, lambda: (weights @ block)[:, :, 0])
         prepared.total = added if prepared.total is None else prepared.total + added
 
     def end(self, view: LayerView, prepared: SimpleNamespace) -> Tensor:
