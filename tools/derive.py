@@ -68,7 +68,7 @@ def pages() -> dict[Path, str]:
     """Each file as it should be."""
     survey = "| measure | what it says about each head | when | labels | source |\n"
     survey += "|---|---|---|---|---|\n" + table(sentence, when, labels, source)
-    tables = {ROOT / "docs/tasks/survey.md": survey}
+    tables = {ROOT / "docs/howto/survey.md": survey}
     written = {}
     for path, text in tables.items():
         before, rest = path.read_text("utf-8").split(BEGIN)

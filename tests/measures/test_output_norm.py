@@ -13,8 +13,7 @@ from headscope.encode import Encoder, collate
 from headscope.errors import ModelError
 from headscope.labels import label_text
 from headscope.models import LayerView, Model, wrap
-from headscope.models.projections import matrix
-from headscope.models.value_norms import output_projections
+from headscope.models.projections import matrix, output_projections
 from headscope.runs.survey import survey
 from tiny import tiny_network, tiny_tokenizer
 
@@ -96,6 +95,6 @@ def test_a_head_that_writes_nothing_has_norm_0_and_the_others_more() -> None:
 def test_a_model_whose_projections_cannot_be_read_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("headscope.models.value_norms.find_output", lambda module, parent: None)
+    monkeypatch.setattr("headscope.models.projections.find_output", lambda module, parent: None)
     with pytest.raises(ModelError, match="output projections of single heads cannot be read"):
         survey(model_of("bert"), from_texts(TEXTS), measures="output_norm", max_length=24)

@@ -359,8 +359,7 @@ class OutputNorm(Measure):
 
     def attach(self, model: Model, stack: str) -> Self:
         """With ``L`` of each layer, (head, width, width), where ‖z L‖ = ‖z W_O‖."""
-        from headscope.models.projections import matrix, split_up
-        from headscope.models.value_norms import output_projections
+        from headscope.models.projections import matrix, output_projections, split_up
 
         attached, heads = copy.copy(self), model.shape(stack).heads
         attached.factors = {

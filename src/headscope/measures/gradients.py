@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from headscope.encode import Batch, Encoded
     from headscope.models import LayerView, Model
-    from headscope.models.frozen_norm import FrozenNorm
-    from headscope.models.stream import Stream, StreamLayer
+    from headscope.models.stream import FrozenNorm, Stream, StreamLayer
 
 SHARE = 0.15
 AT_ONCE = 2**23

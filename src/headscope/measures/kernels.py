@@ -278,9 +278,11 @@ class Layout:
             targets = self.targets[:, None].expand_as(terms).flatten(2)
             sums.scatter_add_(2, targets, terms.float().flatten(2))
         if self.picked is not None:
-            parts = self.picked.end().double() * self.pair_weights  # there may be thousands
-            added = parts.new_zeros(len(parts), self.size * self.labels)
-            added.scatter_add_(1, self.pair_targets.expand_as(parts), parts)
+            picked = self.picked.end()
+            added = picked.new_zeros(len(picked), self.size * self.labels, dtype=torch.float64)
+            # A head at a time: there may be a million pairs, and all in float64 would be the peak.
+            for total, values in zip(added, picked, strict=True):
+                total.scatter_add_(0, self.pair_targets, values.double() * self.pair_weights)
             sums += added.view(-1, self.size, self.labels).transpose(0, 1).float()
         if self.sum is not None:
             sums.index_add_(2, self.dense, self.sum)
