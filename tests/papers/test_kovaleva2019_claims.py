@@ -10,8 +10,7 @@ import pytest
 import xarray as xr
 
 from headscope.heads import Head
-from headscope.measures.feature import FEATURES
-from headscope.measures.link import LINKS
+from headscope.measures import Feature, Link
 from headscope.papers.claims import Finding
 from headscope.papers.kovaleva2019 import claims, disabling_claims
 from headscope.papers.kovaleva2019.checkpoints import Checkpoint
@@ -23,6 +22,9 @@ from headscope.tasks import find_task
 from stats.made_ablation import made_ablation
 from stats.made_patterns import CLASSES, pattern_results
 from stats.sampled import DIMS, sampled
+
+FEATURES = Feature.dims["feature"]
+LINKS = Link.dims["link"]
 
 STARTS = ("untrained", "random", "pretrained")
 OFFSETS = ("previous", "current", "next")

@@ -181,7 +181,7 @@ def show_differences(console: Console, first: Path, second: Path) -> None:
 def show_comparison(console: Console, atlas: Atlas, *, split: bool) -> None:
     """How alike the maps of two models are, and the paired differences that were asked for."""
     from headscope.labels import lost_tokens
-    from headscope.measures.change import Change
+    from headscope.measures.distance import Change
     from headscope.stats import cosine_table, paired_table
 
     paired = [name for name in atlas.measures if name != Change.name]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.labels import family_of
+from headscope.labels import family_of, label_words
 from headscope.stats.heads.excess import FAMILIES, ORDER, Excess
 from headscope.stats.heads.findings import Analysis
 from headscope.stats.tables.relations import LEAST
@@ -39,7 +39,7 @@ def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
     activity = atlas["activity"]["mean"].transpose("where", *GRID)
     arrays |= _work(excess, shape) | {"activity": activity.values}
     arrays["work/position"] = _positions(analysis, shape)
-    titles = json.loads(atlas["work"].attrs["titles"])
+    titles = label_words("work", atlas["work"].attrs, "role")
     document = {
         "families": list(ORDER),
         "work": [

@@ -15,27 +15,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from headscope.corpus import Example
-from headscope.encode import TEXT, Batch, Encoded
+from headscope.encode import TEXT
 from headscope.measures.base import Context, Measure
-from headscope.measures.layout import PickedPairs
-from headscope.measures.reductions import over_keys
-from headscope.models import LayerView
+from headscope.measures.kernels import PickedPairs, over_keys, to_device
+from headscope.measures.lazy import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from headscope.encode import Batch, Encoded
+    from headscope.models import LayerView
 
 FURTHEST = 32
 OFFSETS = ("earlier", *(str(offset) for offset in range(-FURTHEST, FURTHEST + 1)), "later")
 """The bins of offsets; the first and the last are what lies further away."""
 NEAR = 2 * FURTHEST + 1
-DIRECTIONS = ("dependent to head", "head to dependent")
 MOST_ROWS = 256
 """Whole maps of long texts are taken in by so many rows, so that little of them is copied."""
+
+
+def _offset_words(offset: str) -> str:
+    if offset in ("earlier", "later"):
+        return f"further away, {offset}"
+    away = int(offset)
+    return f"{abs(away)} {'before' if away < 0 else 'after'}" if away else "itself"
+
+
+OFFSET_WORDS = {offset: _offset_words(offset) for offset in OFFSETS}
+DIRECTIONS = {
+    "dependent to head": "dependent → head word",
+    "head to dependent": "head word → dependent",
+}
 
 
 def taking_part(item: Encoded) -> NDArray[np.bool_]:
@@ -64,7 +81,7 @@ def offset_counts(part: NDArray[np.bool_], *, causal: bool) -> NDArray[np.int64]
     return np.array([*ahead[::-1], *([0] * len(ahead[1:]) if causal else ahead[1:])], np.int64)
 
 
-class Frame:
+class OffsetFrame:
     """Where the attention near some rows is laid out by offset; made once for all layers.
 
     The keys near each row are copied into a frame that is wider by FURTHEST on both sides. Read
@@ -119,14 +136,14 @@ class ProfileSums:
 
     part: Tensor
     counts: Tensor
-    frames: dict[tuple[int, ...], Frame] = field(default_factory=dict)
+    frames: dict[tuple[int, ...], OffsetFrame] = field(default_factory=dict)
     total: Tensor | None = None
 
-    def frame(self, shape: Sequence[int], first_row: int) -> Frame:
+    def frame(self, shape: Sequence[int], first_row: int) -> OffsetFrame:
         """The frame for some rows: memory that is asked for anew costs more than the sums."""
         key = (*shape, first_row)
         if key not in self.frames:
-            self.frames[key] = Frame(self.part, shape, first_row)
+            self.frames[key] = OffsetFrame(self.part, shape, first_row)
         return self.frames[key]
 
 
@@ -146,8 +163,9 @@ class Profile(Measure):
 
     name = "profile"
     title = "Attention by offset"
-    unit = "share of attention"
-    source = "Headscope"
+    says = "attention by offset: the token {offset}"
+    labels = {"offset": OFFSET_WORDS}
+    read = {}
     offered = False
     listed = False
     in_blocks = True
@@ -167,8 +185,8 @@ class Profile(Measure):
             part[number, : len(item)] = mine
             counts[number] = offset_counts(mine, causal=self.context.causal)
         return ProfileSums(
-            torch.from_numpy(part).to(device),
-            torch.from_numpy(counts[:, : self.width]).to(device),
+            to_device(part, device),
+            to_device(counts[:, : self.width], device),
         )
 
     def totals(self, prepared: ProfileSums) -> Tensor:
@@ -209,6 +227,7 @@ class OfArcs(Measure):
     """What measures of arcs share: the relations of the corpus."""
 
     needs = frozenset({"tree"})
+    read = {}
     listed = False
     in_blocks = True
     relations: tuple[str, ...] = ()
@@ -223,12 +242,8 @@ class OfArcs(Measure):
             if word.head is not None and word.head >= 0
         }
         bound.relations = tuple(sorted(labels)) or ("dep",)
-        bound.dims = bound.labels()
+        bound.dims = {**self.dims, "relation": bound.relations}
         return bound
-
-    def labels(self) -> dict[str, tuple[str, ...]]:
-        """The measure's dimensions, once relations are known."""
-        return {"relation": self.relations}
 
     def numbers(self, item: Encoded) -> tuple[NDArray[np.int64], ...]:
         """The arcs of an example: number of the relation, dependent, head."""
@@ -236,16 +251,6 @@ class OfArcs(Measure):
         of = {relation: number for number, relation in enumerate(self.relations)}
         relation = [of[item.example.words[number].relation] for number in word.tolist()]
         return np.array(relation, np.int64), dependent, head
-
-
-@dataclass
-class ArcSums:
-    """The attention of a batch's arcs is picked, and added to the sums of their labels."""
-
-    counts: Tensor
-    targets: Tensor
-    picked: PickedPairs | None
-    heads: int = 0
 
 
 class Arc(OfArcs):
@@ -271,18 +276,14 @@ class Arc(OfArcs):
 
     name = "arc"
     title = "Attention along dependency arcs"
-    unit = "share of attention"
-    source = "Headscope"
+    says = "attention along {relation}: {direction}"
+    labels = {"relation": {"": "{}"}, "direction": DIRECTIONS}
 
     def beside(self) -> tuple[str, ...]:
         """What it is compared with."""
         return "profile", "arc_offset"
 
-    def labels(self) -> dict[str, tuple[str, ...]]:
-        """Both directions."""
-        return super().labels() | {"direction": DIRECTIONS}
-
-    def prepare(self, batch: Batch, device: Any) -> ArcSums:
+    def prepare(self, batch: Batch, device: Any) -> SimpleNamespace:
         """List the pairs of tokens."""
         parts = list[tuple[NDArray[np.int64], ...]]()
         for example, item in enumerate(batch.items):
@@ -293,31 +294,27 @@ class Arc(OfArcs):
                 parts.append((np.full(len(target), example), query[seen], key[seen], target))
         examples, queries, keys, targets = (np.concatenate(one) for one in zip(*parts, strict=True))
         counts = np.bincount(targets, minlength=len(batch) * self.width)
-        return ArcSums(
-            torch.from_numpy(counts.reshape(len(batch), self.width)).to(device),
-            torch.from_numpy(targets).to(device),
-            PickedPairs(examples, queries, keys, device) if len(targets) else None,
+        return SimpleNamespace(
+            counts=to_device(counts.reshape(len(batch), self.width), device),
+            targets=to_device(targets, device),
+            picked=PickedPairs(examples, queries, keys, device),
         )
 
-    def totals(self, prepared: ArcSums) -> Tensor:
+    def totals(self, prepared: SimpleNamespace) -> Tensor:
         """How many pairs of tokens there are."""
-        return prepared.counts
+        counts: Tensor = prepared.counts
+        return counts
 
-    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: ArcSums) -> None:
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
         """Pick the pairs of a block."""
-        prepared.heads = block.shape[1]
-        if prepared.picked is not None:
-            prepared.picked.rows(block, first_row)
+        prepared.picked.rows(block, first_row)
 
-    def end(self, view: LayerView, prepared: ArcSums) -> Tensor:
+    def end(self, view: LayerView, prepared: SimpleNamespace) -> Tensor:
         """(batch, head, relation · direction)."""
-        sums = torch.zeros(
-            prepared.heads, prepared.counts.numel(), dtype=torch.float64, device=view.output.device
-        )
-        if prepared.picked is not None:
-            terms = prepared.picked.end().double()
-            sums.scatter_add_(1, prepared.targets.expand_as(terms), terms)
-        return sums.view(prepared.heads, *prepared.counts.shape).transpose(0, 1).float()
+        terms: Tensor = prepared.picked.end().double()
+        sums = terms.new_zeros(len(terms), prepared.counts.numel())
+        sums.scatter_add_(1, prepared.targets.expand_as(terms), terms)
+        return sums.view(len(terms), *prepared.counts.shape).transpose(0, 1).float()
 
 
 class ArcOffset(OfArcs):
@@ -331,17 +328,15 @@ class ArcOffset(OfArcs):
     title = "Offsets of dependency arcs"
     unit = "pairs of tokens"
     range = "positive"
-    source = "Headscope"
+    says = "arcs of {relation}: head word {offset}"
+    labels = {"relation": {"": "{}"}, "offset": OFFSET_WORDS}
+    grid = False
     offered = False
 
     @property
     def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
         """Arcs are the same for all heads."""
         return {}
-
-    def labels(self) -> dict[str, tuple[str, ...]]:
-        """All offsets, whatever the model sees."""
-        return super().labels() | {"offset": OFFSETS}
 
     def prepare(self, batch: Batch, device: Any) -> Tensor:
         """Count the pairs, (batch, relation · offset)."""
