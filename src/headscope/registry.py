@@ -7,7 +7,7 @@ objects with the registry's decorator, other packages through an entry point.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -63,6 +63,8 @@ class Registry(Generic[T]):
         The entry point group through which other packages add theirs.
     check
         Called with the name and an object from outside Headscope; raises if it is not of the kind.
+    modules
+        Headscope's modules that add their own objects, imported when the registry is first asked.
 
     Examples
     --------
@@ -77,11 +79,17 @@ class Registry(Generic[T]):
     """
 
     def __init__(
-        self, kind: str, *, group: str = "", check: Callable[[str, Any], None] | None = None
+        self,
+        kind: str,
+        *,
+        group: str = "",
+        check: Callable[[str, Any], None] | None = None,
+        modules: Sequence[str] = (),
     ) -> None:
         self.kind = kind
         self.group = group
         self._check = check
+        self._modules = modules
         self._entries: dict[str, Entry[T]] = {}
         self._asked = not group
 
@@ -146,6 +154,8 @@ class Registry(Generic[T]):
         if self._asked:
             return
         self._asked = True
+        for module in self._modules:
+            import_module(module)
         try:
             for point in entry_points(group=self.group):
                 self._load(point)

@@ -1,25 +1,33 @@
-"""Charts as files: PNG, SVG, PDF, or an HTML page that works without a network."""
+"""Charts as files: PNG, SVG, PDF, or an HTML page that works without a network.
+
+Pages with charts have a content-security policy: only this very script and style, and no eval. Vega
+compiles expressions of a chart with ``new Function``, which the policy forbids. With ``ast`` it
+hands them to its own interpreter instead, which comes with Vega-Embed.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import json
-from collections.abc import Sequence
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from headscope.errors import UserError
-from headscope.figures.embed import OPTIONS, STYLE, content_policy
-from headscope.figures.png import compress_png
 from headscope.files import atomic_write, cache_folder, check_writable, digest_of
 
 FORMATS = ("png", "svg", "pdf", "html")
-"""The formats in which figures are saved."""
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="content-security-policy" content="{policy}">
@@ -32,8 +40,8 @@ _DRAW = """
 const spec = JSON.parse(document.getElementById("spec").textContent);
 vegaEmbed("#chart", spec, %s);
 """
+# Begins the first line of the script in the cache, which has the digest of the rest.
 _SEAL = "// sha256:"
-"""Begins the first line of the script in the cache, which has the digest of the rest."""
 
 
 def save_chart(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
@@ -183,3 +191,121 @@ def _kept_bundle(path: Path) -> str | None:
         if first == _SEAL + digest_of(script):
             return script
     return None
+
+
+# --- Charts in pages ------------------------------------------------------------------------------
+
+# What pages hand to vegaEmbed.
+OPTIONS = (
+    '{ renderer: "svg", ast: true, defaultStyle: false, forceActionsMenu: true, '
+    "tooltip: { disableDefaultStyle: true }, "
+    "actions: { export: true, source: false, compiled: false, editor: false } }"
+)
+# The menu and the tooltips of charts: the styles that vegaEmbed adds by itself would be refused.
+STYLE = """
+  .vega-embed { position: relative; display: inline-block; }
+  .vega-embed details:not([open]) > :not(summary) { display: none !important; }
+  .vega-embed summary { list-style: none; position: absolute; top: 0; right: 0; z-index: 3; padding: 6px; line-height: 0; color: #1b1e23; background: #fff; border: 1px solid #aaa; border-radius: 999px; opacity: 0.2; cursor: pointer; }
+  .vega-embed summary::-webkit-details-marker { display: none; }
+  .vega-embed summary svg { width: 14px; height: 14px; }
+  .vega-embed:hover summary, .vega-embed:focus-within summary { opacity: 1; }
+  .vega-embed .vega-actions { position: absolute; z-index: 4; top: 34px; right: 0; display: flex; flex-direction: column; padding: 8px 0; background: #fff; border: 1px solid #d9d9d9; border-radius: 4px; text-align: left; }
+  .vega-embed .vega-actions a { padding: 8px 16px; font-size: 13px; white-space: nowrap; color: #434a56; text-decoration: none; }
+  .vega-embed .vega-actions a:hover, .vega-embed .vega-actions a:focus { background: #f7f7f9; color: #000; }
+  #vg-tooltip-element { visibility: hidden; position: fixed; z-index: 5; padding: 8px; font: 11px sans-serif; color: #000; background: rgba(255, 255, 255, 0.95); border: 1px solid #d9d9d9; border-radius: 3px; }
+  #vg-tooltip-element.visible { visibility: visible; }
+  #vg-tooltip-element table { border-spacing: 0; width: auto; }
+  #vg-tooltip-element td { border: none; padding: 2px 0; overflow: hidden; text-overflow: ellipsis; }
+  #vg-tooltip-element td.key { color: #707070; max-width: 150px; text-align: right; padding-right: 4px; }
+  #vg-tooltip-element td.value { display: block; max-width: 300px; max-height: 7em; text-align: left; }
+"""  # noqa: E501
+
+
+def content_policy(*, scripts: tuple[str, ...], styles: tuple[str, ...]) -> str:
+    """A content-security policy that allows only these scripts and styles, and loads nothing.
+
+    Parameters
+    ----------
+    scripts, styles
+        What stands between the tags, to the letter.
+
+    Examples
+    --------
+    >>> policy = content_policy(scripts=("alert(1)",), styles=())
+    >>> policy.split("; ")[:2]
+    ["default-src 'none'", "script-src 'sha256-bhHHL3z2vDgxUt0W3dWQOrprscmda2Y5pLsLg4GF+pI='"]
+    """
+    return (
+        f"default-src 'none'; script-src {_hashes(scripts)}; style-src {_hashes(styles)}; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hashes(texts: tuple[str, ...]) -> str:
+    digests = (hashlib.sha256(text.encode("utf-8")).digest() for text in texts)
+    hashes = [f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests]
+    return " ".join(hashes) or "'none'"
+
+
+# --- PNG files: smaller ones of the same pixels, and pictures in shades of grey -------------------
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+LEVEL = 7  # how hard zlib tries: 9 takes six times as long, for files that are 1 % smaller
+
+
+def grey_png(grey: NDArray[np.uint8]) -> bytes:
+    """Encode a picture in shades of grey, (height, width), as a PNG file.
+
+    Examples
+    --------
+    >>> grey_png(np.zeros((2, 3), np.uint8))[:8] == SIGNATURE
+    True
+    """
+    height, width = grey.shape
+    lines = b"".join(b"\0" + line.tobytes() for line in grey)
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return _file([(b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b"")])
+
+
+def compress_png(file: bytes) -> bytes:
+    """Compress a PNG file well; every pixel stays the same.
+
+    Parameters
+    ----------
+    file : bytes
+        A PNG file. Charts are written with fast compression: theirs become about a third as large.
+
+    Returns
+    -------
+    bytes
+        A PNG file, never larger than the given one.
+
+    Examples
+    --------
+    >>> loose = grey_png(np.zeros((9, 9), np.uint8))
+    >>> len(compress_png(loose)) <= len(loose)
+    True
+    """
+    chunks = list(_chunks(file))
+    pixels = zlib.decompress(b"".join(body for kind, body in chunks if kind == b"IDAT"))
+    *others, end = [chunk for chunk in chunks if chunk[0] != b"IDAT"]
+    smaller = _file([*others, (b"IDAT", zlib.compress(pixels, LEVEL)), end])
+    return min(file, smaller, key=len)
+
+
+def _chunks(file: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Read the chunks of a file: kind and body."""
+    at = len(SIGNATURE)
+    while at < len(file):
+        (length,) = struct.unpack(">I", file[at : at + 4])
+        yield file[at + 4 : at + 8], file[at + 8 : at + 8 + length]
+        at += 12 + length
+
+
+def _file(chunks: list[tuple[bytes, bytes]]) -> bytes:
+    """Write chunks with their lengths and checksums."""
+    parts = [SIGNATURE]
+    for kind, body in chunks:
+        check = struct.pack(">I", zlib.crc32(kind + body))
+        parts += [struct.pack(">I", len(body)), kind, body, check]
+    return b"".join(parts)

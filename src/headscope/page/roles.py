@@ -19,7 +19,7 @@ from headscope.figures import (
     upset,
     venn,
 )
-from headscope.figures.roles.scores import telling_head
+from headscope.figures.roles import telling_head
 from headscope.figures.style import subject
 from headscope.numbers import count, number, percent
 from headscope.page.document import Document, Plot, Row, Section, Table, records

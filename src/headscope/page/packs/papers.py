@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headscope.figures.gallery import has_values
-from headscope.figures.tidy import is_share
+from headscope.figures.style import is_share
 from headscope.labels import CHANGE
 from headscope.page.document import Table, cell_text
 from headscope.page.probing import probe_section
