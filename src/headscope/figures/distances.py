@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from headscope.figures.builders import SHAPES, tips
 from headscope.figures.gallery import figure
 from headscope.figures.later import alt
+from headscope.figures.sizes import fixed
 from headscope.figures.style import COLOURS, styled, subject
 from headscope.heads import Head, all_heads
 from headscope.results import Atlas
@@ -97,7 +98,8 @@ def head_points(
     )
     words = alt.Chart(_names(frame, ends["x"], ends["y"])).mark_text(fontSize=LETTERS, color="#333")
     drawn = alt.layer(marks, words.encode(x=x, y=y, text="name:N"))
-    return styled(drawn.properties(width=WIDTH, height=HEIGHT), title, *subtitle.splitlines())
+    drawn = drawn.properties(width=WIDTH, height=HEIGHT)
+    return fixed(styled(drawn, title, *subtitle.splitlines()))
 
 
 def _colours(colour: str, categories: list[str] | None) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from headscope.errors import UserError
 from headscope.figures.builders import heading, shade, tips
 from headscope.figures.later import alt
 from headscope.figures.roles import role_colours
+from headscope.figures.sizes import fixed
 from headscope.figures.style import BLUE, GREY, either_colour, styled
 from headscope.figures.style import RED as VERMILION
 
@@ -115,7 +116,7 @@ def attention_lines(
     ]
     bare = alt.ViewBackground(strokeOpacity=0)
     drawing = alt.layer(lines, *columns, view=bare).properties(width=width, height=height)
-    chart = styled(drawing, title)
+    chart = fixed(styled(drawing, title))
     chart.title.text = _wrap(title, width, 14)
     chart.title.subtitle = _wrap(subtitle, width, 11) or alt.Undefined
     return chart
@@ -160,8 +161,11 @@ def attention_panel(
         raise UserError(f"the columns of a panel must be at least 1, got {columns} instead")
     plain = [chart.copy(deep=False) for chart in charts]
     for chart in plain:
-        chart.config = alt.Undefined  # Vega-Lite takes a configuration of the whole figure only
-    panel = styled(alt.concat(*plain, columns=columns, spacing=40, align="each"), title, subtitle)
+        chart.config = chart.usermeta = (
+            alt.Undefined
+        )  # Vega-Lite takes a configuration of the whole figure only
+    whole = alt.concat(*plain, columns=columns, spacing=40, align="each")
+    panel = fixed(styled(whole, title, subtitle))
     panel.title.offset = 16
     if not (title or subtitle):
         panel.title = alt.Undefined
@@ -559,12 +563,13 @@ def sieve_arcs(tokens: Sequence[str], sieves: Sequence[DrawnSieve], *, subtitle:
         _panel(tokens, places, end, sieve, colour)
         for sieve, colour in zip(sieves, role_colours([one.role for one in sieves]), strict=True)
     ]
-    return styled(
+    chart = styled(
         alt.vconcat(*panels, spacing=4),
         "Sieves over one text",
         subtitle,
         "from the boxed token, a head with the role should attend to the tokens at the arcs",
     )
+    return fixed(chart)
 
 
 def token_places(tokens: Sequence[str]) -> list[float]:

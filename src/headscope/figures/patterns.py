@@ -16,6 +16,7 @@ from headscope.figures.builders import ROOMY, named, squares, tips
 from headscope.figures.gallery import figure
 from headscope.figures.later import alt
 from headscope.figures.save import grey_png
+from headscope.figures.sizes import fixed
 from headscope.figures.style import (
     BLUE,
     GREEN,
@@ -293,7 +294,7 @@ def pattern_grid(
     lines = textwrap.wrap(subtitle, max(30, wide // 6), max_lines=3, placeholder=" …")
     lowest = int(frame["layer"].min())
     reading = f"rows: layers, {lowest} at the bottom; columns: heads; dark: high attention"
-    chart = styled(drawing, title, *lines, reading)
+    chart = fixed(styled(drawing, title, *lines, reading))
     chart.title.limit = max(wide, 200)
     return chart
 

@@ -17,6 +17,7 @@ from headscope.figures.builders import split_defined, tips
 from headscope.figures.gallery import figure
 from headscope.figures.later import alt
 from headscope.figures.roles import DASHES, NOTHING, PAPER, role_colours, shown_roles
+from headscope.figures.sizes import fixed
 from headscope.figures.style import (
     BLACK,
     BLUE,
@@ -177,7 +178,7 @@ def venn(tests: xr.Dataset, *, roles: Sequence[str] = COARSE, subtitle: str = ""
         none.encode(x=x, y=y, text="what:N"),
     ]
     drawing = alt.layer(*marks).properties(width=PIXELS, height=PIXELS * HIGH)
-    return styled(drawing, OVERLAP, subtitle, describe_test(tests))
+    return fixed(styled(drawing, OVERLAP, subtitle, describe_test(tests)))
 
 
 def _outlines(ellipses: Sequence[Ellipse], names: list[str], x: Any, y: Any) -> list[Any]:
@@ -538,12 +539,8 @@ def skill_grid(tests: xr.Dataset, *, roles: Sequence[str] = FINE, subtitle: str 
             "none of the nine roles could be tested" if tested else NOTHING, SKILLS, subtitle
         )
     whole = alt.vconcat(_grid(tests, roles), _key(tests, roles, there), spacing=16)
-    return styled(
-        whole.resolve_scale(x="independent", y="independent"),
-        SKILLS,
-        subtitle,
-        describe_test(tests),
-    )
+    whole = whole.resolve_scale(x="independent", y="independent")
+    return fixed(styled(whole, SKILLS, subtitle, describe_test(tests)))
 
 
 def _grid(tests: xr.Dataset, roles: Sequence[str]) -> Any:

@@ -25,6 +25,15 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from headscope.errors import UserError
+from headscope.figures.sizes import (
+    PRINT,
+    check_font,
+    fitted,
+    has_letters,
+    installed_fonts,
+    length,
+    resized,
+)
 from headscope.files import atomic_write, cache_folder, check_writable, digest_of
 
 FORMATS = ("png", "svg", "pdf", "html")
@@ -44,7 +53,16 @@ vegaEmbed("#chart", spec, %s);
 _SEAL = "// sha256:"
 
 
-def save_chart(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
+def save_chart(
+    chart: Any,
+    path: str | Path,
+    *,
+    scale: float = 2.0,
+    width: str | float | None = None,
+    height: str | float | None = None,
+    font: str = "",
+    title: bool = True,
+) -> Path:
     """Write a chart in the format of the file's ending; no browser is needed.
 
     Parameters
@@ -54,7 +72,14 @@ def save_chart(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
     path : path
         The file, ending in ``.png``, ``.svg``, ``.pdf`` or ``.html``. Folders on the way are made.
     scale : float
-        Pixels of a PNG per pixel of the chart.
+        Pixels of a PNG per pixel of the chart. With a width or height, a PNG has 300 dots per inch.
+    width, height : str or float, optional
+        The size of the whole figure, such as ``"3.3in"``, ``"84mm"`` or ``240`` (points). Without
+        them, the chart has its own size. In a page (``.html``), only the plots are resized.
+    font : str, optional
+        The font of all words; it must be installed.
+    title : bool
+        Whether the title and the lines below it are drawn. A paper has them in its caption.
 
     Returns
     -------
@@ -64,9 +89,39 @@ def save_chart(chart: Any, path: str | Path, *, scale: float = 2.0) -> Path:
     Raises
     ------
     UserError
-        If the ending is another, or the file cannot be written.
+        If the ending is another, the size is not a length, the font is not installed, or the file
+        cannot be written.
+
+    Examples
+    --------
+    >>> chart = find_figure("entropy").draw(results)  # doctest: +SKIP
+    >>> save_chart(chart, "entropy.pdf", width="3.3in", title=False)  # doctest: +SKIP
     """
-    return save_in_formats(chart, [Path(path)], scale=scale)[0]
+    if width is None and height is None and not font and title:
+        return save_in_formats(chart, [Path(path)], scale=scale)[0]
+    path = Path(path)
+    across = None if width is None else length(width)
+    down = None if height is None else length(height, "height")
+    if font:
+        check_font(font)
+    _check_formats([path])
+    spec = chart.to_dict()
+    if not title:
+        spec.pop("title", None)
+    if font:
+        spec["config"] = {**spec.get("config", {}), "font": font}
+    if path.suffix == ".html":
+        factor = (across or 0) / PRINT / max(1.0, spec.get("width", 0)) or 1.0
+        written = _html(resized(spec, factor, 1.0)).encode("utf-8")
+    elif across is None and down is None:
+        import vl_convert
+
+        written = _converted(vl_convert.vegalite_to_svg(spec), path.suffix, scale)
+    else:
+        written = _converted(fitted(spec, across, down), path.suffix, 300 / 72)
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(written)
+    return path
 
 
 def save_in_formats(chart: Any, paths: Sequence[Path], *, scale: float = 2.0) -> list[Path]:
@@ -91,6 +146,19 @@ def save_in_formats(chart: Any, paths: Sequence[Path], *, scale: float = 2.0) ->
     UserError
         If an ending is another, or a file cannot be written. Nothing is drawn then.
     """
+    _check_formats(paths)
+    drawn = "" if all(path.suffix == ".html" for path in paths) else _svg(chart)
+    for path in paths:
+        with atomic_write(path) as temporary:
+            if path.suffix == ".html":
+                temporary.write_text(_html(chart.to_dict()), encoding="utf-8")
+            else:
+                temporary.write_bytes(_converted(drawn, path.suffix, scale))
+    return list(paths)
+
+
+def _check_formats(paths: Sequence[Path]) -> None:
+    """Refuse endings that cannot be written, and files that cannot be."""
     for path in paths:
         if path.suffix.removeprefix(".") not in FORMATS:
             raise UserError(
@@ -100,14 +168,6 @@ def save_in_formats(chart: Any, paths: Sequence[Path], *, scale: float = 2.0) ->
                 command="give e.g. --format png",
             )
         check_writable(path)
-    drawn = "" if all(path.suffix == ".html" for path in paths) else _svg(chart)
-    for path in paths:
-        with atomic_write(path) as temporary:
-            if path.suffix == ".html":
-                temporary.write_text(_html(chart), encoding="utf-8")
-            else:
-                temporary.write_bytes(_converted(drawn, path.suffix, scale))
-    return list(paths)
 
 
 def _svg(chart: Any) -> str:
@@ -124,18 +184,22 @@ def _converted(svg: str, ending: str, scale: float) -> bytes:
     if ending == ".png":
         return compress_png(vl_convert.svg_to_png(svg, scale=scale))
     if ending == ".pdf":
-        return bytes(vl_convert.svg_to_pdf(svg))
+        pdf = bytes(vl_convert.svg_to_pdf(svg))
+        if "<text" in svg and not has_letters(pdf):
+            raise UserError(
+                "the figure's words cannot be drawn: none of its fonts is installed",
+                hint=f"choose an installed font: {', '.join(installed_fonts()[:12]) or 'none is'}",
+            )
+        return pdf
     return svg.encode("utf-8")
 
 
-def _html(chart: Any) -> str:
+def _html(spec: dict[str, Any]) -> str:
     """A page with a chart, which loads nothing and runs only its own script."""
     script = f"{vega_bundle()}{_DRAW % OPTIONS}"
     policy = content_policy(scripts=(script,), styles=(STYLE,))
     # Altair's own page would let a token that reads </script> end the script.
-    return _PAGE.format(
-        policy=policy, style=STYLE, spec=script_json(chart.to_dict()), script=script
-    )
+    return _PAGE.format(policy=policy, style=STYLE, spec=script_json(spec), script=script)
 
 
 def script_json(value: Any) -> Markup:
