@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from numpy.typing import NDArray
 from starlette.applications import Starlette
@@ -20,6 +20,7 @@ from headscope.page.explorer.worker import Busy, Job, Superseded, Worker
 from headscope.page.html import page_html, page_policy
 from headscope.page.local_app import make_local_app, read_object
 from headscope.page.packs.pack import pack
+from headscope.page.schema import Boot, LiveModel
 
 LONGEST_BODY = 1_000_000
 """Bytes that a request may send."""
@@ -39,7 +40,7 @@ class LiveAnswers(Protocol):
         """The names of what can be asked."""
 
     def describe(self) -> dict[str, Any]:
-        """``LiveModel`` in ``web/src/data/types.ts``."""
+        """A :class:`headscope.page.schema.LiveModel`."""
 
     def answer(
         self, action: str, request: Mapping[str, Any], check: Callable[[], None]
@@ -82,11 +83,11 @@ class _Page:
     def __init__(self, live: LiveAnswers, results: ResultPacks, worker: Worker) -> None:
         self.live, self.results, self.worker = live, results, worker
         about = live.describe()
-        self.boot = {
+        self.boot: Boot = {
             "title": f"{about['name']} · Headscope",
             "source": "server",
             "atlases": results.names,
-            "live": about,
+            "live": cast("LiveModel", about),
         }
 
     async def html(self, _request: Request) -> Response:

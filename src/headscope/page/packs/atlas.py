@@ -17,11 +17,9 @@ from headscope.page.packs.roles import relation_columns, role_columns, test_colu
 from headscope.page.packs.statistics import statistic_columns
 from headscope.page.packs.track import track_columns
 from headscope.page.packs.words import head_texts, summary_lines
+from headscope.page.schema import AtlasDocument, Kept, Model
 from headscope.results import Atlas
 from headscope.stats.query import value_labels
-
-FORMAT = 1
-"""The version of the pack's layout; ``web/src/data/types.ts`` describes it."""
 
 
 def atlas_pack(atlas: Atlas, *, name: str = "", figures: bool = False) -> bytes:
@@ -43,7 +41,7 @@ def atlas_pack(atlas: Atlas, *, name: str = "", figures: bool = False) -> bytes:
     return pack(document, arrays)
 
 
-def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def atlas_content(atlas: Atlas) -> tuple[AtlasDocument, dict[str, NDArray[Any]]]:
     """The document and the arrays of :func:`atlas_pack`."""
     about, analysis = atlas.provenance, atlas.analysis
     statistics, arrays = statistic_columns(atlas)
@@ -54,8 +52,8 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     distance = _distance(atlas)
     composition, composed = composition_columns(atlas)
     track, tracked = track_columns(atlas, statistics)
-    document: dict[str, Any] = {
-        "format": FORMAT,
+    document: AtlasDocument = {
+        "format": 1,  # the version of the layout, which page/schema.py describes
         "version": version("headscope"),
         "model": _model(atlas),
         "corpus": {
@@ -65,7 +63,9 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "notes": [str(note) for note in about.get("notes", [])],
         "statistics": statistics,
         "labels": value_labels(atlas),
-        **roles,
+        "families": roles["families"],
+        "work": roles["work"],
+        "activity": roles["activity"],
         "tests": tests,
         "relations": relations,
         "heads": head_texts(atlas),
@@ -76,11 +76,12 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "composition": composition,
         "track": track,
         "provenance": about,
+        "figures": [],
     }
     return document, {**arrays, **more, **tested, **accuracy, **distance, **composed, **tracked}
 
 
-def _model(atlas: Atlas) -> dict[str, Any]:
+def _model(atlas: Atlas) -> Model:
     model = atlas.provenance.get("model", {})
     return {
         "name": str(model.get("name", "")),
@@ -93,7 +94,7 @@ def _model(atlas: Atlas) -> dict[str, Any]:
     }
 
 
-def _examples(about: dict[str, Any]) -> dict[str, Any]:
+def _examples(about: dict[str, Any]) -> Kept:
     kept = about.get("examples", {})
     return {
         "kept": int(kept.get("kept", 0)),

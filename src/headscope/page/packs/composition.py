@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.page.schema import Composition
 from headscope.results import Atlas
 from headscope.results.merge import CIRCUITS
 from headscope.stats.composition import KINDS
@@ -17,7 +18,7 @@ TOP = 6
 
 def composition_columns(
     atlas: Atlas,
-) -> tuple[dict[str, Any] | None, dict[str, NDArray[Any]]]:
+) -> tuple[Composition | None, dict[str, NDArray[Any]]]:
     """The strongest compositions of every head; None where the results have no circuits.
 
     Returns

@@ -14,11 +14,15 @@ from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.page.packs.pack import pack
 from headscope.page.packs.sample_words import SampleWords
+from headscope.page.schema import ExampleKind, HeadExample, Text
 from headscope.results import Atlas
 from headscope.results.kept import SCALE, KeptMap, KeptText
 
-STRONG, TYPICAL, WEAK, RANDOM = "strong", "typical", "weak", "random"
-QUOTA = {STRONG: 3, TYPICAL: 3, WEAK: 1, RANDOM: 3}
+STRONG: ExampleKind = "strong"
+TYPICAL: ExampleKind = "typical"
+WEAK: ExampleKind = "weak"
+RANDOM: ExampleKind = "random"
+QUOTA: dict[ExampleKind, int] = {STRONG: 3, TYPICAL: 3, WEAK: 1, RANDOM: 3}
 """How many examples of each kind a head has at most, in the order in which the page shows them."""
 LEVEL = 4
 """How hard gzip tries: there is one pack per head."""
@@ -27,7 +31,7 @@ LEVEL = 4
 class Chosen(NamedTuple):
     """An example of a head."""
 
-    kind: str
+    kind: ExampleKind
     rank: int
     map: KeptMap
 
@@ -147,7 +151,7 @@ def choose(
         WEAK: [pair for pair in reversed(ranked) if pair[1].score > 0],
         RANDOM: sorted(ranked, key=lambda pair: lottery(pair[1])),
     }
-    found: dict[str, list[Chosen]] = {kind: [] for kind in QUOTA}
+    found: dict[ExampleKind, list[Chosen]] = {kind: [] for kind in QUOTA}
     seen: set[int] = set()
     for kind, wanted in _turns(most):
         for rank, one in candidates[kind]:
@@ -159,7 +163,7 @@ def choose(
     return [one for some in found.values() for one in sorted(some, key=lambda item: item.rank)]
 
 
-def _turns(most: int | None) -> list[tuple[str, int]]:
+def _turns(most: int | None) -> list[tuple[ExampleKind, int]]:
     """Which kind takes its pick when, and how many examples it may have by then.
 
     Kinds take turns, so that a small number of examples still has one of each kind.
@@ -185,12 +189,19 @@ def _head_pack(
     """The pack of one head: its examples with the numbers of their texts, and what is known of the
     sample.
     """
-    examples = []
+    examples: list[HeadExample] = []
     row = link = 0
     for (kind, rank, one), text in zip(chosen, texts, strict=True):
-        example = {"text": text, "kind": kind, "rank": rank}
-        example |= {"score": round(float(one.score), 5)}
-        examples.append(example | {"row": row, "rows": len(one.counts), "link": link})
+        example: HeadExample = {
+            "text": text,
+            "kind": kind,
+            "rank": rank,
+            "score": round(float(one.score), 5),
+            "row": row,
+            "rows": len(one.counts),
+            "link": link,
+        }
+        examples.append(example)
         row += len(one.counts)
         link += len(one.keys)
     arrays: dict[str, NDArray[Any]] = {
@@ -205,15 +216,15 @@ def _joined(parts: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
     return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
 
 
-def _text(text: KeptText) -> dict[str, Any]:
+def _text(text: KeptText) -> Text:
     return {
         "id": text.id,
-        "tokens": text.tokens,
-        "unit": text.unit,
-        "words": text.words,
+        "tokens": list(text.tokens),
+        "unit": list(text.unit),
+        "words": list(text.words),
         "special": [int(one) for one in text.special],
         "sink": [int(one) for one in text.sink],
-        "head": text.head,
-        "relation": text.relation,
+        "head": list(text.head),
+        "relation": list(text.relation),
         "length": text.length,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headscope.figures.gallery import FIGURES, gallery
+from headscope.page.schema import Figure
 from headscope.results import Atlas
 
 DRAWN_BY_PAGE = frozenset(
@@ -17,7 +18,7 @@ DRAWN_BY_PAGE = frozenset(
 """Measures whose numbers the page shows in charts or tables of its own."""
 
 
-def drawn_figures(atlas: Atlas, *, everything: bool) -> list[dict[str, str]]:
+def drawn_figures(atlas: Atlas, *, everything: bool) -> list[Figure]:
     """The figures that can be drawn from some results.
 
     Parameters

@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.page.packs.roles import relation_columns, role_columns
+from headscope.page.schema import NullBand, Relation, WorkRole
 from headscope.results import Atlas
 from headscope.results.nested import NULL_WORDS
 from headscope.results.schema import statistics
@@ -28,8 +29,8 @@ def null_values(atlas: Atlas, name: str) -> Values:
     }
 
 
-def statistic_bands(values: Values, labels: Mapping[str, object]) -> dict[str, Any]:
-    """What the null models add to the description of a statistic: nothing without a band.
+def statistic_bands(values: Values, labels: Mapping[str, object]) -> list[NullBand]:
+    """The bands of a statistic, one for each null model that has it.
 
     Parameters
     ----------
@@ -38,17 +39,15 @@ def statistic_bands(values: Values, labels: Mapping[str, object]) -> dict[str, A
     labels
         The labels of the statistic by dimension.
     """
-    found = []
+    found: list[NullBand] = []
     for null, own in values.items():
         known = all(label in own[dim].values for dim, label in labels.items())
         if known:  # in older results, shuffled words have no annotations
             found += _band(null, own.sel(labels).values)
-    return {"nulls": found} if found else {}
+    return found
 
 
-def add_role_bands(
-    atlas: Atlas, work: Sequence[dict[str, Any]], relations: Sequence[dict[str, Any]]
-) -> None:
+def add_role_bands(atlas: Atlas, work: Sequence[WorkRole], relations: Sequence[Relation]) -> None:
     """Add the bands of null models to the descriptions of roles and of relations.
 
     Parameters
@@ -67,8 +66,8 @@ def add_role_bands(
 
 
 def _add(
-    mine: Sequence[dict[str, Any]],
-    theirs: Sequence[dict[str, Any]],
+    mine: Sequence[WorkRole] | Sequence[Relation],
+    theirs: Sequence[WorkRole] | Sequence[Relation],
     values: Array | None,
     null: str,
 ) -> None:
@@ -78,7 +77,7 @@ def _add(
             one.setdefault("nulls", []).extend(found)
 
 
-def _band(null: str, values: Array) -> list[dict[str, Any]]:
+def _band(null: str, values: Array) -> list[NullBand]:
     """The band as the page has it; none where the null model has no values."""
     low, high = band(values)
     return [{"null": null, "low": low, "high": high}] if low <= high else []

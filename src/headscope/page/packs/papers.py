@@ -5,9 +5,9 @@ The charts are drawn by the page itself, from the statistics that it has anyway.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
 from headscope.figures.gallery import has_values
 from headscope.figures.style import is_share
@@ -15,11 +15,15 @@ from headscope.labels import CHANGE
 from headscope.page.document import Table, cell_text
 from headscope.page.probing import probe_section
 from headscope.page.role_tables import role_rows
+from headscope.page.schema import PaperChart, PaperSection, Statistic
+from headscope.page.schema import Table as PageTable
 from headscope.page.statistics import antecedent_rows, dependency_rows
 from headscope.results import Atlas
 from headscope.stats.roles import describe_test
 
-LAYERS, GRIDS = "layers", "grids"
+Kind = Literal["layers", "grids"]
+LAYERS: Kind = "layers"
+GRIDS: Kind = "grids"
 """Kinds of charts: one point per head by layer; one small grid of heads per statistic."""
 MOST = 24
 """Panels of a chart; a measure with more labels than that is left to the atlas and the finder."""
@@ -63,7 +67,7 @@ PAPERS = (
     ),
     Paper("other", "Other measures", recipe=False),
 )
-CHARTS: dict[str, tuple[str, str, str]] = {
+CHARTS: dict[str, tuple[Kind, str, str]] = {
     "position": (
         LAYERS,
         "Attention to neighbouring tokens (§3.1)",
@@ -92,7 +96,7 @@ CHARTS: dict[str, tuple[str, str, str]] = {
 """How the statistics of a measure are drawn: kind, title, caption."""
 
 
-def paper_sections(atlas: Atlas, statistics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def paper_sections(atlas: Atlas, statistics: Sequence[Statistic]) -> list[PaperSection]:
     """The papers whose measures these results have, each with its tables and charts.
 
     Parameters
@@ -103,7 +107,7 @@ def paper_sections(atlas: Atlas, statistics: list[dict[str, Any]]) -> list[dict[
         As :func:`headscope.page.packs.statistics.statistic_columns` names them.
     """
     claimed = {measure for paper in PAPERS for measure in paper.measures}
-    found = []
+    found: list[PaperSection] = []
     for paper in PAPERS:
         mine = [
             name
@@ -132,11 +136,11 @@ def _plain(measure: str) -> str:
     return measure.removesuffix(CHANGE)
 
 
-def _chart(name: str, atlas: Atlas, statistics: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _chart(name: str, atlas: Atlas, statistics: Sequence[Statistic]) -> PaperChart | None:
     ids = [one["id"] for one in statistics if one["measure"] == name]
     if not ids or len(ids) > MOST or name in ("coreference", "activity"):
         return None  # the atlas shows activity; coreference has a table
-    own = (GRIDS, str(atlas[name].attrs.get("title", name)), "")
+    own: tuple[Kind, str, str] = (GRIDS, str(atlas[name].attrs.get("title", name)), "")
     kind, title, caption = CHARTS.get(name, own)
     unit = str(atlas[name].attrs.get("unit", ""))
     words = f"{unit}, 0–1" if is_share(unit) else unit
@@ -198,7 +202,7 @@ def _tables(name: str, atlas: Atlas) -> list[Table]:
     return TABLES[name](atlas) if name in TABLES and has_values(atlas[name]) else []
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: Table) -> PageTable:
     columns = table.columns
     measured = table.measured
     return {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from headscope.labels import family_of
+from headscope.page.schema import Relation, TestedRole, WorkRole
 from headscope.stats.analysis import Analysis
 from headscope.stats.excess import FAMILIES, Excess
 from headscope.stats.relation_words import relation_words
@@ -23,7 +24,15 @@ GRID = ("layer", "head")
 UP = "dependent to head"
 
 
-def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
+class MainRoles(TypedDict):
+    """What the document says of main roles."""
+
+    families: list[str]
+    work: list[WorkRole]
+    activity: list[str]
+
+
+def role_columns(analysis: Analysis) -> tuple[MainRoles, dict[str, Array]]:
     """The main role of every head, and its excess at every role."""
     atlas, excess = analysis.results, analysis.excess
     if excess is None:
@@ -41,7 +50,7 @@ def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays |= _work(excess, shape) | {"activity": activity.values}
     arrays["work/position"] = _positions(analysis, shape)
     titles = json.loads(atlas["work"].attrs["titles"])
-    document = {
+    document: MainRoles = {
         "families": list(ORDER),
         "work": [
             {"id": name, "title": titles.get(name, ROLE_WORDS[name].name), "family": FAMILIES[name]}
@@ -73,13 +82,13 @@ def _positions(analysis: Analysis, shape: tuple[int, int]) -> Array:
     return values
 
 
-def test_columns(analysis: Analysis) -> tuple[list[dict[str, str]], dict[str, Array]]:
+def test_columns(analysis: Analysis) -> tuple[list[TestedRole], dict[str, Array]]:
     """The tested roles of Pande et al. 2021."""
     tests = analysis.sieves
     if tests is None:
         return [], {}
     titles = json.loads(str(analysis.results["role"].attrs.get("titles", "{}")))
-    about = [
+    about: list[TestedRole] = [
         {"id": str(role), "title": titles.get(str(role), str(role))}
         for role in tests["role"].values
     ]
@@ -96,7 +105,7 @@ def test_columns(analysis: Analysis) -> tuple[list[dict[str, str]], dict[str, Ar
     return about, arrays
 
 
-def relation_columns(analysis: Analysis) -> tuple[list[dict[str, Any]], dict[str, Array]]:
+def relation_columns(analysis: Analysis) -> tuple[list[Relation], dict[str, Array]]:
     """The accuracy of every head at dependency relations with enough words, both directions."""
     tests = analysis.relation_tests
     if tests is None:
@@ -108,14 +117,14 @@ def relation_columns(analysis: Analysis) -> tuple[list[dict[str, Any]], dict[str
     sources = (tests["accuracy"], data["low"], data["high"], tests["p_corrected"])
     columns = np.stack([source.transpose(*order).values for source in sources])
     counts, baselines = (tests[name].transpose(*order).values for name in ("n", "baseline"))
-    about, kept = list[dict[str, Any]](), list[Array]()
+    about, kept = list[Relation](), list[Array]()
     for row, relation in enumerate(map(str, tests["relation"].values)):
         for column, direction in enumerate(map(str, tests["direction"].values)):
             n = int(counts[row, column, 0, 0])
             if n < LEAST or relation.startswith("all"):
                 continue
-            one = _relation(relation, direction, offsets)
-            about.append(one | {"n": n, "baseline": float(baselines[row, column, 0, 0])})
+            baseline = float(baselines[row, column, 0, 0])
+            about.append(_relation(relation, direction, offsets, n, baseline))
             kept.append(columns[:, row, column])
     if not kept:
         return [], {}
@@ -124,7 +133,9 @@ def relation_columns(analysis: Analysis) -> tuple[list[dict[str, Any]], dict[str
     return about, {f"relations/{name}": part for name, part in zip(names, stacked, strict=True)}
 
 
-def _relation(relation: str, direction: str, offsets: dict[str, int]) -> dict[str, Any]:
+def _relation(
+    relation: str, direction: str, offsets: dict[str, int], n: int, baseline: float
+) -> Relation:
     up, offset = direction == UP, offsets.get(relation, 0)
     return {
         "id": f"{relation}:{direction}",
@@ -134,4 +145,6 @@ def _relation(relation: str, direction: str, offsets: dict[str, int]) -> dict[st
         "direction": direction,
         "offset": offset if up else -offset,
         "family": family_of(relation),
+        "n": n,
+        "baseline": baseline,
     }

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.labels import label_text, map_measure
 from headscope.page.packs.nulls import null_values, statistic_bands
+from headscope.page.schema import Statistic
 from headscope.results import Atlas
 from headscope.results.schema import GRID, label_dims, of_heads, statistics
 from headscope.results.summary import says_the_same
@@ -22,7 +23,7 @@ HIDDEN = ("dependency", "work", "spread", "sink_places", "arc", "profile")
 PARTS = ("value", "low", "high")
 
 
-def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Array]]:
+def statistic_columns(atlas: Atlas) -> tuple[list[Statistic], dict[str, Array]]:
     """Every statistic that differs between heads.
 
     Returns
@@ -33,7 +34,7 @@ def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Arr
     arrays : dict
         ``value``, ``low`` and ``high``, (statistic, layer, head).
     """
-    about: list[dict[str, Any]] = []
+    about: list[Statistic] = []
     columns: list[Array] = []
     for name in atlas:
         data = atlas[name]
@@ -50,8 +51,10 @@ def statistic_columns(atlas: Atlas) -> tuple[list[dict[str, Any]], dict[str, Arr
             same = says_the_same(name, found["value"], labels)
             if same or not _is_statistic(data, labels, values[0]):
                 continue
-            more = {"n": int(np.nanmax(counts[place]))} | statistic_bands(nulls, named)
-            about.append(_described(name, data, labels) | more)
+            described = _described(name, data, labels, int(np.nanmax(counts[place])))
+            if bands := statistic_bands(nulls, named):
+                described["nulls"] = bands
+            about.append(described)
             columns.append(values)
     order = _beside([one["id"] for one in about])
     about, columns = [about[place] for place in order], [columns[place] for place in order]
@@ -73,7 +76,7 @@ def _is_statistic(data: xr.Dataset, labels: dict[str, str], values: Array) -> bo
     return len(known) > 0 and bool(np.ptp(known) > 0)
 
 
-def _described(name: str, data: xr.Dataset, labels: dict[str, str]) -> dict[str, Any]:
+def _described(name: str, data: xr.Dataset, labels: dict[str, str], n: int) -> Statistic:
     """What a statistic is called."""
     attributes = {str(key): str(text) for key, text in data.attrs.items()}
     unit = attributes.get("unit", "")
@@ -86,6 +89,7 @@ def _described(name: str, data: xr.Dataset, labels: dict[str, str]) -> dict[str,
         "source": attributes.get("source", ""),
         "listed": attributes.get("listed", "yes") == "yes",
         "reference": _reference(name, data, labels),
+        "n": n,
     }
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.page.packs.roles import NONE
+from headscope.page.schema import Appearance, Statistic
+from headscope.page.schema import Track as TrackDocument
 from headscope.results import Atlas
 from headscope.results.nested import EXCESS, ROLES, Track, has_track
 from headscope.results.query import split_value
@@ -24,8 +27,8 @@ CELLS = 2_000_000
 
 
 def track_columns(
-    atlas: Atlas, statistics: list[dict[str, Any]]
-) -> tuple[dict[str, Any] | None, dict[str, Array]]:
+    atlas: Atlas, statistics: Sequence[Statistic]
+) -> tuple[TrackDocument | None, dict[str, Array]]:
     """The checkpoints of some results; None where they are of one model.
 
     Parameters
@@ -68,7 +71,7 @@ def track_columns(
         for name in ("excess", "activity"):
             arrays[f"track/{name}"] = roles[name].values.astype(np.float32)
         arrays["track/main"] = _main(track)
-    about = {
+    about: TrackDocument = {
         "names": list(track.names),
         "steps": None if track.steps is None else list(track.steps),
         "statistics": ids,
@@ -107,7 +110,7 @@ def _main(track: Track) -> Array:
     return found
 
 
-def _appear(atlas: Atlas, track: Track) -> list[dict[str, Any]]:
+def _appear(atlas: Atlas, track: Track) -> list[Appearance]:
     """When each head got the roles that it has at the end, earliest first."""
     if EXCESS not in track:
         return []
