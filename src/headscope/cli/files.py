@@ -221,7 +221,7 @@ def export(results: ResultsFile, options: ExportOptions, console: Console) -> No
     atlas = Atlas.open(results)
     path = atlas.export(output, measure=options.measure, format=options.format, by=options.by)
     if options.format == "duoattention":
-        from headscope.page import scaling_note
+        from headscope.stats.tools import scaling_note
 
         if note := scaling_note(path):
             console.say(note)

@@ -101,6 +101,8 @@ class HeadText(TypedDict):
 
     lead: str
     evidence: str
+    # The tokens that it links most, for the search.
+    tokens: NotRequired[list[str]]
 
 
 class Part(TypedDict):

@@ -508,7 +508,7 @@ class Atlas:
         >>> import tempfile
         >>> import headscope as hs
         >>> atlas = hs.probe(
-        ...     "demo", ["demo"], only=["Tense"], limit=20, counts=[12], greedy=False, repeats=1,
+        ...     "demo", ["demo"], only=["Tense"], sample=20, counts=[12], greedy=False, repeats=1,
         ...     control=False, l2=[0.01], cache=tempfile.mkdtemp(),
         ... )
         >>> hs.load("demo").encode(["She sang."], heads=atlas.top_heads(12)).shape
@@ -809,13 +809,13 @@ class Atlas:
                 hint="choose one measure with measure=",
             )
         if format == "headvis":
-            from headscope.page import write_headvis
+            from headscope.stats.tools import write_headvis
 
             return write_headvis(self, Path(path))
         return export(self, Path(path), measure=measure, format=format)
 
     def _export_scores(self, path: Path, measure: str | None, format: str, by: str) -> Path:
-        from headscope.page import write_duoattention, write_headkv
+        from headscope.stats.tools import write_duoattention, write_headkv
 
         if measure is not None:
             raise UserError(

@@ -84,6 +84,8 @@ export interface Relation {
 export interface HeadText {
   lead: string;
   evidence: string;
+  /** The tokens that it links most, for the search. */
+  tokens?: string[];
 }
 
 /** A part of a sentence, with the heads that it speaks of. */
