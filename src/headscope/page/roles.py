@@ -25,12 +25,11 @@ from headscope.numbers import count, number, percent
 from headscope.page.document import Document, Plot, Row, Section, Table, records
 from headscope.page.role_shift import shift_section
 from headscope.page.role_tables import (
-    CORRELATIONS,
-    REGIONS,
     fine_rows,
     role_rows,
 )
 from headscope.results import KEPT, Atlas
+from headscope.results.columns import CORRELATIONS, REGIONS, for_people
 from headscope.stats import (
     COARSE,
     FINE,
@@ -195,12 +194,12 @@ def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | 
     tables = [
         Table(shares or own, id="share-table"),
         Table(
-            records(regions(sets).rename(columns=REGIONS)),
+            records(for_people(regions(sets), REGIONS)),
             title="Heads by exact combination of roles",
             id="region-table",
         ),
         Table(
-            records(role_correlations(results, list(sets)).rename(columns=CORRELATIONS)),
+            records(for_people(role_correlations(results, list(sets)), CORRELATIONS)),
             title="Spearman's correlation of scores",
             note=(
                 "Over heads: of their mean scores. Over sequences: of all scores of all heads; "

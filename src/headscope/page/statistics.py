@@ -6,33 +6,17 @@ from typing import Any
 
 import pandas as pd
 
-from headscope.numbers import MISSING, interval, share
+from headscope.numbers import interval, share
 from headscope.page.document import Row, records
 from headscope.results import Atlas
+from headscope.results.columns import RELATIONS, for_people
 from headscope.stats.antecedents import antecedent_table, table_of_scores
 from headscope.stats.relations import best_heads
 
 
 def dependency_rows(results: Atlas) -> list[Row]:
     """Return one row per dependency relation: its best head against the best fixed offset."""
-    return [
-        {
-            "relation": row["relation"],
-            "words": row["words"],
-            "best head": row["head"],
-            "direction": row["direction"],
-            "accuracy (0–1)": share(row["accuracy"]),
-            "95 % interval": interval(row["low"], row["high"], form=share),
-            "held out": share(row["held_out"]),
-            "held-out head": row["held_out_head"] or MISSING,
-            "best offset": f"{row['offset']:+d}",
-            "its accuracy": share(row["baseline"]),
-            "its accuracy held out": share(row["held_out_baseline"]),
-            "p": row["p"],
-            "p corrected": row["p_corrected"],
-        }
-        for row in records(_best_heads(results))
-    ]
+    return records(for_people(_best_heads(results), RELATIONS))
 
 
 def _best_heads(results: Atlas) -> pd.DataFrame:
