@@ -17,7 +17,7 @@ from headscope.errors import UserError
 from headscope.figures import FIGURES, all_figures, figure, find_figure, gallery
 from headscope.figures.style import either_colour
 from headscope.page import render
-from headscope.page.packs.figures import drawn_figures
+from headscope.page.packs.atlas import drawn_figures
 from headscope.results import Atlas
 from page.samples import made_results, made_values
 

@@ -9,7 +9,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import UserError
-from headscope.page.packs.statistics import statistic_columns
+from headscope.page.packs.columns import statistic_columns
 from headscope.results import Atlas
 from headscope.stats import map_agreement
 from headscope.stats.map_agreement import both_maps

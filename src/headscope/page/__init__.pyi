@@ -8,5 +8,8 @@ from .document import (
     write_document as write_document,
 )
 from .report import render as render, write_folder as write_folder, write_report as write_report
-from .role_shift import shift_section as shift_section
-from .roles import role_sections as role_sections, roles_document as roles_document
+from .roles import (
+    role_sections as role_sections,
+    roles_document as roles_document,
+    shift_section as shift_section,
+)

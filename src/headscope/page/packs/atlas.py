@@ -8,17 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.page.packs.composition import composition_columns
-from headscope.page.packs.figures import drawn_figures
-from headscope.page.packs.nulls import add_role_bands
+from headscope.figures.gallery import FIGURES, gallery
+from headscope.heads import Head
+from headscope.page.packs.columns import (
+    add_role_bands,
+    composition_columns,
+    relation_columns,
+    role_columns,
+    statistic_columns,
+    test_columns,
+    track_columns,
+)
 from headscope.page.packs.pack import pack
 from headscope.page.packs.papers import paper_sections
-from headscope.page.packs.roles import relation_columns, role_columns, test_columns
-from headscope.page.packs.statistics import statistic_columns
-from headscope.page.packs.track import track_columns
-from headscope.page.packs.words import head_texts, summary_lines
-from headscope.page.schema import AtlasDocument, Kept, Model
+from headscope.page.schema import AtlasDocument, Figure, HeadText, Kept, Model, Part, SummaryLine
 from headscope.results import Atlas
+from headscope.stats.description import descriptions
+from headscope.stats.model_summary import model_summary
 from headscope.stats.query import value_labels
 
 
@@ -110,3 +116,80 @@ def _distance(atlas: Atlas) -> dict[str, NDArray[Any]]:
     values = np.asarray(atlas["distance"]["mean"].values)
     size = atlas.shape[0] * atlas.shape[1]
     return {"distance": values} if values.shape == (size, size) else {}
+
+
+# --- Sentences: one description per head, and the summary of the model ----------------------------
+
+
+def head_texts(atlas: Atlas) -> list[HeadText]:
+    """What every head does, in the order of the model."""
+    found = descriptions(atlas)
+    texts: list[HeadText] = []
+    for layer in atlas.layers:
+        for number in range(atlas.shape[1]):
+            one = found.get(str(Head(layer - 1, number)))
+            lead, evidence = ("", "") if one is None else (one.lead, one.evidence)
+            texts.append({"lead": lead, "evidence": evidence})
+    return texts
+
+
+def summary_lines(atlas: Atlas) -> list[SummaryLine]:
+    """What the heads do, each sentence with the heads it speaks of."""
+    lines: list[SummaryLine] = []
+    for line in model_summary(atlas):
+        parts: list[Part] = []
+        for one in line.parts:
+            part: Part = {"text": one.text}
+            if one.heads:
+                part["heads"] = list(one.heads)
+            if one.strong:
+                part["strong"] = True
+            parts.append(part)
+        lines.append({"family": line.family, "parts": parts})
+    return lines
+
+
+# --- Figures of the gallery as SVG, for a page that draws most charts itself ----------------------
+
+DRAWN_BY_PAGE = frozenset(
+    {
+        "activity", "alignment", "change", "coreference", "dependency", "distance", "entropy",
+        "feature", "frame", "gradient", "head_off", "importance", "link", "pattern", "peak",
+        "position", "probe", "role", "special", "spread", "work",
+    }
+)  # fmt: skip
+"""Measures whose numbers the page shows in charts or tables of its own."""
+
+
+def drawn_figures(atlas: Atlas, *, everything: bool) -> list[Figure]:
+    """The figures that can be drawn from some results.
+
+    Parameters
+    ----------
+    atlas
+        The results.
+    everything
+        All figures; otherwise only those that the page cannot draw itself: a user's own, and those
+        of measures that have no value for every head, such as a pruning curve.
+    """
+    own = {entry.name for entry in FIGURES.entries() if entry.own}
+    chosen = [
+        item
+        for item in gallery(atlas)
+        if everything or item.name in own or not set(item.needs) <= DRAWN_BY_PAGE
+    ]
+    return [
+        {
+            "name": item.name,
+            "title": item.title,
+            "caption": item.caption,
+            "svg": _svg(item.draw(atlas)),
+        }
+        for item in chosen
+    ]
+
+
+def _svg(chart: Any) -> str:
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(chart.to_dict()))

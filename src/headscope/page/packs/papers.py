@@ -1,24 +1,28 @@
 """What the page shows by paper: tables and charts, from the results alone.
 
-The charts are drawn by the page itself, from the statistics that it has anyway.
-"""
+The charts are drawn by the page itself, from the statistics that it has anyway."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import pandas as pd
 
 from headscope.figures.gallery import has_values
 from headscope.figures.style import is_share
 from headscope.labels import CHANGE
-from headscope.page.document import Table, cell_text
+from headscope.numbers import interval, share
+from headscope.page.document import Row, Table, cell_text, records
 from headscope.page.probing import probe_section
-from headscope.page.role_tables import role_rows
+from headscope.page.roles import role_rows
 from headscope.page.schema import PaperChart, PaperSection, Statistic
 from headscope.page.schema import Table as PageTable
-from headscope.page.statistics import antecedent_rows, dependency_rows
 from headscope.results import Atlas
+from headscope.results.columns import RELATIONS, for_people
+from headscope.stats.antecedents import antecedent_table, table_of_scores
+from headscope.stats.relations import best_heads
 from headscope.stats.roles import describe_test
 
 Kind = Literal["layers", "grids"]
@@ -215,3 +219,36 @@ def _table(table: Table) -> PageTable:
             for row in table.rows
         ],
     }
+
+
+# --- Rows of tables -------------------------------------------------------------------------------
+
+
+def dependency_rows(results: Atlas) -> list[Row]:
+    """Return one row per dependency relation: its best head against the best fixed offset."""
+    return records(for_people(_best_heads(results), RELATIONS))
+
+
+def _best_heads(results: Atlas) -> pd.DataFrame:
+    """The best head of each relation, as the analysis of all heads has found it."""
+    found = results.analysis.best_heads
+    return best_heads(results) if found is None else found
+
+
+def antecedent_rows(results: Atlas) -> list[Row]:
+    """Return the accuracy of the baselines and of the best head at finding antecedents.
+
+    The last row counts mentions: its numbers are integers.
+    """
+    rows = []
+    scores = results.analysis.antecedent_scores
+    for row in records(antecedent_table(results) if scores is None else table_of_scores(scores)):
+        shown: dict[str, Any] = {}
+        for name, value in row.items():
+            if name == "low":
+                shown["95 % interval"] = interval(value, row["high"], form=share)
+            elif name != "high":
+                whole = row["system"] == "mentions" and isinstance(value, float) and value >= 0
+                shown[name] = int(value) if whole else value
+        rows.append(shown)
+    return rows
