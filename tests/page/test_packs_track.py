@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.page.packs import track as packs
+from headscope.page.packs import columns as packs
 from headscope.page.packs.atlas import atlas_content
 from headscope.page.packs.columns import ORDER
 from headscope.stats import emergence, track_values

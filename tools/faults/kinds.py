@@ -236,7 +236,7 @@ def _read_parses(folder: Path) -> str:
 
 
 def _converted(folder: Path) -> None:
-    from headscope.seals import seal_folder
+    from headscope.files import seal_folder
     from tiny import tiny_network, tiny_tokenizer
 
     tiny_network("gpt2").save_pretrained(folder / "kept")

@@ -7,7 +7,6 @@ screen are the same for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
     Frames = Mapping[str, pd.DataFrame]
 
 Correction = Literal["none", "holm", "bh"]
+ABOUT = ("name", "title", "needs", "made_by")
 WRITTEN = (".csv", ".tex", ".html")
 
 
-@dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
     """Options of every table.
 
@@ -82,7 +81,6 @@ class TableOptions(Options):
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
 class StatisticsTable(TableOptions):
     """Options of the table of all statistics."""
 
@@ -96,7 +94,6 @@ class StatisticsTable(TableOptions):
         return {self.title: for_people(atlas.summary(), SUMMARY)}
 
 
-@dataclass(frozen=True, kw_only=True)
 class RelationTable(TableOptions):
     """Options of the table of relations.
 
@@ -163,7 +160,6 @@ class RelationTable(TableOptions):
             yield flip_note(counts.sel(direction=list(self.directions(atlas))))
 
 
-@dataclass(frozen=True, kw_only=True)
 class CoreferenceTable(TableOptions):
     """Options of the table of antecedents.
 
@@ -208,7 +204,6 @@ class CoreferenceTable(TableOptions):
         yield interval_note(atlas["coreference"])
 
 
-@dataclass(frozen=True, kw_only=True)
 class RoleTable(TableOptions):
     """Options of the table of roles.
 
@@ -326,7 +321,6 @@ class RoleTable(TableOptions):
         return lambda path: write_document(document, path)
 
 
-@dataclass(frozen=True, kw_only=True)
 class FrameTable(TableOptions):
     """Options of the table of frame links.
 
@@ -350,7 +344,6 @@ class FrameTable(TableOptions):
     top: Annotated[int, Option(least=1, name="number of heads")] = 10
 
 
-@dataclass(frozen=True, kw_only=True)
 class PatternTable(TableOptions):
     """Options of the table of pattern classes.
 
@@ -417,7 +410,6 @@ class PatternTable(TableOptions):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProbeTable(TableOptions):
     """Options of the table of probes.
 
@@ -458,7 +450,6 @@ class ProbeTable(TableOptions):
         yield from (f"* {remark}" for remark in [*probing_remarks(atlas), small] if remark)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AblationTable(TableOptions):
     """Options of the table of disabled heads.
 
@@ -485,7 +476,6 @@ class AblationTable(TableOptions):
         return {f"{kind.capitalize()}s {self.title}": change_table(atlas, kind)}
 
 
-@dataclass(frozen=True, kw_only=True)
 class SimilarityTable(TableOptions):
     """Options of the table of two models' maps."""
 
@@ -502,7 +492,6 @@ class SimilarityTable(TableOptions):
         return {self.title: cosine_table(atlas)} | more
 
 
-@dataclass(frozen=True, kw_only=True)
 class EmergenceTable(TableOptions):
     """Options of the table of checkpoints.
 
@@ -523,7 +512,6 @@ class EmergenceTable(TableOptions):
     threshold: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Strongest(TableOptions):
     """How much of a table is shown.
 
@@ -536,27 +524,6 @@ class Strongest(TableOptions):
     top: Annotated[int, Option(least=1, name="number of rows")] = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class CopyingTable(Strongest):
-    """Options of the table of copying heads."""
-
-    name = "copying"
-    title = "Copying heads (Elhage et al. 2021)"
-    needs = ("copying",)
-    made_by = "composition:copying_heads"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompositionTable(Strongest):
-    """Options of the table of composition."""
-
-    name = "composition"
-    title = "Strongest composition of two heads, over random heads (Elhage et al. 2021)"
-    needs = ("composition",)
-    made_by = "composition:strongest_compositions"
-
-
-@dataclass(frozen=True, kw_only=True)
 class RetrievalTable(Strongest):
     """Options of the table of retrieval heads."""
 
@@ -581,38 +548,26 @@ class RetrievalTable(Strongest):
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class SinkTable(TableOptions):
-    """Options of the table of attention sinks."""
-
-    name = "sinks"
-    title = "Attention sinks: on which tokens heads rest"
-    needs = ("sink_places",)
-    made_by = "sinks:sink_table"
-
-
-@dataclass(frozen=True, kw_only=True)
-class NullTable(TableOptions):
-    """Options of the table of null models."""
-
-    name = "nulls"
-    title = "Each statistic beside the bands of null models"
-    made_by = "nulls:null_table"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThresholdTable(TableOptions):
-    """Options of the table of thresholds."""
-
-    name = "thresholds"
-    title = "Thresholds behind roles and sentences, and how many heads change with each"
-    made_by = "thresholds:threshold_table"
-
-
+PLAIN: tuple[tuple[type[TableOptions], str, str, tuple[str, ...], str], ...] = (
+    (Strongest, "copying", "Copying heads (Elhage et al. 2021)", ("copying",),
+     "composition:copying_heads"),
+    (Strongest, "composition",
+     "Strongest composition of two heads, over random heads (Elhage et al. 2021)",
+     ("composition",), "composition:strongest_compositions"),
+    (TableOptions, "sinks", "Attention sinks: on which tokens heads rest", ("sink_places",),
+     "sinks:sink_table"),
+    (TableOptions, "nulls", "Each statistic beside the bands of null models", (),
+     "nulls:null_table"),
+    (TableOptions, "thresholds",
+     "Thresholds behind roles and sentences, and how many heads change with each", (),
+     "thresholds:threshold_table"),
+)  # fmt: skip
+"""Tables that a function of :mod:`headscope.stats` makes whole: whose options they take, name,
+title, what they need, and the function."""
 KINDS: tuple[type[TableOptions], ...] = (
     *(StatisticsTable, RelationTable, CoreferenceTable, RoleTable, FrameTable, PatternTable),
-    *(ProbeTable, AblationTable, SimilarityTable, EmergenceTable, CopyingTable, CompositionTable),
-    *(RetrievalTable, SinkTable, NullTable, ThresholdTable),
+    *(ProbeTable, AblationTable, SimilarityTable, EmergenceTable, RetrievalTable),
+    *(type("PlainTable", (kind,), dict(zip(ABOUT, about, strict=True))) for kind, *about in PLAIN),
 )
 TABLES = {kind.name: kind for kind in KINDS}
 

@@ -12,7 +12,7 @@ from headscope.figures.gallery import figure
 from headscope.figures.later import alt
 from headscope.figures.style import BLUE, GREEN, ORANGE, note, styled, subject, unit_text
 from headscope.results import Atlas
-from headscope.results.nested import EXCESS, NULL_WORDS, Track
+from headscope.results.merge import EXCESS, NULL_WORDS, Track
 from headscope.stats.emergence import emergence
 from headscope.stats.excess import FAMILIES
 from headscope.stats.nulls import null_table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -24,7 +24,6 @@ OF_ONE_MODEL = ("adapter", "revision")
 """The options of loading that belong to the recipe's model, and to no other."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class RecipeOptions(FolderRun):
     """What all recipes share.
 
@@ -76,7 +75,6 @@ class RecipeOptions(FolderRun):
         return {name: getattr(self, name) for name in FOR_TRAINING}
 
 
-@dataclass(frozen=True, kw_only=True)
 class PaperOptions(RecipeOptions):
     """Options of the recipe of a paper.
 
@@ -96,7 +94,6 @@ class PaperOptions(RecipeOptions):
             check_loading(model, self)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Sampled(Options):
     """Which examples are used.
 
@@ -115,7 +112,6 @@ class Sampled(Options):
         return corpus.sample(most, seed=seed) if self.sample == "random" else corpus.first(most)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Training(Options):
     """How models are fine-tuned.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -18,7 +17,6 @@ else:  # checked where it is read
     CorpusLike = Any
 
 
-@dataclass(frozen=True, kw_only=True)
 class Clark2019Options(PaperOptions, Sampled):
     """Options of :class:`headscope.papers.Clark2019`.
 

@@ -16,8 +16,7 @@ from headscope.models import Model
 from headscope.page import Plot, records
 from headscope.papers.clark2019.tables import treebank_labels
 from headscope.results import Atlas
-from headscope.runs.drawn import antecedent_example, relation_example
-from headscope.runs.examples import HeadExample, sentences
+from headscope.runs.examples import HeadExample, antecedent_example, relation_example, sentences
 from headscope.stats import best_heads
 from headscope.stats.relations import ALL
 

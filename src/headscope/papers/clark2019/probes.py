@@ -12,12 +12,11 @@ import pandas as pd
 
 from headscope.corpus import Corpus
 from headscope.corpus.vectors import WordVectors
-from headscope.files import digest_of, write_text
+from headscope.files import digest_of, sealed, unsealed, write_text
 from headscope.models import Model
 from headscope.papers.clark2019.parse import parse_probes
 from headscope.progress import Reporter
 from headscope.runs.run import describe, versions
-from headscope.seals import sealed, unsealed
 
 FORMAT = 1
 """The layout of the file."""

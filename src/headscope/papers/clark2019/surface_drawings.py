@@ -16,7 +16,7 @@ from headscope.page import Plot
 from headscope.papers.sections import gallery_plots
 from headscope.results import Atlas
 from headscope.runs.attention import attention
-from headscope.runs.drawn import short_text
+from headscope.runs.examples import short_text
 from headscope.stats.grid import heads_over
 
 FIGURE_1 = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -21,7 +21,6 @@ else:  # checked where it is loaded
     ModelLike = Any
 
 
-@dataclass(frozen=True, kw_only=True)
 class Jo2020Options(PaperOptions, Training):
     """Options of :class:`headscope.papers.Jo2020`.
 

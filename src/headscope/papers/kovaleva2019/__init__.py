@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
@@ -24,7 +23,6 @@ else:  # what the command line takes, and what options keep
 Start = Literal["pretrained", "random", "untrained"]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Tuned(Training, Options):
     """Which fine-tuned models there are, or will be.
 
@@ -54,7 +52,6 @@ class Tuned(Training, Options):
     precision: Literal["float32", "bf16", "fp16"] = "float32"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Kovaleva2019Options(PaperOptions, Tuned, Sampled):
     """Options of :class:`headscope.papers.Kovaleva2019`.
 

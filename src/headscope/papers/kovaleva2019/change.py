@@ -24,7 +24,7 @@ from headscope.models import Model
 from headscope.numbers import number
 from headscope.page import Plot, Section, Table
 from headscope.results import Atlas
-from headscope.runs.compare import compare
+from headscope.runs.survey import compare
 from headscope.stats.grid import strongest_head
 from headscope.tasks import Task
 

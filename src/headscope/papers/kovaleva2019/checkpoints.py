@@ -11,7 +11,7 @@ from headscope.errors import CorpusError
 from headscope.models import Model
 from headscope.papers.sections import counted, short_name
 from headscope.runs.tune import Start, Tuned, TuneSettings, read_record, score_checkpoint
-from headscope.runs.tune.checkpoint import check_checkpoint
+from headscope.runs.tune.classifier import check_checkpoint
 from headscope.runs.tune.record import RECORD
 from headscope.tasks import Task, label_ids, task_examples
 from headscope.tasks.metrics import majority

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -28,7 +27,6 @@ else:  # what the command line takes, and what options keep
     TunedLike = Sequence[Any]
 
 
-@dataclass(frozen=True, kw_only=True)
 class RoleTests(Options):
     """How heads are tested for roles.
 
@@ -71,7 +69,6 @@ class RoleTests(Options):
         return parse_tau([str(one) for one in self.tau])  # type: ignore[union-attr]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Pande2021Options(PaperOptions, RoleTests, Roles, Sampled):
     """Options of :class:`headscope.papers.Pande2021`.
 

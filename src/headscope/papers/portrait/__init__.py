@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from headscope.corpus import CorpusLike, read
+from headscope.corpus import read
 from headscope.models.names import check_loading
-from headscope.options import Option, takes
+from headscope.options import PYTHON, Option, takes
 from headscope.papers.catalogue import PORTRAIT, Paper
 from headscope.papers.options import RecipeOptions
 
 if TYPE_CHECKING:
+    from headscope.corpus import CorpusLike
     from headscope.models.like import ModelLike
     from headscope.papers.report import PaperReport
+else:
+    CorpusLike = Any  # checked where it is read
 
 
-@dataclass(frozen=True, kw_only=True)
 class PortraitOptions(RecipeOptions):
     """Options of :func:`portrait`.
 
     Parameters
     ----------
+    corpus
+        Texts: whatever :func:`headscope.read` takes. Syntax needs trees.
     top
         How many heads stand for a role where heads are disabled.
     draws
@@ -36,6 +40,7 @@ class PortraitOptions(RecipeOptions):
     paper: ClassVar[Paper] = PORTRAIT
     panel: ClassVar[str] = "The parts"
 
+    corpus: Annotated[CorpusLike, PYTHON] = field(default="demo", kw_only=False)
     top: Annotated[int, Option(least=1, name="number of heads", metavar="N")] = 5
     draws: Annotated[int, Option(least=1, name="number of draws", metavar="N")] = 10
     lengths: Annotated[
@@ -45,9 +50,7 @@ class PortraitOptions(RecipeOptions):
 
 
 @takes(PortraitOptions)
-def portrait(
-    model: ModelLike, corpus: CorpusLike = "demo", *, options: PortraitOptions
-) -> PaperReport:
+def portrait(model: ModelLike, options: PortraitOptions) -> PaperReport:
     """Write a page about the heads of a causal language model.
 
     Sinks, previous tokens, induction, duplicates, copying, syntax, direct logit attribution and
@@ -59,8 +62,6 @@ def portrait(
     model
         A hub id, a model folder, ``"demo-llm"``, a :class:`headscope.Model` loaded with its
         language-model head, or a network with its tokenizer.
-    corpus
-        Texts: whatever :func:`headscope.read` takes. Syntax needs trees.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def portrait(
     PosixPath('portrait-demo-llm/portrait.html')
     """
     check_loading(model, options)
-    texts = read(corpus)
+    texts = read(options.corpus)
     with options.reporter.status("loading libraries"):
         from headscope.papers.portrait.recipe import Portrait
 

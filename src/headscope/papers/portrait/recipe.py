@@ -21,8 +21,7 @@ from headscope.results import Atlas
 from headscope.runs.ablate import group_losses
 from headscope.runs.ablate.groups import check_predicts
 from headscope.runs.circuits import circuits
-from headscope.runs.retrieval import retrieval
-from headscope.runs.retrieval.needles import choose_needles
+from headscope.runs.retrieval import choose_needles, retrieval
 from headscope.runs.survey import survey
 from headscope.runs.synthetic import Sequences
 from headscope.stats import model_summary

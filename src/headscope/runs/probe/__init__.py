@@ -6,7 +6,7 @@ Here are its options and the function; nothing of it needs torch before the task
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -30,7 +30,6 @@ TaskLike = str | Path | ProbingTask
 """A probing task, or where tasks come from."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Vectors(Options):
     """The vectors that classifiers read.
 
@@ -57,7 +56,6 @@ class Vectors(Options):
     batch_size: Annotated[int, Option(least=1)] = 32
 
 
-@dataclass(frozen=True, kw_only=True)
 class Probing(Vectors):
     """Everything that changes the numbers of a probing run, besides the model and the tasks.
 
@@ -179,7 +177,6 @@ def default_counts(heads: int, total: int) -> tuple[int, ...]:
     return tuple(sorted({point for point in points if 1 <= point <= total}))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProbeOptions(Probing, ModelRun, Workers):
     """Options of :func:`probe`.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -26,9 +26,9 @@ from headscope.tasks.data import TaskData, training_data
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
     from headscope.models.like import ModelLike
-    from headscope.runs.tune.checkpoint import CheckpointScores as CheckpointScores
-    from headscope.runs.tune.checkpoint import score_checkpoint as score_checkpoint
+    from headscope.runs.tune.classifier import CheckpointScores as CheckpointScores
     from headscope.runs.tune.classifier import load_classifier as load_classifier
+    from headscope.runs.tune.classifier import score_checkpoint as score_checkpoint
     from headscope.runs.tune.classifier import task_for as task_for
     from headscope.runs.tune.pooled import PooledClassifier as PooledClassifier
     from headscope.runs.tune.pooled import load_pooled as load_pooled
@@ -42,8 +42,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={
-            "checkpoint": ["CheckpointScores", "score_checkpoint"],
-            "classifier": ["load_classifier", "task_for"],
+            "classifier": ["CheckpointScores", "load_classifier", "score_checkpoint", "task_for"],
             "pooled": ["PooledClassifier", "load_pooled"],
             "record": ["Tuned", "read_record"],
             "rows": ["predict"],
@@ -61,7 +60,6 @@ FEW = 4
 MOST_SEED = 2**32 - 1
 
 
-@dataclass(frozen=True, kw_only=True)
 class Training(Options):
     """How a model is trained. The defaults are those of Kovaleva et al. 2019 (§3) and of Devlin et
     al. 2019, whom they follow.
@@ -109,7 +107,6 @@ class Training(Options):
                 raise UserError(f"the {rule}, got {value} instead")
 
 
-@dataclass(frozen=True, kw_only=True)
 class TuneSettings(Training):
     """Everything that changes the numbers of a fine-tuning run, besides model and data.
 
@@ -133,7 +130,6 @@ class TuneSettings(Training):
     seed: Annotated[int, Option(least=0, most=MOST_SEED)] = 0
 
 
-@dataclass(frozen=True, kw_only=True)
 class Classifying(Training, Source, Saving):
     """What a classifier is trained on, and where it sits.
 
@@ -205,7 +201,6 @@ class Classifying(Training, Source, Saving):
         return TaskData(data.task, data.train.first(self.limit), data.dev.first(self.limit))
 
 
-@dataclass(frozen=True, kw_only=True)
 class TuneOptions(TuneSettings, Classifying):
     """Options of :func:`tune`.
 
@@ -284,7 +279,6 @@ def tune(model: ModelLike, options: TuneOptions) -> Tuned:
     return tune_on(model, data, options)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SeveralOptions(Classifying, Engines):
     """Options of :func:`tune_several`.
 
