@@ -156,6 +156,13 @@ class Registry(Generic[T]):
         self._asked = True
         for module in self._modules:
             import_module(module)
+        # Someone may have imported a later one first.
+        place = {module: number for number, module in enumerate(self._modules)}
+
+        def order(item: tuple[str, Entry[T]]) -> int:
+            return place.get(str(getattr(item[1].target, "__module__", "")), len(place))
+
+        self._entries = dict(sorted(self._entries.items(), key=order))
         try:
             for point in entry_points(group=self.group):
                 self._load(point)

@@ -101,6 +101,15 @@ def test_names_titles_and_needs_are_read_without_loading_altair() -> None:
     assert done.stdout.splitlines() == [f"{len(all_figures())} Entropy of attention", "[]"]
 
 
+def test_the_order_of_figures_does_not_depend_on_what_was_imported_first() -> None:
+    code = "import headscope.figures.beside, headscope.figures.roles; " + (
+        "from headscope.figures import FIGURES; print(*FIGURES)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[: len(NAMES)] == NAMES
+    assert done.stdout.split()[-2:] == ["null", "emergence"]
+
+
 def test_every_public_name_can_be_imported() -> None:
     for name in headscope.figures.__all__:
         assert getattr(headscope.figures, name) is not None

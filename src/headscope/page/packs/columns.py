@@ -24,8 +24,7 @@ from headscope.page.schema import (
 )
 from headscope.page.schema import Track as TrackDocument
 from headscope.results import Atlas
-from headscope.results.merge import CIRCUITS
-from headscope.results.merge import EXCESS, NULL_WORDS, ROLES, Track, has_track
+from headscope.results.merge import CIRCUITS, EXCESS, NULL_WORDS, ROLES, Track, has_track
 from headscope.results.query import split_value
 from headscope.results.schema import GRID, label_dims, of_heads, statistics
 from headscope.results.summary import says_the_same
