@@ -10,7 +10,7 @@ import pytest
 
 import headscope as hs
 from headscope.corpus import ROOT, Corpus, Example, Word, from_examples
-from headscope.corpus.shuffled import shuffled_words
+from headscope.corpus.corpus import shuffled_words
 from headscope.errors import Interrupted, UserError
 from headscope.models.random import random_init
 from headscope.results.merge import NULL_WORDS

@@ -210,7 +210,7 @@ def _treebank() -> Any:
 
 def _parses(folder: Path) -> None:
     from headscope.corpus.example import Word
-    from headscope.corpus.spacy.cache import ParseCache
+    from headscope.corpus.spacy import ParseCache
 
     cache = ParseCache()
     cache.path = folder / "parses.jsonl.gz"
@@ -221,7 +221,8 @@ def _parses(folder: Path) -> None:
 
 
 def _read_parses(folder: Path) -> str:
-    from headscope.corpus.spacy.cache import ParseCache, _lines
+    from headscope.corpus.spacy import ParseCache
+    from headscope.corpus.spacy import _kept_lines as _lines
 
     cache = ParseCache()
     cache.path = folder / "parses.jsonl.gz"

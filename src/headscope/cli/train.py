@@ -160,7 +160,7 @@ def tasks(
 
     Example: headscope tasks en_ewt-ud-train.conllu -o tasks && headscope tasks tasks
     """
-    from headscope.corpus.readers.brackets import is_brackets
+    from headscope.corpus.treebank import is_brackets
     from headscope.tasks.senteval import is_senteval
 
     trees = is_brackets(Path(source))
@@ -178,7 +178,7 @@ def tasks(
 
 def _make_tasks(console: Console, source: str, options: TasksOptions, *, trees: bool) -> None:
     from headscope.corpus import read
-    from headscope.tasks.make.treebank import check_made, report_tasks
+    from headscope.tasks.make import check_made, report_tasks
     from headscope.tasks.senteval import write_senteval
 
     output = options.output
@@ -209,8 +209,8 @@ def _make_tasks(console: Console, source: str, options: TasksOptions, *, trees: 
 
 def _show_tasks(console: Console, source: str, names: Sequence[str]) -> None:
     """What is in SentEval's files."""
-    from headscope.tasks.probing import SPLITS
     from headscope.tasks.senteval import read_tasks
+    from headscope.tasks.task import SPLITS
 
     there = read_tasks(source)
     known = {key.lower(): task for task in there for key in (task.name, task.title)}

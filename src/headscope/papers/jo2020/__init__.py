@@ -13,7 +13,7 @@ from headscope.papers.catalogue import PAPERS, Paper, Part
 from headscope.papers.options import PaperOptions, Training
 from headscope.runs.probe import Position, Solver
 from headscope.tasks import Task, find_task
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 
 if TYPE_CHECKING:
     from headscope.models.like import ModelLike

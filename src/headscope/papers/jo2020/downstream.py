@@ -35,8 +35,8 @@ from headscope.runs.probe import Probing
 from headscope.runs.tune import Tuned, pooling_slug, tune
 from headscope.stats.probing import top_table
 from headscope.tasks import Task
-from headscope.tasks.find import glue_task, sample
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.probing import glue_task, sample
+from headscope.tasks.task import ProbingTask
 
 if TYPE_CHECKING:
     from headscope.papers.jo2020.recipe import Jo2020

@@ -19,7 +19,7 @@ from headscope.results import Atlas
 from headscope.stats.probe_agreement import paired_scores, probe_agreement
 from headscope.stats.probing import head_table, percent_gain, probing_of, task_titles
 from headscope.stats.top_heads import top_heads
-from headscope.tasks.probing import TITLES
+from headscope.tasks.task import TITLES
 
 FIGURE_3 = (
     ("BERT base", "BERT large", "GPT", "GPT2", "ELECTRA large"),

@@ -40,8 +40,8 @@ from headscope.runs.probe import Probing, probe
 from headscope.runs.probe.controls import probe_controls
 from headscope.stats.probe_tests import small_test_text, small_tests
 from headscope.stats.probing import probing_remarks, top_table
-from headscope.tasks.find import find_tasks
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.probing import find_tasks
+from headscope.tasks.task import ProbingTask
 
 
 class Jo2020(Recipe):

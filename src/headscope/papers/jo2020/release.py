@@ -20,7 +20,7 @@ from headscope.papers.jo2020 import facts
 from headscope.papers.jo2020.release_files import TABLE, release_files
 from headscope.results import Atlas
 from headscope.results.moments import wilson
-from headscope.tasks.probing import TITLES, task_group
+from headscope.tasks.task import TITLES, task_group
 
 NAMES = {
     "openai-gpt": "GPT",

@@ -16,7 +16,7 @@ from headscope.papers.sections import as_sentence
 from headscope.results import Atlas
 from headscope.stats.probing import median_gain
 from headscope.stats.syntax_semantics import correlation, syntactic_semantic
-from headscope.tasks.probing import TITLES, ProbingTask, all_notes
+from headscope.tasks.task import TITLES, ProbingTask, all_notes
 
 Row = dict[str, Any]
 PLACES = {"cls": "the first token", "last": "the last token", "mean": "the mean over tokens"}

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.corpus import Corpus
-from headscope.corpus.spacy.parser import parse
+from headscope.corpus.spacy import parse
 from headscope.figures.builders import Scale, by_task, heat_grid, measure_grid
 from headscope.figures.changes import (
     PAIRS,

@@ -31,7 +31,7 @@ from headscope.options import (
 from headscope.runs.preparing import opened
 from headscope.runs.tune.record import recorded_task
 from headscope.tasks import Task, custom_task, find_task, label_ids, task_examples
-from headscope.tasks.files import labelled
+from headscope.tasks.glue import labelled
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike

@@ -14,8 +14,8 @@ from headscope.errors import UserError, wrong_type
 from headscope.models.names import check_loading
 from headscope.options import AnyPath, ModelRun, Option, Options, Workers, takes
 from headscope.runs.preparing import loaded
-from headscope.tasks.find import find_tasks
-from headscope.tasks.probing import ProbingTask, all_notes
+from headscope.tasks.probing import find_tasks
+from headscope.tasks.task import ProbingTask, all_notes
 
 if TYPE_CHECKING:
     from headscope.models.like import ModelLike
@@ -215,7 +215,7 @@ def probe(model: ModelLike, tasks: TaskLike | Sequence[TaskLike], options: Probe
     tasks
         One or more of: a SentEval file or a folder of them; a treebank or ``"demo"``, from which
         the ten tasks of Conneau et al. (2018) are made; the name of a GLUE task, such as
-        ``"mrpc"`` (needs ``data``); a :class:`~headscope.tasks.probing.ProbingTask`.
+        ``"mrpc"`` (needs ``data``); a :class:`~headscope.tasks.task.ProbingTask`.
 
     Returns
     -------

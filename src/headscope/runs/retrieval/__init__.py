@@ -12,15 +12,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from headscope.corpus import CorpusLike, read
+from headscope.corpus import read
 from headscope.errors import CorpusError, UserError
 from headscope.limits import read_text
 from headscope.models.names import check_loading
 from headscope.options import PYTHON, ModelRun, Option, Resuming, takes
 
 if TYPE_CHECKING:
+    from headscope.corpus import CorpusLike
     from headscope.models.like import ModelLike
     from headscope.results import Atlas
+else:
+    CorpusLike = Any  # checked where it is read
 
 __all__ = ["Needle", "RetrievalOptions", "retrieval"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.corpus import Corpus
-from headscope.corpus.shuffled import shuffled_words
+from headscope.corpus.corpus import shuffled_words
 from headscope.encode import UNIT, Counts, WorkUnit, work_units
 from headscope.errors import UserError
 from headscope.files import slug

@@ -21,7 +21,7 @@ from headscope.models.names import check_model_name
 from headscope.models.pooling import Pooling
 from headscope.options import PYTHON, AnyPath, Engines, Option, Options, Saving, Source, takes
 from headscope.tasks import Task, find_task
-from headscope.tasks.data import TaskData, training_data
+from headscope.tasks.glue import TaskData, training_data
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike

@@ -38,7 +38,7 @@ from headscope.runs.tune.trainer import (
 )
 from headscope.runs.workers import Task as WorkerTask
 from headscope.runs.workers import make_engine
-from headscope.tasks.data import TaskData
+from headscope.tasks.glue import TaskData
 from headscope.tasks.metrics import majority, score
 from headscope.tasks.task import Task
 
