@@ -6,6 +6,7 @@ CSV keep. The terminal, the page, LaTeX and HTML show the columns that are descr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,8 @@ def ends(form: Callable[[object], str] | None = None) -> Column:
 def _beside(value: float, what: object) -> str:
     if what == "":
         return MISSING
-    return f"{share(value)} ({f'{what:+d}' if isinstance(what, int) else what})"
+    offsets = re.sub(r"(?<![-+\d])\d+", r"+\g<0>", str(what))
+    return f"{share(value)} ({offsets})"
 
 
 def _direction(words: str) -> str:
