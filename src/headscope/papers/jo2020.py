@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -29,9 +30,11 @@ from headscope.options import AnyPath, Option
 from headscope.page import Plot, Section, Table, records
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows, split_tables
 from headscope.papers.catalogue import PAPERS, Paper
-from headscope.papers.claims import Untested, Verdict
+from headscope.papers.claims import Untested, Verdict, percent
 from headscope.papers.jo2020_release import (
+    FAMILIES,
     MEDIAN_GAIN,
+    STS_LAYERS,
     TABLE_1,
     TABLE_2,
     TABLE_3,
@@ -225,6 +228,7 @@ class Jo2020(PaperRecipe, Training):
             "probed": "no probing task was probed",
             "layers": LAYERED,
             "all_layers": LAYERED,
+            "frozen": "no downstream task was run",
         }.get(result, "no model was fine-tuned")
 
     # --- probing ---
@@ -280,7 +284,7 @@ class Jo2020(PaperRecipe, Training):
             tables = {name: top_table(results) for name, results in whole.items()}
         columns = ["last", "best", "top"]
         layers = {name: table.dropna(subset=columns) for name, table in tables.items()}
-        self.results |= {"probed": probed, "layers": layers}
+        self.results.update({"probed": probed, "layers": layers})
         pooled = pd.concat(layers.values()) if layers else pd.DataFrame()
         if len(pooled):
             self.results["all_layers"] = pooled
@@ -396,6 +400,7 @@ class Jo2020(PaperRecipe, Training):
     def _frozen(self, name: str, task: Task) -> Section:
         """Classifiers on the frozen heads and layers of a model."""
         results, how = self._before(name, task), Probing(**self.how)
+        self.results.setdefault("frozen", {}).setdefault(short_name(name), {})[task.name] = results
         note = (
             f"Dev scores in percent. L2, layer and heads are chosen by {how.folds}-fold "
             f"cross-validation on the training data; pairs are encoded {how.pairs}; "
@@ -450,7 +455,8 @@ class Jo2020(PaperRecipe, Training):
             for name, runs in done.items()
         }
         states = state_rows(probed)
-        self.results |= {"gains": gains, "states": by_model(states)}
+        near = {name: neighbour_gains(tasks) for name, tasks in probed.items()}
+        self.results.update(gains=gains, states=by_model(states), neighbour_gains=near)
         seeds_text = counted(self.seeds, "seed")
         note = (
             f"Dev scores in percent: the median over {seeds_text}, with the lowest and the "
@@ -716,7 +722,7 @@ def tuning_rows(
 
 def tuning_gains(
     tasks: Sequence[Task], runs: Mapping[str, Runs], state: str
-) -> tuple[float, NDArray[np.float64]]:
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """What a state gains over the last layer, in points, over all tasks and metrics (Section 5.2).
 
     Returns
@@ -725,6 +731,8 @@ def tuning_gains(
         The mean difference between medians over seeds.
     seeds
         The mean difference of each seed.
+    medians
+        The difference between medians of each task and metric.
     """
     pairs = [
         tuple(tuning_scores(runs[task.name][one], metric) for one in (state, STATES[0]))
@@ -732,10 +740,11 @@ def tuning_gains(
         for metric in task.metrics
     ]
     medians = [np.median(one) - np.median(last) for one, last in pairs]
-    return float(np.mean(medians)), np.array([one - last for one, last in pairs]).mean(0)
+    seeds = np.array([one - last for one, last in pairs]).mean(0)
+    return float(np.mean(medians)), seeds, np.array(medians)
 
 
-Gains = Mapping[str, tuple[float, NDArray[np.float64]]]
+Gains = Mapping[str, tuple[float, NDArray[np.float64], NDArray[np.float64]]]
 """What :func:`tuning_gains` returned for the best layer and for the top heads."""
 
 
@@ -743,7 +752,7 @@ def gain_rows(gains: Mapping[str, Gains], encoders: Mapping[str, str]) -> list[R
     """The mean gains over the last layer, in points, one row per model and state."""
     made: list[Row] = []
     for model, states in gains.items():
-        for state, (mean, seeds) in states.items():
+        for state, (mean, seeds, _) in states.items():
             row: Row = {
                 "model": model,
                 "trained on": state,
@@ -790,6 +799,24 @@ def by_model(states: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
         else:
             change = row["mean over heads"] - before
             found.setdefault(row["model"], []).append((change, row["Spearman with before"]))
+    return found
+
+
+def neighbour_gains(tasks: Mapping[str, Mapping[str, Atlas]]) -> list[float]:
+    """What the neighbours of the best tenth of heads gain, in points, by task and tuned state."""
+    found = []
+    for states in tasks.values():
+        before, *after = (
+            one["probe"]["test"].isel(task=0).transpose("layer", "head").values
+            for one in states.values()
+        )
+        best = before >= np.nanquantile(before, 0.9)
+        near = np.zeros_like(best)
+        near[1:] |= best[:-1]
+        near[:-1] |= best[1:]
+        near[:, 1:] |= best[:, :-1]
+        near[:, :-1] |= best[:, 1:]
+        found += [100 * float(np.nanmean((one - before)[near & ~best])) for one in after]
     return found
 
 
@@ -1109,6 +1136,125 @@ def counted_tasks(better: Any, least: float) -> Verdict:
     return Verdict(f"{int(better.sum())} of {len(better)}", float(better.mean()) >= least)
 
 
+# The next claims compare encoders, so they need several: the authors' numbers have them.
+RELEASED = "give --published with the authors' results (linear_head_wise_results/MODEL_TASK.json)"
+
+
+def family_of(name: str, results: Atlas) -> str:
+    """The family of an encoder: BERT, ELECTRA, GPT (both of them)."""
+    kind = results.provenance["model"].get("type", "")
+    return FAMILIES.get(kind, name.split()[0]).replace("GPT2", "GPT")
+
+
+def profiles(probed: Mapping[str, Atlas]) -> dict[str, NDArray[np.float64]]:
+    """For each encoder the mean score of heads by depth in ten steps, standardised by task."""
+    tasks = set.intersection(*(set(task_titles(one)) & set(TITLES) for one in probed.values()))
+    found = {}
+    for name, results in probed.items():
+        rows = []
+        for task in sorted(tasks):
+            means = probing_of(results)["test"].sel(task=task).mean("head").values
+            steps = np.interp(np.linspace(0, 1, 10), np.linspace(0, 1, len(means)), means)
+            rows.append((steps - steps.mean()) / max(float(steps.std()), 1e-9))
+        found[name] = np.concatenate(rows) if rows else np.zeros(0)
+    return found
+
+
+def pairs_of(probed: Mapping[str, Atlas]) -> dict[tuple[str, str], tuple[bool, float]]:
+    """Every two encoders: whether they are of one family, and how alike their profiles are."""
+    found = profiles(probed) if len(probed) > 2 else {}
+    families = {name: family_of(name, results) for name, results in probed.items()}
+    pairs = {
+        (one, other): (
+            families[one] == families[other],
+            float(np.corrcoef(found[one], found[other])[0, 1]),
+        )
+        for one, other in combinations(found, 2)
+        if found[one].size > 10
+    }
+    if len({alike for alike, _ in pairs.values()}) < 2:
+        raise Untested(f"two encoders of one family and one of another are needed: {RELEASED}")
+    return pairs
+
+
+@claim(
+    "heat maps of one family look alike, those of different families do not",
+    *("Section 4.3, Figure 3", SEEN),
+    "scores by depth correlate more within families than between them, on average, ELECTRA large "
+    "left out",
+    ours="means of layers, in ten steps of depth",
+)
+def families_alike(probed: Mapping[str, Atlas]) -> Verdict:
+    others = {name: one for name, one in probed.items() if name != "ELECTRA large"}
+    pairs = pairs_of(others).values()
+    within, between = (
+        float(np.mean([rho for same, rho in pairs if same == alike])) for alike in (True, False)
+    )
+    return Verdict(f"{within:.2f} within, {between:.2f} between", within > between)
+
+
+@claim(
+    "ELECTRA large is unlike ELECTRA small and base, which look alike",
+    *("Section 4.3, Appendix B", SEEN),
+    "small and base correlate more by depth with each other than large does with either",
+    ours="means of layers, in ten steps of depth",
+)
+def electra_large(probed: Mapping[str, Atlas]) -> Verdict:
+    names = ("ELECTRA small", "ELECTRA base", "ELECTRA large")
+    if any(name not in probed for name in names):
+        raise Untested(f"the three ELECTRA models are needed: {RELEASED}")
+    found = profiles({name: probed[name] for name in names})
+    alike, *others = (
+        float(np.corrcoef(found[one], found[other])[0, 1]) for one, other in combinations(names, 2)
+    )
+    text = f"small and base {alike:.2f}, with large {others[0]:.2f} and {others[1]:.2f}"
+    return Verdict(text, alike > max(others))
+
+
+def by_family(
+    probed: Mapping[str, Atlas], tasks: Sequence[str], score: Callable[[xr.DataArray], float]
+) -> tuple[float, float]:
+    """A number of each encoder's heads, averaged over the tasks, for BERT and for GPT."""
+    found: dict[str, list[float]] = {"BERT": [], "GPT": []}
+    for name, results in probed.items():
+        known = [task for task in tasks if task in task_titles(results)]
+        scores = [score(probing_of(results)["test"].sel(task=task)) for task in known]
+        if scores and family_of(name, results) in found:
+            found[family_of(name, results)].append(float(np.mean(scores)))
+    if not all(found.values()):
+        raise Untested(f"a BERT and a GPT model are needed: {RELEASED}")
+    return float(np.mean(found["BERT"])), float(np.mean(found["GPT"]))
+
+
+@claim(
+    "in GPT many heads work together on SubjNum and CoordInversion, in BERT only a few",
+    *("Section 4.3, Figure 3", SEEN),
+    "the share of heads with at least half of the best head's gain over chance is larger in GPT",
+    ours="half of the gain",
+)
+def gpt_spreads(probed: Mapping[str, Atlas]) -> Verdict:
+    def share(scores: xr.DataArray) -> float:
+        gains = scores.values - 0.5  # both tasks have two classes of equal size
+        return float((gains >= np.nanmax(gains) / 2).mean())
+
+    bert, gpt = by_family(probed, ("subj_number", "coordination_inversion"), share)
+    return Verdict(f"GPT {percent(gpt)}, BERT {percent(bert)} of the heads", gpt > bert)
+
+
+@claim(
+    "upper heads of BERT are better at BigramShift and OddManOut than those of GPT",
+    *("Section 4.3, Figure 3", SEEN),
+    "the heads of the upper half have a higher mean score in BERT",
+    ours="the upper half",
+)
+def bert_upper(probed: Mapping[str, Atlas]) -> Verdict:
+    def upper_mean(scores: xr.DataArray) -> float:
+        return 100 * float(scores.isel(layer=slice(-(scores.sizes["layer"] // 2), None)).mean())
+
+    bert, gpt = by_family(probed, ("bigram_shift", "odd_man_out"), upper_mean)
+    return Verdict(f"BERT {bert:.1f}, GPT {gpt:.1f}", bert > gpt)
+
+
 @of_models(
     "the last layer is no better than the best layer in any task",
     *("Section 4.4, Tables 3 and 5", "40 of 40"),
@@ -1206,7 +1352,83 @@ def upper(probed: Atlas) -> Verdict:
     "the mean gain over tasks and metrics is above 0",
 )
 def tuned_from_top(gains: Gains) -> Verdict:
-    mean, _ = gains[STATES[2]]
+    mean = gains[STATES[2]][0]
+    return Verdict(f"{mean:+.2f} points", mean > 0)
+
+
+@of_models(
+    "fine-tuning from the best layer gives no consistent gain",
+    *("Section 5.2, Table 4", "below the last layer in 7 of 10 rows"),
+    "a score of some task is below that of the last layer, or the mean gain is not above 0",
+)
+def best_layer_inconsistent(gains: Gains) -> Verdict:
+    mean, _, medians = gains[STATES[1]]
+    worse = int((medians < 0).sum())
+    text = f"{mean:+.2f} points on average; {worse} of {len(medians)} rows below the last layer"
+    return Verdict(text, bool(mean <= 0 or worse))
+
+
+def frozen_means(frozen: Mapping[str, Mapping[str, Atlas]], task: str) -> dict[str, pd.Series]:
+    """The mean frozen score of each layer's heads on a downstream task, by model."""
+    found = {
+        name: tasks[task]["probe"]["test"].isel(task=0).mean("head").to_series()
+        for name, tasks in frozen.items()
+        if task in tasks
+    }
+    if not found:
+        raise Untested(f"{task} was not run: give {task.upper()}/train.tsv and dev.tsv (--data)")
+    return found
+
+
+@claim(
+    "heads that matter for MRPC are spread over all layers, those for SST-2 are in the upper ones",
+    *("Section 6.1, Figure 4", SEEN),
+    "the best tenth of the heads lies higher for SST-2 than for MRPC, on average",
+    ours="the best tenth",
+)
+def sst_upper(frozen: Mapping[str, Mapping[str, Atlas]]) -> Verdict:
+    depths: dict[str, list[float]] = {"mrpc": [], "sst-2": []}
+    for tasks in frozen.values():
+        for task in depths.keys() & tasks.keys():
+            scores = tasks[task]["probe"]["test"].isel(task=0).transpose("layer", "head").values
+            best = np.argsort(-scores.ravel(), kind="stable")[: max(1, scores.size // 10)]
+            depths[task].append(float(np.mean(best // scores.shape[1] + 0.5) / len(scores)))
+    if not all(depths.values()):
+        raise Untested("both are needed: give MRPC and SST-2 (--downstream, --data)")
+    mrpc, sst = (float(np.mean(depths[task])) for task in ("mrpc", "sst-2"))
+    return Verdict(
+        f"mean depth {sst:.2f} for SST-2, {mrpc:.2f} for MRPC (0 is the bottom)", sst > mrpc
+    )
+
+
+@claim(
+    "STS-B has two influential regions, in the lower (first 25 to 30 %) and the upper layers",
+    *("Section 6.1, Figure 4", SEEN),
+    "a layer in the lowest 30 % and one in the upper half have higher mean scores than the lowest "
+    "layer between them, in most models",
+    ours="means of layers",
+)
+def two_regions(frozen: Mapping[str, Mapping[str, Atlas]]) -> Verdict:
+    texts, holds = [], []
+    for name, means in frozen_means(frozen, "sts-b").items():
+        values = means.to_numpy(float)
+        first = max(1, round(STS_LAYERS[1] * len(values)))
+        half = max(first + 1, len(values) // 2)
+        low, between, high = values[:first], values[first:half], values[half:]
+        peaks = float(low.max()), float(between.min()), float(high.max())
+        texts.append(f"{name}: {peaks[0]:.2f} below, {peaks[1]:.2f} between, {peaks[2]:.2f} above")
+        holds.append(min(peaks[0], peaks[2]) > peaks[1])
+    return Verdict("; ".join(texts), 2 * sum(holds) > len(holds))
+
+
+@of_models(
+    "heads adjacent to superior ones also gain slightly by fine-tuning",
+    *("Section 6.1, Figure 4", SEEN),
+    "the neighbours of the best tenth of heads gain, on average over tasks and states",
+    ours="the best tenth; neighbours in the next layers, and in the same layer",
+)
+def neighbours(neighbour_gains: Sequence[float]) -> Verdict:
+    mean = float(np.mean(neighbour_gains))
     return Verdict(f"{mean:+.2f} points", mean > 0)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 import altair as alt
 import numpy as np
 import xarray as xr
+from scipy.stats import norm
 
 from headscope.corpus import Corpus, Example, read
 from headscope.figures import attention_lines, attention_panel, pattern_grid, task_patterns
@@ -60,6 +61,7 @@ from headscope.stats.ablation import change_table, few_documents
 from headscope.stats.disabling import DisablingSummary, disabling_summary, shared_heads
 from headscope.stats.grid import grid_heads, strongest_head
 from headscope.stats.patterns import pattern_shares
+from headscope.stats.tests import correct
 from headscope.tasks import Task, find_task
 from headscope.tasks.metrics import METRICS, metric_title
 
@@ -345,7 +347,7 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
                     after[task.title] = self.survey(
                         f"features-{task.name}", corpus, names, model=model, whole=True
                     )
-        self.results |= {"changes": changes, "after": after}
+        self.results.update({"changes": changes, "after": after})
         several = any(len(seeds) > 1 for seeds in changes.values())
         ranges = " In brackets: the range over tuning seeds." if several else ""
         tables = [
@@ -470,7 +472,7 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
                     **self.for_other_models,
                 )
         heads, layers = summaries(off, "head", self.seed), summaries(off, "layer", self.seed)
-        self.results |= {"off": off, "heads_off": heads, "layers_off": layers}
+        self.results.update({"off": off, "heads_off": heads, "layers_off": layers})
         tables = [
             summary_table("head", heads),
             summary_table("layer", layers),
@@ -1059,6 +1061,47 @@ def stripes(after: Mapping[str, Atlas]) -> Verdict:
     return Verdict(listed(texts, "{}"), all(holds))
 
 
+def gaining(changes: Off, tasks: Sequence[str], features: Sequence[str]) -> Verdict:
+    """Whether on each task some head attends more to each feature after tuning (first seed)."""
+    known = [task for task in tasks if task in changes]
+    if not known:
+        raise Untested(f"none of the tasks was run: give {' or '.join(tasks)}")
+    texts, holds = {}, []
+    for task in known:
+        data = next(iter(changes[task].values()))["feature-change"]
+        cells = []
+        for feature in features:
+            one = data.sel(feature=feature)
+            mean, error = one["mean"].values.ravel(), (one["high"] - one["low"]).values.ravel()
+            known_heads = np.isfinite(mean) & (error > 0)
+            p = norm.sf(mean[known_heads] / (error[known_heads] / (2 * norm.isf(0.025))))
+            more = int((np.asarray(correct(p.tolist())) < ALPHA).sum()) if p.size else 0
+            cells.append(f"{feature} {more} of {int(known_heads.sum())} heads")
+            holds.append(more > 0)
+        texts[task] = ", ".join(cells)
+    return Verdict(listed(texts, "{}"), all(holds))
+
+
+@claim(
+    "Some heads pay more attention to nouns and direct objects after tuning on MRPC, RTE and QQP",
+    *("Section 4.4", "–"),
+    "on each of these tasks that was run, a head does so for nouns and one for objects "
+    "(p < 0.05, Holm over heads)",
+    ours="the test",
+)
+def more_nouns(changes: Off) -> Verdict:
+    return gaining(changes, ("MRPC", "RTE", "QQP"), ("noun", "object"))
+
+
+@claim(
+    "Some heads pay more attention to negation after tuning on QNLI",
+    *("Section 4.4", "–", "a head does (p < 0.05, Holm over heads)"),
+    ours="the test",
+)
+def more_negation(changes: Off) -> Verdict:
+    return gaining(changes, ("QNLI",), ("negation",))
+
+
 @claim(
     "[SEP] gets more on SST-2 than on other tasks, because its inputs have only one",
     *("Section 4.4, Figure 6", "–", "the mean over heads is largest on SST-2"),
@@ -1194,6 +1237,26 @@ def any_layer(layers_off: Summaries) -> Verdict:
     name = f"{task}, {seed}: layer {best.best.removeprefix('layer ')}"
     here = f"at best {name}: {signed(100 * best.best_gain)}, p {p_value(best.p)}"
     return Verdict(here, bool(best.p < ALPHA))
+
+
+@claim(
+    "On QNLI and MNLI, disabling a layer lowers the score by up to 0.2 points",
+    *("Section 4.6, Figure 9", "-0.2 points"),
+    "without the layer that hurts most the score falls, by at most 0.2 points, on both (or the "
+    "one that was run; mean over seeds)",
+)
+def layer_losses(off: Off) -> Verdict:
+    worst = {}
+    for task in ("QNLI", "MNLI"):
+        if task in off:
+            tables = [change_table(one, "layer") for one in off[task].values()]
+            gains = [table.set_index("layer off")["gain"] for table in tables]
+            worst[task] = 100 * float(sum(gains).min()) / len(gains)  # type: ignore[union-attr]
+    if not worst:
+        raise Untested(
+            "neither was run: give QNLI/dev.tsv or MNLI/dev_matched.tsv (--task, --data)"
+        )
+    return Verdict(listed(worst, "{:+.2f}"), all(-0.2 <= value < 0 for value in worst.values()))
 
 
 @claim(

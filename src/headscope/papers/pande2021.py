@@ -293,7 +293,7 @@ class Pande2021(PaperRecipe, RoleTests, Roles, Sampled):
             exploratory = int(is_exploratory(self.thresholds))
             self._tests[name] = tests.assign_attrs(exploratory=exploratory)
             if not self.roles:  # the claims are about the paper's roles
-                self.results |= {"role_scores": self._scores, "role_tests": self._tests}
+                self.results.update({"role_scores": self._scores, "role_tests": self._tests})
         return self._tests[name]
 
     # --- parts ---
@@ -821,6 +821,27 @@ def skilled(role_tests: xr.Dataset) -> Verdict:
     return at_depth(skills_by_layer(role_tests), SKILLED_LAYERS, text)
 
 
+def of_tasks(tests: Mapping[str, xr.Dataset], *names: str) -> dict[str, xr.Dataset]:
+    """The role tests of some of the paper's tasks."""
+    known = {name.upper(): one for name, one in tests.items()}
+    chosen = {name: known[name] for name in names if name in known}
+    if not chosen:
+        files = " or ".join(f"{name}/dev.tsv" for name in names)
+        raise Untested(f"not among the corpora: give {files}")
+    return chosen
+
+
+@claim(
+    "on QQP, multi-skilled heads are more frequent in the first layers",
+    *(LAYERS, "seen in Figure 5", "layers 1 to 5 of 12 have more fine roles per head than others"),
+    ours="comparing means, by depth",
+)
+def skilled_early(role_tests: Mapping[str, xr.Dataset]) -> Verdict:
+    tests = of_tasks(role_tests, "QQP")["QQP"]
+    text = "{:.1f} against {:.1f} elsewhere"
+    return at_depth(skills_by_layer(tests), (0.0, SKILLED_LAYERS[0]), text)
+
+
 @of_corpora(
     "delimiter heads are often the only heads with a role in the last three layers",
     *(LAYERS, "Figure 5"),
@@ -866,6 +887,56 @@ def block_first(role_tests: xr.Dataset) -> Verdict:
         raise Untested(NO_BLOCK)
     text = f"{percent(shares[0])} against {percent(shares[1:].mean())} in the others"
     return Verdict(text, bool(shares[0] > shares[1:].mean() + ROUNDING))
+
+
+def block_layers(role_tests: Mapping[str, xr.Dataset], *names: str) -> dict[str, Any]:
+    """Whether each layer has a block head, by task."""
+    found = {}
+    for name, tests in of_tasks(role_tests, *names).items():
+        found[name] = by_layer(tests, ("block",), NO_BLOCK) > 0
+    return found
+
+
+def with_block(layers: Mapping[str, Any]) -> str:
+    """The layers that have block heads, from 1."""
+    texts = {
+        name: ", ".join(str(place + 1) for place in np.flatnonzero(has)) or "none"
+        for name, has in layers.items()
+    }
+    return "; ".join(f"{name}: {text}" for name, text in texts.items())
+
+
+@claim(
+    "on QNLI and MRPC, block heads are in layers 2 to 5, too",
+    *(LAYERS, "Figure 5", "each layer of the first five of twelve has one, by depth"),
+    ours="by depth",
+)
+def block_early(role_tests: Mapping[str, xr.Dataset]) -> Verdict:
+    layers = block_layers(role_tests, "QNLI", "MRPC")
+    first = {name: has[: max(1, round(5 * len(has) / 12))] for name, has in layers.items()}
+    return Verdict(with_block(layers), all(bool(has.all()) for has in first.values()))
+
+
+@claim(
+    "on QQP, block heads are in the first and the last layer, and not in the middle",
+    *(LAYERS, "Figure 5", "the first and last layer have one, the middle third has none"),
+    ours="the middle third",
+)
+def block_at_ends(role_tests: Mapping[str, xr.Dataset]) -> Verdict:
+    layers = block_layers(role_tests, "QQP")
+    has = layers["QQP"]
+    third = len(has) // 3
+    middle = has[third : len(has) - third]
+    return Verdict(with_block(layers), bool(has[0] and has[-1] and not middle.any()))
+
+
+@claim(
+    "on MRPC, block heads are in all layers",
+    *(LAYERS, "Figure 5", "every layer has one"),
+)
+def block_everywhere(role_tests: Mapping[str, xr.Dataset]) -> Verdict:
+    layers = block_layers(role_tests, "MRPC")
+    return Verdict(with_block(layers), bool(layers["MRPC"].all()))
 
 
 @of_corpora(
