@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headscope.papers.kovaleva2019.facts import MEAN_GAIN, TABLE_1
+from headscope.papers.kovaleva2019_tuned import MEAN_GAIN, TABLE_1
 from headscope.runs.tune import Tuned, TuneSettings
 from headscope.tasks import GLUE
 
@@ -142,7 +142,7 @@ def test_json_has_one_record_per_run_and_finished_runs_are_not_repeated(
 
 
 def test_the_table_shows_median_and_range_of_seeds_and_their_total_time():
-    from headscope.papers.kovaleva2019.glue_table import table_rows
+    from headscope.papers.kovaleva2019_tuned import table_rows
 
     def made(seed: int, f1: float, accuracy: float) -> Tuned:
         scores, majority = {"f1": f1, "accuracy": accuracy}, {"f1": 0.812, "accuracy": 0.684}

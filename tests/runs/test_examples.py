@@ -8,7 +8,7 @@ import pytest
 from headscope.corpus import ROOT, Example, FrameLink, Word, from_examples, join_words, read
 from headscope.heads import Head
 from headscope.models import Model
-from headscope.papers.clark2019.treebank import sentence_corpus, split_treebank
+from headscope.papers.clark2019.recipe import sentence_corpus, split_treebank
 from headscope.runs.examples import frame_example, sentences, word_attention
 from planted import HEADS, planted_bert
 

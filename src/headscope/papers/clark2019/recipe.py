@@ -274,6 +274,15 @@ class Clark2019(PaperRecipe, Sampled):
         encoder = model.encoder(max_length=longest, long="truncate", stack=model.main_stack())
         yield from encoder.encode(islice(corpus, limit))
 
+    def split_share(self, corpus: Corpus) -> float:
+        """The share of words that the tokenizer splits into pieces; NaN without words."""
+        pieces = [
+            np.unique(item.word[item.word >= 0], return_counts=True)[1]
+            for item in self.encoded(corpus)
+        ]
+        words = np.concatenate([*pieces, np.zeros(0, int)])
+        return float(np.mean(words > 1)) if words.size else float("nan")
+
     @cached_property
     def surfaces(self) -> Atlas:
         """The survey of surface patterns."""
@@ -300,15 +309,9 @@ class Clark2019(PaperRecipe, Sampled):
             f"{self.max_length} tokens each ({counts['truncated']:,} were cut). "
             f"{corpus_notes(self.segments)}"
         )
-        line = " Dotted: half of all attention, and the share of [SEP] if attention were uniform."
-        names = "position", "special", "from-sep", "entropy"
-        position, to, of_sep, entropy = gallery(results, *names, wide=is_wide(results))
-        figure_2 = [
-            replace(plot, chart=draw(results, uniform=self.uniform), caption=plot.caption + line)
-            for plot, draw in ((to, special), (of_sep, from_sep))
-        ]
+        position, entropy = gallery(results, "position", "entropy", wide=is_wide(results))
         table = Table(surface_rows(results), title="Surface patterns in numbers")
-        plots = [*self.figure_1(results), position, *figure_2, entropy]
+        plots = [*self.figure_1(results), position, *self.figure_2(results), entropy]
         return self.section("surface", text, [table], plots)
 
     def figure_1(self, results: Atlas) -> list[Plot]:
@@ -336,6 +339,15 @@ class Clark2019(PaperRecipe, Sampled):
             weights, under = seen.head(head).values, words.format(number)
             charts.append(head_lines(head, kind, seen.tokens, weights, under))
         return panel("figure-1", "Examples of surface patterns", FIGURE_1, charts)
+
+    def figure_2(self, results: Atlas) -> list[Plot]:
+        """Attention to special tokens, with the line that [SEP] would be at if it were uniform."""
+        line = " Dotted: half of all attention, and the share of [SEP] if attention were uniform."
+        both = gallery(results, "special", "from-sep", wide=is_wide(results))
+        return [
+            replace(plot, chart=draw(results, uniform=self.uniform), caption=plot.caption + line)
+            for plot, draw in zip(both, (special, from_sep), strict=True)
+        ]
 
     @part("gradients", "Gradient importance", "Section 3.2, Figure 3")
     def gradients(self) -> Section:
@@ -368,15 +380,11 @@ class Clark2019(PaperRecipe, Sampled):
             train = self.survey("dependency-train", self.trained_on, [measure], limit=limit)
             chosen = short_corpus(self.trained_on.name)
         relations = self.results["relations"] = Relations(results, train)
-        pieces = [
-            np.unique(item.word[item.word >= 0], return_counts=True)[1]
-            for item in self.encoded(source)
-        ]
-        split = np.mean(np.concatenate(pieces) > 1) if pieces else float("nan")
         text = (
             f"{counted(results.provenance['counts']['seen'], 'sentence')} of "
-            f"{short_corpus(drawn.name)}. The tokenizer splits {100 * split:.1f} % of the words "
-            f"into pieces (paper: about {SPLIT_WORDS} %). {corpus_notes(drawn)} "
+            f"{short_corpus(drawn.name)}. The tokenizer splits "
+            f"{100 * self.split_share(source):.1f} % of the words into pieces (paper: about "
+            f"{SPLIT_WORDS} %). {corpus_notes(drawn)} "
             f"{interval_note(results['dependency'])}"
         )
         note = " ".join([RELATIONS.format(chosen=chosen), *relations.notes()])
@@ -392,13 +400,8 @@ class Clark2019(PaperRecipe, Sampled):
         """The best heads at the paper's relations, then those that gain most at others."""
         table = best_heads(results)
         known = best_heads(results, relations=relations.known)
-        ours = {row["relation"]: row for row in records(known)}
-        wanted = [relations.labels[name] for name in ("dobj", "det", "poss", "auxpass", "pobj")]
-        paper = [ours[label] for label in wanted if label in ours]
-        taken = {"punct", *(row["relation"] for row in paper)}
-        new = ~table["relation"].str.startswith(ALL) & ~table["relation"].isin(taken)
-        gains = table.assign(gain=table["accuracy"] - table["baseline"])
-        gains = gains[new & (table["p_corrected"] < 0.05)].sort_values("gain", ascending=False)
+        paper = paper_specialists(known, relations.labels)
+        further = further_specialists(table, [row["relation"] for row in paper])
         antecedents: list[Any] = []
         if any(one.name == "coreference" for one in self.chosen):
             with suppress(UserError):  # the part itself says why it cannot run
@@ -406,7 +409,7 @@ class Clark2019(PaperRecipe, Sampled):
         what = "the best heads at the paper's relations, and the coreference head"
         more = "heads that gain most over the fixed offset at other relations"
         title, charts = "Heads that find a relation", [*map(self.on_sentence, paper), *antecedents]
-        others = [self.on_sentence(row) for row in records(gains.head(6))]
+        others = [self.on_sentence(row) for row in further]
         return [
             *panel("figure-5", title, FIGURE_5.format(what=what), charts),
             *panel("further-heads", f"Further {title.lower()}", FIGURE_5.format(what=more), others),
@@ -459,18 +462,9 @@ class Clark2019(PaperRecipe, Sampled):
             f"{short_corpus(self.documents.name)}, cut to {self.max_length} tokens. "
             f"{corpus_notes(self.documents)} {interval_note(results['coreference'])}"
         )
-        scores = antecedent_scores(results)
-        scores = scores[scores["mentions"] > 0]
-        kinds = dict.fromkeys(scores["kind"])
-        by_type = [row for kind in kinds for row in records(scores[scores["kind"] == kind])]
-        mentions = [
-            rows([row], MENTIONS)[0]
-            | {name: value for name, value in row.items() if str(name).startswith("p over ")}
-            for row in by_type
-        ]
         tables = [
             Table(table_2(antecedent_table(results)), title="Table 2", note=ANTECEDENTS),
-            Table(mentions, title="By type of mention", note=MENTION_TYPES),
+            Table(mention_rows(results), title="By type of mention", note=MENTION_TYPES),
         ]
         return self.section("coreference", text, tables)
 
@@ -501,7 +495,8 @@ class Clark2019(PaperRecipe, Sampled):
         text = (
             f"Trained on {counted(seen['sentences'], 'sentence')} of {short_corpus(train.name)} "
             f"and tested on {unseen['sentences']:,} of {short_corpus(dev.name)}, without "
-            f"punctuation.{most} Intervals come from a bootstrap over documents. The word maps take "
+            f"punctuation.{most} Intervals come from a bootstrap over documents. The word maps "
+            "take "
             f"{(seen['bytes'] + unseen['bytes']) / 1e6:.0f} MB on disk. {missing}"
         )
         tables = [Table(table_3(table), title="Table 3 (UAS, %)", note=NOT_COMPARABLE)]
@@ -785,6 +780,19 @@ def table_2(table: pd.DataFrame) -> list[Row]:
     return made
 
 
+def mention_rows(results: Atlas) -> list[Row]:
+    """Percent right by system and type of mention, and for heads the p over each baseline."""
+    scores = antecedent_scores(results)
+    scores = scores[scores["mentions"] > 0]
+    kinds = dict.fromkeys(scores["kind"])
+    by_type = [row for kind in kinds for row in records(scores[scores["kind"] == kind])]
+    return [
+        rows([row], MENTIONS)[0]
+        | {name: value for name, value in row.items() if name.startswith("p over ")}
+        for row in by_type
+    ]
+
+
 def table_3(table: pd.DataFrame) -> list[Row]:
     """Table 3: a probe that was not trained has only the published number."""
     made: list[Row] = [STRUCTURAL]
@@ -797,6 +805,21 @@ def table_3(table: pd.DataFrame) -> list[Row]:
             row |= {"difference": f"{uas - published:+.1f}", "parameters": int(found["parameters"])}
         made.append(row)
     return made
+
+
+def paper_specialists(table: pd.DataFrame, labels: Mapping[str, str | None]) -> list[Row]:
+    """The best heads at the relations of Figure 5, in its order; none where a relation is missing."""
+    ours = {row["relation"]: row for row in records(table)}
+    wanted = [labels.get(name) for name in ("dobj", "det", "poss", "auxpass", "pobj")]
+    return [ours[label] for label in wanted if label in ours]
+
+
+def further_specialists(table: pd.DataFrame, drawn: Sequence[str], most: int = 6) -> list[Row]:
+    """The heads that significantly gain most over the fixed offset at relations not drawn yet."""
+    new = ~table["relation"].str.startswith(ALL) & ~table["relation"].isin(["punct", *drawn])
+    gains = table.assign(gain=table["accuracy"] - table["baseline"])
+    gains = gains[new & (table["p_corrected"] < 0.05)].sort_values("gain", ascending=False)
+    return records(gains.head(most))
 
 
 def head_lines(
