@@ -44,7 +44,7 @@ PYTHONS_OWN = {
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file for every module of Python and of the packages that are installed."""
     folder = tmp_path_factory.mktemp("hostile")
-    for name in {*sys.stdlib_module_names, *packages_distributions()} - {"headscope"}:
+    for name in {*sys.stdlib_module_names, *packages_distributions(), "loky"} - {"headscope"}:
         if name.isidentifier():
             (folder / f"{name}.py").write_text(PLANTED)
     for name in ("netCDF4", "json", "loky", "joblib", "numpy", "torch", "typing"):

@@ -11,11 +11,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import typer
-
-from headscope.cli.app import app
 from headscope.figures import all_figures
 from headscope.measures import MEASURES
 
@@ -81,26 +78,6 @@ def hooks() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def commands() -> dict[str, Any]:
-    """Every command by what is typed for it."""
-    found: dict[str, Any] = hooks().all_commands(typer.main.get_command(app))
-    return found
-
-
-def options(command: Any) -> list[list[str]]:
-    """The names of each option of a command, long and short."""
-    return [
-        parameter.opts
-        for parameter in command.params
-        if parameter.param_type_name == "option" and not parameter.hidden
-    ]
-
-
-def has_option(text: str, names: list[str]) -> bool:
-    """Whether a text mentions an option by one of its names."""
-    return any(re.search(rf"(?<![\w-]){name}(?![\w-])", text) for name in names)
 
 
 def measure_names() -> list[str]:

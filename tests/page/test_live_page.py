@@ -186,11 +186,10 @@ def test_a_deep_link_holds_the_whole_state(opened: Any) -> None:
     assert one.complaints == []
 
 
-def test_each_head_off_in_turn_fills_the_grid(opened: Any) -> None:
+def test_the_page_begins_by_itself_with_each_head_off_in_turn(opened: Any) -> None:
     one = opened()
     one.go(text=TEXT)
     shown(one.page, ".hs-live-table", "%")
-    one.page.get_by_role("button", name="Switch off 8 heads in turn").click()
     one.page.wait_for_selector('.hs-live-effect[title^="1-4: 0"]')
     titles = [cell.get_attribute("title") for cell in one.page.locator(".hs-live-effect").all()]
     expected = [

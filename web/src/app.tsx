@@ -1,8 +1,9 @@
 import { useEffect } from "preact/hooks";
 
-import { Header } from "./components/header";
+import { Header, VIEWS } from "./components/header";
 import { KeyHelp } from "./components/keys";
 import { SelectionBar } from "./components/search-selection";
+import { family } from "./families";
 import { parse } from "./route";
 import { type Store, StoreContext } from "./store";
 import { AtlasView } from "./views/atlas";
@@ -17,9 +18,14 @@ import { TrainingView } from "./views/training";
 /** The whole page: header, the view that the address names, a line for messages. */
 export function App({ store }: { store: Store }) {
   useEffect(() => listen(store), [store]);
+  const title = titleOf(store);
+  useEffect(() => {
+    if (store.addressed) document.title = title;
+  }, [store, title]);
+  const alone = store.addressed && new URLSearchParams(location.search).has("embed");
   return (
     <StoreContext.Provider value={store}>
-      {(store.atlas || store.boot.live) && <Header />}
+      {!alone && (store.atlas || store.boot.live) && <Header />}
       <SelectionBar />
       <main class="hs-main" id="hs-main" tabIndex={-1}>
         <View store={store} />
@@ -32,6 +38,20 @@ export function App({ store }: { store: Store }) {
       {store.keys.value && <KeyHelp />}
     </StoreContext.Provider>
   );
+}
+
+/** What the browser's tab says: "3-9 · within the noun phrase · demo". */
+export function titleOf(store: Store): string {
+  const { atlas } = store;
+  const [name = "", head = ""] = store.route.value.view.split("/");
+  const model = (store.boot.live ?? atlas?.document.model)?.name ?? "";
+  const place = name === "head" ? atlas?.place(head) : undefined;
+  const role = place === undefined ? "" : atlas!.family(place);
+  const parts =
+    place === undefined
+      ? [VIEWS.find(([id]) => id === name)?.[1] ?? ""]
+      : [atlas!.name(place), role ? family(role).title.toLowerCase() : ""];
+  return [...parts, model, "Headscope"].filter(Boolean).join(" · ");
 }
 
 function View({ store }: { store: Store }) {

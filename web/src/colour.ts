@@ -101,6 +101,7 @@ export function differenceField(first: Field, second: Field, name: string): Fiel
 /** A number that fits a cell: 54, 0.46, 3.1; shares in per cent, small ones with a digit more. */
 function compact(field: Field, value: number, largest: number): string {
   if (Number.isNaN(value)) return "–";
+  if (field.id === "layer") return String(value);
   const size = Math.abs(value);
   const share = field.kind === "share";
   const text = share

@@ -5,6 +5,9 @@ export interface Route {
   options: Record<string, string>;
 }
 
+/** A head's name alone: "#3-9" or "#L2H8" opens its page. */
+const HEAD = /^(\d+-\d+|L\d+H\d+)$/i;
+
 export function parse(hash: string): Route {
   const text = hash.replace(/^#?\/?/, "");
   const at = text.indexOf("?");
@@ -13,6 +16,7 @@ export function parse(hash: string): Route {
   if (at >= 0) {
     for (const [name, value] of new URLSearchParams(text.slice(at + 1))) options[name] = value;
   }
+  if (HEAD.test(path)) return { view: `head/${path}`, options };
   let view = path;
   try {
     view = decodeURIComponent(path);

@@ -3,6 +3,7 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 
 import type { Atlas } from "./data/atlas";
+import { Notes } from "./data/notes";
 import type { Source } from "./data/source";
 import type { Boot } from "./data/types";
 import { format, parse, type Route } from "./route";
@@ -25,6 +26,8 @@ export class Store {
   readonly dark = signal(false);
   readonly message = signal("");
   readonly keys = signal(false);
+  /** What the reader says of heads. */
+  readonly notes: Notes;
   private ended = new AbortController();
 
   constructor(
@@ -39,6 +42,7 @@ export class Store {
     /** Whether what surrounds the page is dark; undefined where only the browser's wish is known. */
     private surroundings: () => boolean | undefined = () => undefined,
   ) {
+    this.notes = new Notes((boot.live ?? atlases[0]?.document.model)?.name ?? "");
     this.route = signal(parse(addressed ? location.hash : ""));
     if (addressed) addEventListener("hashchange", () => this.arrive());
     const scheme = matchMedia("(prefers-color-scheme: dark)");

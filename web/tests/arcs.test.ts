@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 
-import { arcs, breakLines, place, shares } from "../src/components/arcs-layout";
+import { arcs, breakLines, place, runsLeft, shares } from "../src/components/arcs-layout";
 import { ramp, shape, strength } from "../src/components/heatmap-draw";
+import { words } from "../src/data/sparse";
+import type { Text } from "../src/data/types";
 import { ticks } from "../src/components/strip";
 
 describe("lines of words", () => {
@@ -106,5 +108,18 @@ describe("a strip", () => {
 
   it("puts heads that are all alike in the middle", () => {
     expect(ticks(Float32Array.from([2, 2]), 0, 1, 100).layer).toEqual([50]);
+  });
+});
+
+describe("scripts", () => {
+  it("that run from right to left begin at the right edge", () => {
+    expect(runsLeft(["שלום", "world"])).toBe(false);
+    expect(runsLeft(["مرحبا", "يا", "عالم"])).toBe(true);
+    const [first, second] = place([40, 60], [], 200, 10, true).x;
+    expect([first, second]).toEqual([160, 90]);
+  });
+  it("without spaces are drawn by token", () => {
+    const text = { tokens: ["[CLS]", "今", "天", "A", "##B"], unit: [-1, 0, 0, 1, 1], words: ["今天", "AB"], special: [1, 0, 0, 0, 0], sink: [1, 0, 0, 0, 0] };
+    expect(words(text as unknown as Text).labels).toEqual(["[CLS]", "今", "天", "AB"]);
   });
 });

@@ -508,7 +508,7 @@ class Atlas:
         >>> import tempfile
         >>> import headscope as hs
         >>> atlas = hs.probe(
-        ...     "demo", ["demo"], only=["Tense"], limit=20, counts=[12], greedy=False, repeats=1,
+        ...     "demo", ["demo"], only=["Tense"], sample=20, counts=[12], greedy=False, repeats=1,
         ...     control=False, l2=[0.01], cache=tempfile.mkdtemp(),
         ... )
         >>> hs.load("demo").encode(["She sang."], heads=atlas.top_heads(12)).shape

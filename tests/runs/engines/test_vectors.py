@@ -93,7 +93,7 @@ def test_a_probe_has_the_scores_of_a_local_one(
             model,
             "demo",
             only="Tense",
-            limit=12,
+            sample=12,
             n=2,
             counts=[2],
             greedy=False,

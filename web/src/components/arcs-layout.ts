@@ -22,6 +22,8 @@ export interface Placed {
   lines: { top: number; arcs: number; baseline: number; under: number }[];
   across: number;
   height: number;
+  /** Whether the text runs from right to left. */
+  leftward: boolean;
 }
 
 export interface Arc {
@@ -70,15 +72,27 @@ export function breakLines(
   return { x, line, lines: widths.length ? now + 1 : 0 };
 }
 
-/** Place words and leave each line the room that its arcs need. */
+/** Whether most letters of a text are of a script that runs from right to left. */
+export function runsLeft(words: readonly string[]): boolean {
+  const text = words.join("");
+  const left = text.match(/[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}]/gu);
+  return (left?.length ?? 0) > (text.match(/\p{L}/gu)?.length ?? 0) / 2;
+}
+
+/**
+ * Place words and leave each line the room that its arcs need; from the right edge if the text
+ * runs leftward.
+ */
 export function place(
   widths: readonly number[],
   links: readonly ArcLink[],
   available: number,
   gap: number,
+  leftward = false,
 ): Placed {
   const width = widths.map((one) => Math.min(one, available));
-  const { x, line, lines } = breakLines(width, available, gap);
+  const { x: leading, line, lines } = breakLines(width, available, gap);
+  const x = leftward ? leading.map((one, at) => available - one - width[at]!) : leading;
   const above = new Array<number>(lines).fill(0);
   const under = new Array<number>(lines).fill(0);
   const need = (at: number, height: number, below?: boolean) => {
@@ -104,12 +118,11 @@ export function place(
     if (at < lines - 1) top += BETWEEN;
     return one;
   });
-  return { x, width, line, lines: placed, across: available, height: top };
+  return { x, width, line, lines: placed, across: available, height: top, leftward };
 }
 
-/** How high arcs run that leave their line, and how far they are drawn towards its edge. */
+/** How high arcs run that leave their line: they end at its edge. */
 const CROSSING = 44;
-const FAR = 96;
 
 /** The arcs of some links. A link between two lines is two arcs towards the lines' edges. */
 export function arcs(placed: Placed, links: readonly ArcLink[]): Arc[] {
@@ -141,7 +154,7 @@ function inLine(placed: Placed, link: ArcLink, at: number, line: number): Arc {
     const path = `M${n(x - 3)} ${n(y)}C${n(x - 16)} ${top} ${n(x + 16)} ${top} ${n(x + 3)} ${n(y)}`;
     return { link: at, path, tip: [x + 3, y] };
   }
-  const right = link.to > link.from ? 1 : -1;
+  const right = placed.x[link.to]! > placed.x[link.from]! ? 1 : -1;
   const start = centre(placed, link.from) + right * shift(placed, link.from);
   const end = centre(placed, link.to) - right * shift(placed, link.to);
   const height = rise(placed.x[link.from]! - placed.x[link.to]!) + (link.dashed ? OVER : 0);
@@ -154,12 +167,13 @@ function crossing(placed: Placed, link: ArcLink, at: number, a: number, b: numbe
   const up = link.below ? 1 : -1;
   const side = (line: number) =>
     link.below ? placed.lines[line]!.under : placed.lines[line]!.arcs;
-  const [leave, arrive] = b > a ? [placed.across, 0] : [0, placed.across];
+  const onward = b > a !== placed.leftward;
+  const [leave, arrive] = onward ? [placed.across, 0] : [0, placed.across];
   const start = centre(placed, link.from) + Math.sign(leave) * shift(placed, link.from);
   const end = centre(placed, link.to) + Math.sign(arrive) * shift(placed, link.to);
   const quarter = (x: number, y: number, edge: number) => {
     const way = edge > x ? 1 : -1;
-    const reach = Math.min(Math.abs(edge - x), FAR);
+    const reach = Math.abs(edge - x);
     const height = Math.min(CROSSING, rise(2 * reach)) + (link.dashed ? OVER : 0);
     return { x: x + way * reach, y: y + up * height, reach, height, way };
   };

@@ -3,7 +3,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 
 import { visible } from "../data/sparse";
 import { percent } from "../format";
-import { type Arc, type ArcLink, arcs, type Placed, place, shares } from "./arcs-layout";
+import { type Arc, type ArcLink, arcs, type Placed, place, runsLeft, shares } from "./arcs-layout";
 import { textWidth, useWidth } from "./measure";
 
 export type { ArcLink } from "./arcs-layout";
@@ -41,7 +41,7 @@ export function Arcs(props: Props) {
   const placed = useMemo(() => {
     const widths = labels.map((word) => textWidth(word, font));
     const gap = words.length > 60 ? 11 : 14;
-    return place(widths, links, Math.max(width - 2, 40), gap);
+    return place(widths, links, Math.max(width - 2, 40), gap, runsLeft(words));
   }, [labels, links, width, font]);
   const active = hovered ?? picked;
   const near = useMemo(
@@ -49,7 +49,8 @@ export function Arcs(props: Props) {
     [links, props.more, active],
   );
   const move = (event: KeyboardEvent) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const ahead = runsLeft(words) ? -1 : 1;
+    const step = { ArrowRight: ahead, ArrowLeft: -ahead }[event.key];
     if (step) {
       const next = Math.max(0, Math.min(words.length - 1, tabbed + step));
       setTabbed(next);
@@ -97,7 +98,7 @@ export function Arcs(props: Props) {
             <text
               key={at}
               class={one.out ? "hs-arc-share hs-arc-out" : "hs-arc-share hs-arc-in"}
-              x={placed.x[one.word]! + placed.width[one.word]! / 2}
+              x={inside(placed.x[one.word]! + placed.width[one.word]! / 2, width)}
               y={placed.lines[placed.line[one.word]!]!.baseline + 21 + one.row * 12}
             >
               {one.text}
@@ -106,6 +107,11 @@ export function Arcs(props: Props) {
       </svg>
     </div>
   );
+}
+
+/** Where a share of up to four signs is written, so that it is not cut at an edge. */
+function inside(middle: number, width: number): number {
+  return Math.max(14, Math.min(middle, width - 14));
 }
 
 interface LinesProps {

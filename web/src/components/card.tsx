@@ -4,6 +4,7 @@ import type { Atlas } from "../data/atlas";
 import { family, isRole } from "../families";
 import { count, number, percent, plusMinus, shown } from "../format";
 import { useStore } from "../store";
+import { surveyed } from "../views/head/order";
 import { follow } from "./link";
 
 /** A number that says much about a head, with its rank among all heads. */
@@ -106,7 +107,10 @@ export function HeadCard({ keys = true }: { keys?: boolean }) {
   const atlas = store.atlas!;
   const place = store.focus.value ?? clearest(atlas);
   const numbers = useMemo(() => telling(atlas, place), [atlas, place]);
-  const lead = atlas.document.heads[place]?.lead || roleWords(atlas, place);
+  const lead = surveyed(atlas)
+    ? atlas.document.heads[place]?.lead || roleWords(atlas, place)
+    : "What this head does was not measured.";
+  const own = store.notes.of(atlas.name(place)).label;
   const view = `head/${atlas.name(place)}`;
   return (
     <section class="hs-card" aria-label={`Head ${atlas.name(place)}`}>
@@ -119,6 +123,11 @@ export function HeadCard({ keys = true }: { keys?: boolean }) {
         </span>
       </p>
       {lead && <p class="hs-card-lead">{lead}</p>}
+      {own && (
+        <p class="hs-card-lead hs-card-own" dir="auto">
+          Your label: {own}
+        </p>
+      )}
       <table>
         <tbody>
           {numbers.map((one) => (

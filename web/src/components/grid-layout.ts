@@ -13,7 +13,7 @@ export interface Layout {
   top: number;
   width: number;
   height: number;
-  /** Over 2,000 cells are drawn on a canvas. */
+  /** From 600 cells on they are drawn on a canvas. */
   canvas: boolean;
   /** Whether cells have room for the bar at their foot and other marks. */
   marks: boolean;
@@ -24,13 +24,19 @@ export interface Shape {
   heads: number;
 }
 
-const CANVAS = 2000;
+const CANVAS = 600;
+/** Models of more layers run across. */
+const UPWARD = 16;
 /** The tallest grid, in pixels. */
 const TALLEST = 640;
 
-/** Models of more than 16 layers run across, unless the window is too narrow for that. */
+/** Whether a deep model's layers run from left to right, where there is room for that. */
+export function layersAcross({ layers }: Pick<Shape, "layers">): boolean {
+  return layers > UPWARD;
+}
+
 export function gridLayout({ layers, heads }: Shape, room: number): Layout {
-  const across = layers > 16 && (room >= 560 || heads > layers);
+  const across = layersAcross({ layers }) && (room >= 560 || heads > layers);
   const [columns, rows] = across ? [layers, heads] : [heads, layers];
   const left = 32;
   const top = across ? 36 : 20;
@@ -54,8 +60,8 @@ export function gridLayout({ layers, heads }: Shape, room: number): Layout {
     top,
     width: left + columns * stepX,
     height: top + rows * stepY,
-    canvas: layers * heads > CANVAS,
-    marks: layers * heads <= CANVAS && stepX >= 14 && stepY >= 15,
+    canvas: layers * heads >= CANVAS,
+    marks: layers * heads < CANVAS && stepX >= 14 && stepY >= 15,
   };
 }
 

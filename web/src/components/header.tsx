@@ -1,7 +1,9 @@
+import { useState } from "preact/hooks";
+
 import { useStore, type Theme } from "../store";
 import { SearchBox } from "./search";
 
-const VIEWS: [string, string][] = [
+export const VIEWS: [string, string][] = [
   ["atlas", "Atlas"],
   ["finder", "Finder"],
   ["head", "Heads"],
@@ -46,6 +48,7 @@ export function Header() {
         )}
       </nav>
       {store.atlas && <SearchBox />}
+      {store.addressed && <CopyLink />}
       <button
         type="button"
         class="hs-icon"
@@ -56,6 +59,38 @@ export function Header() {
         {store.dark.value ? "☾" : "◐"}
       </button>
     </header>
+  );
+}
+
+/** Copies the address, which holds the view, the colours and the selection. */
+function CopyLink() {
+  const [said, setSaid] = useState("");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      setSaid("copied");
+    } catch {
+      setSaid("not allowed here: copy the address of the page");
+    }
+    setTimeout(() => setSaid(""), 2500);
+  };
+  return (
+    <span class="hs-copy">
+      <button
+        type="button"
+        class="hs-icon"
+        title="Copy a link to this view"
+        aria-label="Copy a link to this view"
+        onClick={() => void copy()}
+      >
+        <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">
+          <path d="M6.5 9.5l3-3M7 4.5l1.6-1.6a3 3 0 014.3 4.3L11.3 8.8M9 11.5l-1.6 1.6a3 3 0 01-4.3-4.3l1.6-1.6" />
+        </svg>
+      </button>
+      <span class="hs-copied" role="status">
+        {said}
+      </span>
+    </span>
   );
 }
 

@@ -6,7 +6,7 @@ import type { Atlas } from "../data/atlas";
 import type { Change } from "../data/compare";
 import type { Statistic } from "../data/types";
 import { pointFill } from "../families";
-import { number, shown } from "../format";
+import { shown } from "../format";
 import { useStore } from "../store";
 import { SaveMenu } from "./save";
 
@@ -26,6 +26,7 @@ export function PairScatter({ found, about, first, second }: Props) {
   const chart = useRef<SVGSVGElement>(null);
   const [low = 0, high = 1] = extent(found.flatMap((one) => [one.a, one.b])) as [number, number];
   const scale = scaleLinear().domain([low, high]).nice().range([PAD, SIZE - 24]);
+  const ticks = scale.tickFormat(5, about.kind === "share" ? "%" : undefined);
   const x = (value: number) => scale(value);
   const y = (value: number) => SIZE - scale(value);
   const named = apart(found.filter((one) => one.sure), x, y);
@@ -46,8 +47,8 @@ export function PairScatter({ found, about, first, second }: Props) {
           <g key={tick}>
             <line class="hs-rule" x1={PAD} x2={SIZE - 24} y1={y(tick)} y2={y(tick)} />
             <line class="hs-rule" x1={x(tick)} x2={x(tick)} y1={24} y2={SIZE - PAD} />
-            <text class="hs-tick" x={PAD - 6} y={y(tick) + 4} text-anchor="end">{number(tick)}</text>
-            <text class="hs-tick" x={x(tick)} y={SIZE - PAD + 16} text-anchor="middle">{number(tick)}</text>
+            <text class="hs-tick" x={PAD - 6} y={y(tick) + 4} text-anchor="end">{ticks(tick)}</text>
+            <text class="hs-tick" x={x(tick)} y={SIZE - PAD + 16} text-anchor="middle">{ticks(tick)}</text>
           </g>
         ))}
         <line class="hs-reference" x1={x(ends[0])} y1={y(ends[0])} x2={x(ends[1])} y2={y(ends[1])} />

@@ -131,7 +131,7 @@ function saveCsv(table: { columns: string[]; rows: (string | number | null)[][] 
   download(new Blob([csv(table)], { type: "text/csv" }), `${name}.csv`);
 }
 
-function download(blob: Blob, name: string): void {
+export function download(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -1,10 +1,19 @@
+import {
+  symbol,
+  symbolCircle,
+  symbolCross,
+  symbolDiamond,
+  symbolSquare,
+  symbolStar,
+  symbolTriangle,
+} from "d3-shape";
 import { memo } from "preact/compat";
 import { useMemo, useRef } from "preact/hooks";
 
 import type { Colouring } from "../colour";
 import type { Atlas } from "../data/atlas";
 import { extent, type Field, unitText } from "../data/fields";
-import { isRole } from "../families";
+import { FAMILIES, isRole } from "../families";
 import { useStore } from "../store";
 import { useBrush } from "./scatter-brush";
 import { type Dot, extremity, type Label, placeLabels } from "./scatter-labels";
@@ -106,6 +115,14 @@ function pointsOf(
   return points;
 }
 
+const SHAPES = [symbolCircle, symbolSquare, symbolTriangle, symbolDiamond, symbolStar, symbolCross];
+
+/** The shape of a role's points: colours alone are not told apart by everyone. */
+export function roleShape(id: string, radius: number): string {
+  const at = FAMILIES.findIndex((one) => one.id === id);
+  return symbol(SHAPES[at % SHAPES.length], Math.PI * radius * radius)() ?? "";
+}
+
 interface MarksProps {
   atlas: Atlas;
   points: Point[];
@@ -122,7 +139,19 @@ const Marks = memo(function Marks({ atlas, points, colouring, selection }: Marks
         const id = atlas.family(place);
         const hollow = roles && !isRole(id) && id !== "broad";
         const dim = selection !== null && !selection.has(place);
+        const shape = roles && isRole(id) ? roleShape(id, radius) : undefined;
         const kind = hollow ? " hs-point-hollow" : roles ? "" : " hs-point-edged";
+        if (shape) {
+          return (
+            <path
+              key={place}
+              class={`hs-point${dim ? " hs-dim" : ""}`}
+              d={shape}
+              transform={`translate(${x} ${y})`}
+              fill={colouring.of(place)}
+            />
+          );
+        }
         return (
           <circle
             key={place}

@@ -1,14 +1,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { accept, complete, type Completion } from "../query/complete";
+import { emptyBecause } from "../query/evaluate";
+import { findByWords } from "../query/words";
 import { isQuery, selectByQuery, selectionQuery } from "../query/selection";
 import { plural } from "../format";
 import { type Store, useStore } from "../store";
 
-/** The search line of the header: a head's name, or a query. */
+/** The search line of the header: a head's name, words, or a query. */
 export function SearchBox() {
   return (
-    <QueryLine form="hs-search" label="Search heads" placeholder="3-9, or entropy < 1.5" slash />
+    <QueryLine form="hs-search" label="Search heads" placeholder="3-9, determiners, or entropy < 2" slash />
   );
 }
 
@@ -135,9 +137,15 @@ function run(store: Store, text: string): typeof SILENT {
     return SILENT;
   }
   try {
-    return { text: plural(selectByQuery(store, query), "head"), wrong: false };
+    const count = selectByQuery(store, query);
+    const why = count ? "" : emptyBecause(store.atlas!, query);
+    return { text: why ? `No head: ${why}.` : plural(count, "head"), wrong: Boolean(why) };
   } catch (error) {
-    return { text: sentence((error as Error).message), wrong: true };
+    const own = (head: string) => Object.values(store.notes.of(head)).join(" ");
+    const found = findByWords(store.atlas!, query, own);
+    if (!found) return { text: sentence((error as Error).message), wrong: true };
+    store.select(found.places, `“${query}”, by ${found.by}`);
+    return { text: plural(found.places.length, "head"), wrong: false };
   }
 }
 

@@ -6,7 +6,6 @@ import type { Atlas } from "../data/atlas";
 import { extent } from "../data/fields";
 import { labelled, places, stepScale } from "../data/track";
 import { pointFill } from "../families";
-import { number } from "../format";
 import { useStore } from "../store";
 
 const HEIGHT = 240;
@@ -34,6 +33,7 @@ export function TrackLines({ atlas, values, unit, at, width, dark }: Props) {
     const ends = Number.isNaN(low) ? [0, 1] : [Math.min(low, 0), high];
     return scaleLinear().domain(ends).nice().range([HEIGHT - BOTTOM, TOP]);
   }, [values]);
+  const ticks = y.tickFormat(4);
   const across = places(track).map((place) => x(place));
   const paths = useMemo(() => pathsOf(atlas, values, across, y), [atlas, values, x, y]);
   const focus = store.focus.value;
@@ -51,7 +51,7 @@ export function TrackLines({ atlas, values, unit, at, width, dark }: Props) {
         <g key={tick}>
           <line class="hs-rule" x1={LEFT} x2={width - RIGHT} y1={y(tick)} y2={y(tick)} />
           <text class="hs-tick" x={LEFT - 6} y={y(tick) + 4} text-anchor="end">
-            {number(tick, tick % 1 === 0 ? 0 : 1)}
+            {ticks(tick)}
           </text>
         </g>
       ))}

@@ -122,8 +122,8 @@ function workFields(atlas: Atlas): Field[] {
       id: `work:${role.id}`,
       query: "",
       group: "Excess of a role over even attention",
-      title: `working attention on ${role.title}`,
-      short: `excess on ${role.title}`,
+      title: workTitle(role.title),
+      short: `excess: ${role.title}`,
       unit: "share of the working attention",
       kind: "share" as const,
       values,
@@ -133,6 +133,11 @@ function workFields(atlas: Atlas): Field[] {
       high: Float32Array.from(values, (one, place) => one + half[place]!),
     };
   });
+}
+
+/** "working attention from a modifier to its noun", "working attention on near tokens". */
+function workTitle(title: string): string {
+  return `working attention ${/^(from|to|on|between) /.test(title) ? "" : "on "}${title}`;
 }
 
 function statisticFields(atlas: Atlas): Field[] {

@@ -109,15 +109,20 @@ export function pieces(text: Text): Units {
   };
 }
 
-/** Tokens joined to words; special tokens stay by themselves. */
+/** Scripts that put no spaces between words: what stands between spaces is a whole clause. */
+const UNSPACED =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Khmer}\p{Script=Lao}\p{Script=Myanmar}]/u;
+
+/** Tokens joined to words; special tokens, and those of scripts without spaces, by themselves. */
 export function words(text: Text): Units {
   const units: Units = { labels: [], of: [], word: [], special: [], sink: [] };
   let before = -1;
   text.tokens.forEach((token, at) => {
     const word = text.unit[at] ?? -1;
-    const starts = word < 0 || word !== before;
+    const unspaced = UNSPACED.test(text.words[word] ?? "");
+    const starts = word < 0 || word !== before || unspaced;
     if (starts) {
-      units.labels.push(word < 0 ? token : (text.words[word] ?? token));
+      units.labels.push(word < 0 || unspaced ? token : (text.words[word] ?? token));
       units.word.push(word);
       units.special.push(Boolean(text.special[at]));
       units.sink.push(true);

@@ -82,6 +82,8 @@ export interface Relation {
 export interface HeadText {
   lead: string;
   evidence: string;
+  /** The tokens that it links most, for the search. */
+  tokens?: string[];
 }
 
 export interface Part {

@@ -1,7 +1,9 @@
 import type { Atlas } from "../data/atlas";
+import { extent } from "../data/fields";
+import { number } from "../format";
 import { placesOf } from "./heads";
 import { type Comparison, parseQuery, QueryError, type Tree } from "./parse";
-import { unknown, valuesOf } from "./values";
+import { quote, unknown, valuesOf } from "./values";
 
 type Mask = Uint8Array;
 
@@ -14,6 +16,32 @@ export function findHeads(atlas: Atlas, query: string): number[] {
   const places: number[] = [];
   mask.forEach((one, place) => one && places.push(place));
   return places;
+}
+
+/** Why no head fulfils a query: the range of the values that it compares. */
+export function emptyBecause(atlas: Atlas, query: string): string {
+  return comparisons(parseQuery(query))
+    .map((value) => {
+      const [low, high] = extent(valuesOf(atlas, value));
+      const name = value.map(quote).join(":");
+      return Number.isNaN(low) ? `${name} is not defined here` : `${name} is ${number(low)} to ${number(high)}`;
+    })
+    .join("; ");
+}
+
+/** The values that a query compares with numbers. */
+function comparisons(tree: Tree): string[][] {
+  switch (tree[0]) {
+    case "and":
+    case "or":
+      return [...comparisons(tree[1]), ...comparisons(tree[2])];
+    case "not":
+      return comparisons(tree[1]);
+    case "compare":
+      return [tree[1]];
+    default:
+      return [];
+  }
 }
 
 function evaluate(atlas: Atlas, tree: Tree): Mask {

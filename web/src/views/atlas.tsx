@@ -21,6 +21,7 @@ export function AtlasView() {
   const atlas = store.atlas!;
   const { corpus } = atlas.document;
   const colours = useColours(store);
+  const opening = atlas.layers > 16 ? "from left to right" : "upward";
   return (
     <div class="hs-atlas">
       <div class="hs-tools">
@@ -61,6 +62,10 @@ export function AtlasView() {
       </div>
       <div class="hs-columns">
         <div class="hs-wide">
+          <p class="hs-opening hs-small">
+            Each square is one attention head; layers go {opening}. Colour:{" "}
+            {colours.colouring.kind === "roles" ? "where it looks" : colours.colouring.title}.
+          </p>
           <GridBlock colours={colours} />
           <div class="hs-atlas-pair">
             <SmallFinder />

@@ -8,6 +8,7 @@ import { Examples } from "./head/examples";
 import { useExamples } from "./head/load";
 import { More } from "./head/more";
 import { surveyed } from "./head/order";
+import { OwnNotes } from "./head/notes";
 import { Relations } from "./head/relations";
 import { Roles } from "./head/roles";
 import { Distance, Nearest, Pairs } from "./head/side";
@@ -27,7 +28,8 @@ export function HeadView({ name }: { name: string }) {
 
 function Passport({ place }: { place: number }) {
   const atlas = useStore().atlas!;
-  if (surveyed(atlas)) return <Surveyed place={place} />;
+  const { examples, distance } = atlas.document;
+  if (surveyed(atlas) || examples.kept > 0 || distance) return <Surveyed place={place} />;
   return (
     <div class="hs-head">
       <Top place={place} />
@@ -35,6 +37,7 @@ function Passport({ place }: { place: number }) {
         {atlas.document.composition && <Among place={place} />}
         <Composition place={place} />
         <More place={place} />
+        <OwnNotes place={place} />
       </div>
     </div>
   );
@@ -48,11 +51,15 @@ function Surveyed({ place }: { place: number }) {
   return (
     <div class="hs-head">
       <Top place={place} />
-      <div class="hs-head-three">
-        <Roles place={place} />
-        <Among place={place} />
-        <Relations place={place} />
-      </div>
+      {surveyed(atlas) ? (
+        <div class="hs-head-three">
+          <Roles place={place} />
+          <Among place={place} />
+          <Relations place={place} />
+        </div>
+      ) : (
+        <NotMeasured />
+      )}
       <div class="hs-head-two">
         <div class="hs-head-main">
           {ready && ready.head.document.examples.length > 0 ? (
@@ -71,9 +78,20 @@ function Surveyed({ place }: { place: number }) {
           <Nearest place={place} />
           <Composition place={place} />
           <More place={place} />
+          <OwnNotes place={place} />
         </div>
       </div>
     </div>
+  );
+}
+
+/** What these results leave out, and the command that adds it. */
+function NotMeasured() {
+  return (
+    <p class="hs-note">
+      Not measured: roles, relations and statistics of single heads. The default measures add them:{" "}
+      <code>headscope survey MODEL CORPUS -o results.nc</code>
+    </p>
   );
 }
 
@@ -120,12 +138,15 @@ function Unknown({ name }: { name: string }) {
   );
 }
 
-/** [ and ] open the head before and after. */
+const STEPS: Record<string, number> = { "[": -1, "]": 1, ArrowLeft: -1, ArrowRight: 1 };
+
+/** ← and →, or [ and ], open the head before and after. */
 function listen(store: Store): () => void {
   const press = (event: KeyboardEvent) => {
     const at = event.target as HTMLElement;
-    if (/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || event.ctrlKey || event.metaKey) return;
-    const step = { "[": -1, "]": 1 }[event.key];
+    if (/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    const step = STEPS[event.key];
     // the address as it is now: keys may come faster than the page is drawn
     const place = store.atlas!.place(store.route.value.view.replace(/^head\//, ""));
     if (!step || place === undefined) return;

@@ -48,8 +48,8 @@ export function LiveView() {
           <TwoTexts />
         </div>
         <aside class="hs-live-side" aria-label="All heads">
-          <ThumbnailCard />
           {model.predicts && <EffectsCard />}
+          <ThumbnailCard />
           <MovesCard />
           <MoreLikeThis />
         </aside>

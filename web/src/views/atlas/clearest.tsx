@@ -1,5 +1,6 @@
 import { useMemo } from "preact/hooks";
 
+import { roleShape } from "../../components/scatter";
 import { HeadLink } from "../../components/link";
 import { SaveMenu } from "../../components/save";
 import { family, fill, isRole } from "../../families";
@@ -62,9 +63,9 @@ export function Clearest() {
               </td>
               <td>
                 <svg class="hs-key-colour" width="10" height="10" aria-hidden="true">
-                  <rect
-                    width="10"
-                    height="10"
+                  <path
+                    d={roleShape(atlas.family(place), 4)}
+                    transform="translate(5 5)"
                     fill={fill(atlas.family(place), 1, store.dark.value)}
                   />
                 </svg>{" "}

@@ -56,6 +56,7 @@ export function colourChoices(atlas: Atlas): Option[] {
   const all = fields(atlas)
     .filter((one) => one.id !== "layer")
     .map(({ id, title, group, query }) => ({ id, title, group, words: query }));
+  if (!atlas.hasRoles && !all.length) return [{ id: "layer", title: "layer" }];
   return atlas.hasRoles ? [ROLES, ...all] : all;
 }
 

@@ -28,6 +28,7 @@ const SHORT: [RegExp, string][] = [
   [/^attention to the (previous token|next token|token itself)$/, "$1"],
   [/^attention at work: not on sinks$/, "share at work"],
   [/^attention that rests on (the )?/, "rests on "],
+  [/^attention to (what followed |earlier )/, "$1"],
   [/^attention to full stops and commas/, "attention to stops"],
   [/^attention to (\S+) from tokens other than (\S+)$/, "to $1 from all but $2"],
   [/^attention to (.+) from (.+)$/, "to $1 from $2"],

@@ -1,9 +1,11 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import type { Atlas } from "../../data/atlas";
+import { layersAcross } from "../../components/grid-layout";
 import { family, fill, isRole } from "../../families";
 import { percent } from "../../format";
 import { type Store, useStore } from "../../store";
+import { surveyed } from "./order";
 
 /** Name, families, what the head does and how that is known, where it is in the model. */
 export function Top({ place }: { place: number }) {
@@ -22,7 +24,9 @@ export function Top({ place }: { place: number }) {
         <Chips place={place} />
       </div>
       <div class="hs-head-said">
-        <p class="hs-head-lead">{text.lead || plainLead(atlas, place)}</p>
+        <p class="hs-head-lead" dir="auto">
+          {leadOf(atlas, place)}
+        </p>
         {text.evidence && <p class="hs-head-evidence">{text.evidence}</p>}
       </div>
       <div class="hs-head-where">
@@ -31,6 +35,12 @@ export function Top({ place }: { place: number }) {
       </div>
     </header>
   );
+}
+
+/** The sentence that introduces a head; what was not measured is never "nothing stands out". */
+export function leadOf(atlas: Atlas, place: number): string {
+  if (!surveyed(atlas)) return "What this head does was not measured.";
+  return atlas.document.heads[place]?.lead || plainLead(atlas, place);
 }
 
 function plainLead(atlas: Atlas, place: number): string {
@@ -87,9 +97,11 @@ function MiniGrid({ place }: { place: number }) {
   const store = useStore();
   const atlas = store.atlas!;
   const canvas = useRef<HTMLCanvasElement>(null);
-  const across = Math.max(2, Math.min(14, Math.floor(168 / atlas.heads)));
-  const up = Math.max(2, Math.min(10, Math.floor(160 / atlas.layers)));
-  const [width, height] = [across * atlas.heads + 3, up * atlas.layers + 3];
+  const flat = layersAcross(atlas);
+  const [columns, rows] = flat ? [atlas.layers, atlas.heads] : [atlas.heads, atlas.layers];
+  const across = Math.max(2, Math.min(14, Math.floor(168 / columns)));
+  const up = Math.max(2, Math.min(10, Math.floor(160 / rows)));
+  const [width, height] = [across * columns + 3, up * rows + 3];
   const dark = store.dark.value;
   useEffect(() => {
     const pen = canvas.current?.getContext("2d");
@@ -120,8 +132,9 @@ function MiniGrid({ place }: { place: number }) {
       onKeyDown={(event) => walk(event, store, place)}
       onClick={(event) => {
         const box = canvas.current!.getBoundingClientRect();
-        const head = Math.floor((event.clientX - box.left - 1.5) / across);
-        const layer = atlas.layers - 1 - Math.floor((event.clientY - box.top - 1.5) / up);
+        const column = Math.floor((event.clientX - box.left - 1.5) / across);
+        const row = Math.floor((event.clientY - box.top - 1.5) / up);
+        const [head, layer] = flat ? [row, column] : [column, atlas.layers - 1 - row];
         if (head >= 0 && head < atlas.heads && layer >= 0 && layer < atlas.layers) {
           open(store, layer * atlas.heads + head);
         }
@@ -131,15 +144,17 @@ function MiniGrid({ place }: { place: number }) {
 }
 
 function corner(atlas: Atlas, place: number, across: number, up: number): [number, number] {
-  const layer = Math.floor(place / atlas.heads);
-  return [(place % atlas.heads) * across, (atlas.layers - 1 - layer) * up];
+  const [layer, head] = [Math.floor(place / atlas.heads), place % atlas.heads];
+  if (layersAcross(atlas)) return [layer * across, head * up];
+  return [head * across, (atlas.layers - 1 - layer) * up];
 }
 
 function walk(event: KeyboardEvent, store: Store, place: number): void {
   const atlas = store.atlas!;
-  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: atlas.heads, ArrowDown: -atlas.heads }[
-    event.key
-  ];
+  const steps = layersAcross(atlas)
+    ? { ArrowLeft: -atlas.heads, ArrowRight: atlas.heads, ArrowUp: -1, ArrowDown: 1 }
+    : { ArrowLeft: -1, ArrowRight: 1, ArrowUp: atlas.heads, ArrowDown: -atlas.heads };
+  const step = steps[event.key as keyof typeof steps];
   if (step === undefined) return;
   event.preventDefault();
   const next = place + step;

@@ -1,3 +1,6 @@
+import { useEffect } from "preact/hooks";
+
+import type { Prediction } from "../../data/live";
 import { useStore } from "../../store";
 import { ink, mix } from "../../families";
 import { number } from "../../format";
@@ -7,20 +10,34 @@ import { useLive } from "./context";
 import { nameOf, toggled } from "./options";
 
 const FLOOR = 0.01;
+/** Models of at most so many heads begin by themselves, with the text that is there at first. */
+const SOON = 600;
 
 /** How far the prediction moves when each head is off in turn. */
 export function EffectsCard() {
+  const store = useStore();
   const { session, model, options } = useLive();
   const found = session.effects.value;
   const current = found && found.key === session.effectsKey(options) ? found : null;
   const error = session.effectsError.value;
   const asks = session.prediction.error.value;
+  const predicted = session.prediction.value.value !== null;
+  const answer = answerOf(session.prediction.value.value);
+  const wanted = options.sweep || (session.first && model.layers * model.heads <= SOON);
+  useEffect(() => {
+    if (predicted && wanted && !session.effects.value) void session.sweep(options);
+    if (predicted) session.first = false;
+  }, [predicted, wanted]);
+  const start = () => {
+    store.set({ sweep: "yes" });
+    void session.sweep(options);
+  };
   return (
-    <section class="hs-block" aria-label="Each head off in turn">
+    <section class="hs-block" aria-label="Which heads does this answer need?">
       <div class="hs-title">
-        <h2>Each head off in turn</h2>
-        <span title="Kullback–Leibler divergence of the prediction with the head off from that with all heads on">
-          KL of the prediction, nats; log scale from {FLOOR}
+        <h2>Which heads does {answer ? `“${answer}”` : "this answer"} need?</h2>
+        <span title="Each head is switched off in turn. Kullback–Leibler divergence of the prediction with the head off from that with all heads on">
+          each head off in turn: KL of the prediction, nats; log scale from {FLOOR}
         </span>
         {current && (
           <SaveMenu
@@ -36,7 +53,7 @@ export function EffectsCard() {
       <p class="hs-live-note">
         {error || (current ? said(current.values, current, model) : "")}
         {!current && (
-          <button type="button" class="hs-button" disabled={asks !== ""} onClick={() => void session.sweep(options)}>
+          <button type="button" class="hs-button" disabled={asks !== ""} onClick={start}>
             Switch off {model.layers * model.heads} heads in turn
           </button>
         )}{" "}
@@ -45,14 +62,21 @@ export function EffectsCard() {
             Stop
           </button>
         )}
-        {current && !current.running && current.done < model.layers && (
-          <button type="button" class="hs-more" onClick={() => void session.sweep(options)}>
-            Start again
+        {current && !current.running && (
+          <button type="button" class="hs-more" onClick={start}>
+            {current.done < model.layers ? "Start again" : "Replay"}
           </button>
         )}
       </p>
     </section>
   );
+}
+
+/** The likeliest word, where the prediction is one of words. */
+function answerOf(found: Prediction | null): string {
+  if (!found || found.score || !found.choices.length) return "";
+  const [best] = [...found.choices].sort((a, b) => b.before - a.before);
+  return best!.name.trim().slice(0, 24);
 }
 
 /** One cell per head, layers upward. */

@@ -37,7 +37,7 @@ export function Generation() {
   const change = (more: number[]) => store.set({ more: more.join(".") || undefined, token: undefined });
   return (
     <div class="hs-live-write">
-      <span class="hs-soft" title="The most likely token each time; nothing is drawn at random">Write on</span>
+      <span class="hs-soft" title="The most likely token each time; nothing is drawn at random">Continue</span>
       <button type="button" class="hs-button" disabled={busy} onClick={() => void write(1)}>
         Next token
       </button>

@@ -29,6 +29,8 @@ export interface LiveOptions {
   from: number;
   /** Another text beside it. */
   other: string;
+  /** Whether every head is switched off in turn as soon as the page opens. */
+  sweep: boolean;
 }
 
 const EXAMPLES: Record<LiveModel["predicts"], string> = {
@@ -68,6 +70,7 @@ export function readOptions(option: Option, model: LiveModel): LiveOptions {
     map: known(option("map"))[0] ?? "",
     after: option("after") === "yes",
     from: /^\d+$/.test(option("from") ?? "") ? Number(option("from")) : 0,
+    sweep: option("sweep") === "yes",
     other: option("other") ?? "",
   };
 }

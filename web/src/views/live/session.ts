@@ -83,6 +83,8 @@ export class LiveSession {
   readonly effects = signal<Effects | null>(null);
   readonly effectsError = signal("");
   readonly generating = signal(false);
+  /** Until the first prediction: the page shows by itself which heads it needs. */
+  first = true;
   /** Heads that were chosen for the reader: they stay when the text changes. */
   defaults: string[] = [];
 
