@@ -39,7 +39,7 @@ atlas.figure("probe")
 # for orientation only: the tasks here are much smaller and have other sentences.
 
 # %%
-from headscope.papers.jo2020.facts import TABLE_3
+from headscope.papers.jo2020_release import TABLE_3
 from headscope.stats.probing import top_table
 
 table = top_table(atlas, TABLE_3["BERT base"])

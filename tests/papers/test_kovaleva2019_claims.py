@@ -163,7 +163,8 @@ def ablation() -> Atlas:
 
 def test_claims_on_disabling_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     def disabled(task: str, summary: DisablingSummary, frame_head: Head) -> dict[str, Finding]:
-        monkeypatch.setattr(kovaleva2019, "frame_heads", lambda _: [frame_head])
+        table = pd.DataFrame({"head": [str(frame_head)], "mean": [0.3]})
+        monkeypatch.setattr(kovaleva2019, "frame_table", lambda *_, **__: table)
         return findings(
             Kovaleva2019,
             off={"RTE": {"seed 0": ablation()}},
