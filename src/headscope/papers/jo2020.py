@@ -1051,13 +1051,7 @@ LAYERED = "layers and top heads were not probed"
 SEEN = "seen in the maps"
 PLOTTED = "seen in the plots"
 claim = Jo2020.claim
-Claimed = Callable[[Callable[..., Verdict]], Callable[..., Verdict]]
-
-
-def of_models(*words: str, ours: str = "") -> Claimed:
-    """A claim that is tested on each model."""
-    text, source, published, rule = words
-    return claim(text, source, published, rule, ours=ours, each="models")
+of_models = partial(claim, each="models")
 
 
 def in_each_task(

@@ -6,7 +6,7 @@ each. Its layers count from 0, those here from 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice, pairwise
@@ -644,13 +644,7 @@ OVERLAP = "Are functional roles mutually exclusive?"
 LAYERS = "How are functional roles distributed across layers?"
 TUNING = "What is the effect of fine-tuning on functional roles"
 claim = Pande2021.claim
-Claimed = Callable[[Callable[..., Verdict]], Callable[..., Verdict]]
-
-
-def of_corpora(*words: str, ours: str = "") -> Claimed:
-    """A claim that is tested on each corpus."""
-    text, source, published, rule = words
-    return claim(text, source, published, rule, ours=ours, each="corpora")
+of_corpora = partial(claim, each="corpora")
 
 
 @of_corpora(
