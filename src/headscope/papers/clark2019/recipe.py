@@ -808,7 +808,7 @@ def table_3(table: pd.DataFrame) -> list[Row]:
 
 
 def paper_specialists(table: pd.DataFrame, labels: Mapping[str, str | None]) -> list[Row]:
-    """The best heads at the relations of Figure 5, in its order; none where a relation is missing."""
+    """The best heads at the relations of Figure 5, in its order, if the treebank has them."""
     ours = {row["relation"]: row for row in records(table)}
     wanted = [labels.get(name) for name in ("dobj", "det", "poss", "auxpass", "pobj")]
     return [ours[label] for label in wanted if label in ours]
