@@ -203,13 +203,16 @@ class Recipe(FolderRun):
     @property
     def models(self) -> tuple[str, ...]:
         """The names of the models that the recipe is about: hub ids, folders, or their own."""
-        return tuple(self._given)
+        return tuple(map(_name, self._several))
+
+    @property
+    def _several(self) -> Sequence[Any]:
+        given = self.given_models
+        return [given] if is_one_model(given) else given
 
     @cached_property
     def _given(self) -> dict[str, Any]:
-        given = self.given_models
-        several = [given] if is_one_model(given) else given
-        return {_name(one): one for one in several}
+        return dict(zip(self.models, self._several, strict=True))
 
     @cached_property
     def _loaded(self) -> dict[str, Model]:
