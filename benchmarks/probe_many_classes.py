@@ -13,9 +13,8 @@ from torch import Tensor
 
 from benchmarks.timing import best_times
 from headscope.runs.probe import L2
-from headscope.runs.probe.linear import solve
+from headscope.runs.probe.linear import Fitted, Problems, solve
 from headscope.runs.probe.many_classes import search
-from headscope.runs.probe.problems import Fitted, Problems
 
 HEADS, WIDTH, CLASSES, TRAIN, HELD = 6, 32, 200, 2000, 400
 SEED = 0

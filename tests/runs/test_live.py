@@ -275,7 +275,7 @@ def test_the_layers_of_two_texts_are_kept_and_no_more() -> None:
     model = LiveModel(tiny_model("bert"))
     for number in range(20):
         model.thumbnails(LiveText("cat " * (number + 1)))
-    assert len(model._passes._texts) == 2
+    assert len(model._texts) == 2
 
 
 def test_a_changed_text_with_heads_off_has_thumbnails_of_its_own() -> None:

@@ -8,8 +8,7 @@ import torch
 
 from benchmarks.alternatives.jobs.job import run
 from benchmarks.alternatives.jobs.made_heads import HELD, L2, TRAIN, MadeHeads, make
-from headscope.runs.probe.linear import solve
-from headscope.runs.probe.problems import Problems
+from headscope.runs.probe.linear import Problems, solve
 
 
 def work(data: MadeHeads) -> dict[str, Any]:

@@ -282,7 +282,7 @@ class TunedModels:
         With a record of Headscope's, scores and settings are taken from it; without one, the model
         is scored on the dev examples. Either way the same check decides whether it can be used.
         """
-        from headscope.runs.tune.checkpoint import check_checkpoint, score_checkpoint
+        from headscope.runs.tune.classifier import check_checkpoint, score_checkpoint
 
         recipe, dev = self.recipe, self.all_dev(task)
         like, device = recipe.model_loaded, recipe.device

@@ -32,7 +32,7 @@ from headscope.papers.report import short_name
 from headscope.results import Atlas
 from headscope.runs.ablate import group_losses
 from headscope.runs.circuits import circuits
-from headscope.runs.retrieval import retrieval
+from headscope.runs.retrieval import choose_needles, retrieval
 from headscope.runs.survey import survey
 from headscope.stats import best_heads, model_summary, role_stability, sink_table
 from headscope.stats.composition import composition_of
@@ -368,8 +368,6 @@ class Portrait(Recipe):
     @part("retrieval", "Retrieval", "Wu et al. 2024")
     def retrieved(self) -> Section:
         """Retrieval scores, and what disabling the best heads does."""
-        from headscope.runs.retrieval.needles import choose_needles
-
         needles = choose_needles()[: self.needles]
         how = {"lengths": self.lengths, "needles": needles}
         results = self.attempt("retrieval", retrieval, self.corpus, **how)

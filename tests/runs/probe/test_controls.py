@@ -14,11 +14,16 @@ from sklearn.linear_model import LogisticRegression
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError
-from headscope.runs.probe import Probing, description, probe
+from headscope.runs.probe import Probing, controls, probe
 from headscope.runs.probe.classify import classify, standardise
-from headscope.runs.probe.controls import kept_rows, probe_controls
-from headscope.runs.probe.description import block_ends, description_length, uniform_length
-from headscope.runs.probe.random_heads import compare_random
+from headscope.runs.probe.controls import (
+    block_ends,
+    compare_random,
+    description_length,
+    kept_rows,
+    probe_controls,
+    uniform_length,
+)
 from headscope.runs.probe.rows import LabelledRows
 from headscope.tasks.control import control_task, first_word
 from headscope.tasks.find import find_tasks
@@ -77,7 +82,7 @@ def test_description_lengths_are_those_of_scipys_minimiser_block_by_block(
 ) -> None:
     x, rows = planted()
     shares = (0.03, 0.0625, 0.125, 0.25, 0.5, 1.0)
-    monkeypatch.setattr(description, "ENDS", shares)
+    monkeypatch.setattr(controls, "ENDS", shares)
     ends = [6, 12, 25, 50, 100, 200]
     assert block_ends(len(rows.train)) == ends
     seed = seed_with_all_classes_first(rows, ends[0])
@@ -215,9 +220,8 @@ def test_top_heads_are_compared_with_random_ones_example_by_example() -> None:
     right, sets = random.random(200) < 0.7, random.random((5, 200)) < 0.6
     found = compare_random(right, sets)
     test = stats.ttest_rel(right.astype(float), sets.mean(0))
-    assert found.p == pytest.approx(test.pvalue)
-    assert (found.low, found.high) == pytest.approx(tuple(test.confidence_interval()))
-    assert found.scores.tolist() == pytest.approx([one.mean() for one in sets])
+    assert found["p"] == pytest.approx(test.pvalue)
+    assert (found["low"], found["high"]) == pytest.approx(tuple(test.confidence_interval()))
 
 
 def test_which_examples_are_right_is_what_the_score_counts() -> None:
@@ -259,6 +263,8 @@ def test_the_controls_of_a_run_are_those_of_probing_the_control_tasks(tmp_path: 
         float(results["probe_top"]["test"].sel(way="top", n=3)[0])
     )
     assert sets["test"].shape == (1, 4)
+    above = float(sets["top"][0] - sets["test"].mean())
+    assert float(sets["difference"][0]) == pytest.approx(above)
 
 
 @pytest.mark.slow

@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from headscope.errors import Interrupted
 from headscope.models import Model
 from headscope.results import Atlas
-from headscope.runs.probe import probe
-from headscope.runs.probe.embeddings import text_embeddings
+from headscope.runs.probe import Vectors, probe
+from headscope.runs.probe.vectors import text_embeddings
 from headscope.stats.probing import top_table
 from runs.probe.planted_tasks import ONE, QUICK, dogs, pairs_task, reading, words_task
 from tiny import tiny_model
@@ -43,7 +43,9 @@ def embedded(model: Model, texts: list[Any]) -> NDArray[np.float64]:
 def test_embeddings_are_the_mean_of_what_the_embedding_layer_returns(kind: str) -> None:
     model = tiny_model(kind)
     texts = ["cat", "the dog sat by the old tree", "rain fell on the roof of the door"]
-    found = text_embeddings(model, [(text,) for text in texts], max_length=32, batch_size=2)
+    found = text_embeddings(
+        model, [(text,) for text in texts], Vectors(max_length=32, batch_size=2)
+    )
     np.testing.assert_allclose(found, embedded(model, texts), atol=1e-6)
 
 
@@ -112,7 +114,8 @@ def test_pairs_apart_have_both_embeddings_their_distance_and_their_product(
     given: list[Any], tmp_path: Path
 ) -> None:
     model, asked = tiny_model("bert"), pairs_task()
-    probe(model, [asked], cache=tmp_path, pairs="apart", embeddings=True, **ONE, **QUICK)
+    how: dict[str, Any] = {"pairs": "apart", "embeddings": True, "repeats": 1}
+    probe(model, [asked], cache=tmp_path, **how, **ONE, **QUICK)
     pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
     u, v = (embedded(model, [pair[side] for pair in pairs]) for side in (0, 1))
     expected = np.concatenate([u, v, np.abs(u - v), u * v], 1)

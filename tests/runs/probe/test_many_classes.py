@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from headscope.runs.probe import L2, Probing
 from headscope.runs.probe.classify import classify, standardise
+from headscope.runs.probe.linear import Fitted, Problems
 from headscope.runs.probe.many_classes import is_costly, search
-from headscope.runs.probe.problems import Fitted, Problems
 from headscope.runs.probe.rows import LabelledRows
 
 

@@ -31,6 +31,8 @@ TASKS = [dogs(name, seed, (30, 10, 10)) for seed, name in enumerate(("one", "sec
 OPTIONS: dict[str, Any] = {"counts": (1, 5), "max_length": 24} | QUICK
 STEPS = 2 * (2 + 2)
 """Steps of a task: heads and states of two layers, and two points of the curve, two ways."""
+REDRAWN = 5 * (2 * 2 + 1)
+"""Classifiers of new splits: heads and states of two layers, and top heads, five times."""
 
 
 def stop_at(step: int) -> Update:
@@ -59,7 +61,7 @@ def test_an_interrupted_run_resumes_and_gives_the_same_results(
     assert partial.exists()
     given.clear()
     resumed = run(path)
-    assert len(given) == 2 * STEPS  # two tasks
+    assert len(given) == 2 * (STEPS + REDRAWN)  # two tasks
     assert not partial.exists()
     fresh = run(tmp_path / "fresh.nc")
     same(Atlas.open(path), Atlas.open(tmp_path / "fresh.nc"))

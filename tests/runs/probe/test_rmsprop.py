@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from headscope.errors import UserError
 from headscope.runs.probe import rmsprop
-from headscope.runs.probe.problems import Problems
+from headscope.runs.probe.linear import Problems
 from headscope.runs.probe.rmsprop import solve_rmsprop
 
 

@@ -9,11 +9,10 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from headscope.runs.probe import Probing, judge, select
+from headscope.runs.probe import Probing, select
 from headscope.runs.probe.classify import classify, standardise
-from headscope.runs.probe.judge import JUDGE_L2
 from headscope.runs.probe.rows import LabelledRows
-from headscope.runs.probe.select import candidates, greedy, judging_rows, ranking
+from headscope.runs.probe.select import JUDGE_L2, candidates, greedy, judging_rows, ranking
 
 NONE = np.zeros(0, np.int64)
 
@@ -43,8 +42,8 @@ def literal(x: Any, wanted: Any, train: Any, held: Any, *, count: int) -> list[i
 def test_the_selection_is_that_of_new_classifiers(
     seed: int, regression: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge, "SHORTLIST", 99)
-    monkeypatch.setattr(judge, "TOLERANCE", 1e-5)
+    monkeypatch.setattr(select, "SHORTLIST", 99)
+    monkeypatch.setattr(select, "TOLERANCE", 1e-5)
     random = np.random.default_rng(seed)
     x = random.normal(size=(6, 90, 3))
     x[3] = 0.8 * x[1] + 0.6 * x[3]  # heads are correlated
@@ -98,7 +97,7 @@ def bits(
 def test_the_selection_among_many_classes_is_that_of_new_classifiers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(judge, "SHORTLIST", 99)
+    monkeypatch.setattr(select, "SHORTLIST", 99)
     x, rows = bits([1.4, 1.2, 1.0, 0.8, 0.6, 0.4], [2, 0, 5, 3, 1, 4], 6, seed=2)
     expected = literal(
         x.double().numpy(), np.eye(64)[rows.gold.astype(int)], rows.train, rows.dev, count=4

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headscope.runs.probe.blocks import Texts
-from headscope.runs.probe.outputs import HeadOutputs
+from headscope.runs.probe.vectors import HeadOutputs
 from models.test_pooling import alone, at, head_outputs, hidden_states
 from tiny import LAYERS
 

@@ -2,6 +2,6 @@
 
 from headscope.runs.live.answers import Answers
 from headscope.runs.live.model import LiveModel
-from headscope.runs.live.predictions import Choice, Prediction
+from headscope.runs.live.text import Choice, Prediction
 
 __all__ = ["Answers", "Choice", "LiveModel", "Prediction"]

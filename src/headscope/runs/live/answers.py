@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headscope.errors import UserError, unknown
 from headscope.runs.live.listeners import Check
-from headscope.runs.live.model import LiveModel
+from headscope.runs.live.model import LiveModel, nothing
 from headscope.runs.live.text import LiveText
 
 Document = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
+Span = Annotated[list[int], Field(min_length=2, max_length=2)]
 HEADS = 64
 """The most maps in one answer."""
 
@@ -28,9 +30,6 @@ class _Text(BaseModel):
     second: str | None = None
     more: list[int] = []
 
-    def given(self) -> LiveText:
-        return LiveText(self.text, self.second or None, tuple(self.more))
-
 
 class _Off(_Text):
     """A text with some heads off."""
@@ -41,8 +40,8 @@ class _Off(_Text):
 
 class _Maps(_Off):
     heads: Annotated[list[str], Field(min_length=1, max_length=HEADS)]
-    rows: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
-    keys: Annotated[list[int], Field(min_length=2, max_length=2)] | None = None
+    rows: Span | None = None
+    keys: Span | None = None
 
 
 class _Predictions(_Off):
@@ -53,6 +52,36 @@ class _Effects(_Text):
     layer: int
     at: int | None = None
     how: str = "zero"
+
+
+def _reading(request: Any, found: Any) -> tuple[Document, Arrays]:
+    return {
+        "tokens": found.tokens,
+        "words": found.words,
+        "unit": found.unit.tolist(),
+        "special": np.flatnonzero(found.special).tolist(),
+        "stop": np.flatnonzero(found.stop).tolist(),
+        "masks": found.masks,
+        "written": len(request.more),
+    }, {}
+
+
+def _changes(_request: Any, found: Any) -> tuple[Document, Arrays]:
+    moves = [asdict(move) | {"head": str(move.head)} for move in found.moves]
+    document = {"moves": moves, "side": found.small.shape[-1]}
+    return document, {"small": found.small, "divergence": found.divergence}
+
+
+ACTIONS: Mapping[str, tuple[type[_Text], Callable[[Any, Any], tuple[Document, Arrays]]]] = {
+    "read": (_Text, _reading),
+    "thumbnails": (_Text, lambda _, small: ({"side": small.shape[-1]}, {"small": small})),
+    "maps": (_Maps, lambda request, maps: ({"heads": request.heads}, {"weights": maps})),
+    "predictions": (_Predictions, lambda _, prediction: (asdict(prediction), {})),
+    "effects": (_Effects, lambda request, far: ({"layer": request.layer}, {"divergence": far})),
+    "changes": (_Off, _changes),
+    "generate": (_Off, lambda _, token: (token._asdict(), {})),
+}
+"""The methods of :class:`LiveModel` that can be asked: the request, and what the answer holds."""
 
 
 class Answers:
@@ -73,27 +102,18 @@ class Answers:
 
     def __init__(self, live: LiveModel) -> None:
         self.live = live
-        self._actions: dict[str, tuple[type[_Text], Any]] = {
-            "read": (_Text, self._read),
-            "thumbnails": (_Text, self._thumbnails),
-            "maps": (_Maps, self._maps),
-            "predictions": (_Predictions, self._predictions),
-            "effects": (_Effects, self._effects),
-            "changes": (_Off, self._changes),
-            "generate": (_Off, self._generate),
-        }
 
     @property
     def actions(self) -> tuple[str, ...]:
         """The names of what can be asked."""
-        return tuple(self._actions)
+        return tuple(ACTIONS)
 
     def describe(self) -> Document:
         """What the page knows about the model; ``LiveModel`` in ``web/src/data/types.ts``."""
         return self.live.describe()
 
     def answer(
-        self, action: str, request: Mapping[str, Any], check: Check | None = None
+        self, action: str, request: Mapping[str, Any], check: Check = nothing
     ) -> tuple[Document, Arrays]:
         """Answer one request.
 
@@ -111,90 +131,15 @@ class Answers:
         UserError
             If the request is not one, or cannot be answered.
         """
-        if action not in self._actions:
-            raise unknown("action", action, self._actions)
-        kind, function = self._actions[action]
+        if action not in ACTIONS:
+            raise unknown("action", action, ACTIONS)
+        kind, document = ACTIONS[action]
         try:
-            asked = kind.model_validate(dict(request))
+            checked = kind.model_validate(dict(request))
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the request"
             raise UserError(f"the request cannot be read: {where}: {first['msg']}") from None
-        found: tuple[Document, Arrays] = function(asked, check or _nothing)
-        return found
-
-    def _read(self, asked: _Text, _check: Check) -> tuple[Document, Arrays]:
-        reading = self.live.read(asked.given())
-        return {
-            "tokens": reading.tokens,
-            "words": reading.words,
-            "unit": reading.unit.tolist(),
-            "special": np.flatnonzero(reading.special).tolist(),
-            "stop": np.flatnonzero(reading.stop).tolist(),
-            "masks": reading.masks,
-            "written": len(asked.more),
-        }, {}
-
-    def _thumbnails(self, asked: _Text, check: Check) -> tuple[Document, Arrays]:
-        small = self.live.thumbnails(asked.given(), check=check)
-        return {"side": small.shape[-1]}, {"small": small}
-
-    def _maps(self, asked: _Maps, check: Check) -> tuple[Document, Arrays]:
-        weights = self.live.maps(
-            asked.given(),
-            asked.heads,
-            rows=_pair(asked.rows),
-            keys=_pair(asked.keys),
-            off=asked.off,
-            how=asked.how,
-            check=check,
-        )
-        return {"heads": asked.heads}, {"weights": weights}
-
-    def _predictions(self, asked: _Predictions, check: Check) -> tuple[Document, Arrays]:
-        found = self.live.predictions(
-            asked.given(), asked.at, off=asked.off, how=asked.how, check=check
-        )
-        choices = [
-            {"id": one.id, "name": one.name, "before": one.before, "after": one.after}
-            for one in found.choices
-        ]
-        return {
-            "at": found.at,
-            "choices": choices,
-            "divergence": found.divergence,
-            "score": found.score,
-        }, {}
-
-    def _effects(self, asked: _Effects, check: Check) -> tuple[Document, Arrays]:
-        values = self.live.effects(asked.given(), asked.layer, asked.at, how=asked.how, check=check)
-        return {"layer": asked.layer}, {"divergence": values}
-
-    def _changes(self, asked: _Off, check: Check) -> tuple[Document, Arrays]:
-        found = self.live.changes(asked.given(), asked.off, how=asked.how, check=check)
-        moves = [
-            {
-                "head": str(move.head),
-                "divergence": move.divergence,
-                "row": move.row,
-                "more": list(move.more),
-                "less": list(move.less),
-            }
-            for move in found.moves
-        ]
-        document = {"moves": moves, "side": found.small.shape[-1]}
-        return document, {"small": found.small, "divergence": found.divergence}
-
-    def _generate(self, asked: _Off, check: Check) -> tuple[Document, Arrays]:
-        token, name, probability, ends = self.live.generate(
-            asked.given(), off=asked.off, how=asked.how, check=check
-        )
-        return {"id": token, "name": name, "probability": probability, "ends": ends}, {}
-
-
-def _pair(given: list[int] | None) -> tuple[int, int] | None:
-    return None if given is None else (given[0], given[1])
-
-
-def _nothing() -> None:
-    """Nobody cancels."""
+        text = LiveText(checked.text, checked.second or None, tuple(checked.more))
+        options = checked.model_dump(exclude={"text", "second", "more"})
+        return document(checked, getattr(self.live, action)(text, **options, check=check))

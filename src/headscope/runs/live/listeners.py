@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.errors import ModelError, UserError
+from headscope.errors import ModelError
+from headscope.heads import Head
 from headscope.models import LayerView, Shape
 
 SIDE = 32
@@ -25,7 +27,43 @@ class EnoughLayers(Exception):
     """Raised by a listener to end a pass: the layers above are not needed."""
 
 
-class Pooled:
+class StackListener:
+    """Listens to the blocks of one stack.
+
+    Parameters
+    ----------
+    stack, shape
+        The stack whose heads are listened to, and its shape.
+    check
+        Called in every block.
+    """
+
+    whole_maps = False
+
+    def __init__(self, stack: str, shape: Shape, check: Check) -> None:
+        self.stack, self.shape, self.check = stack, shape, check
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Take a block of rows."""
+        self.check()
+        if view.stack == self.stack:
+            self.add(view.layer, block, first_row)
+
+    def end(self, view: LayerView) -> None:
+        """Take the end of a layer."""
+        if view.stack == self.stack:
+            self.after(view)
+
+    def add(self, layer: int, block: Tensor, first_row: int) -> None:
+        """Take a block of rows of the stack, (text, head, row, key)."""
+        raise NotImplementedError
+
+    def after(self, view: LayerView) -> None:
+        """Take the end of a layer of the stack."""
+        raise NotImplementedError
+
+
+class Pooled(StackListener):
     """All heads' maps, pooled to few cells, and the mean outputs of all heads.
 
     A cell holds the attention from its rows, averaged, to its keys, added up: a row of cells sums
@@ -33,51 +71,34 @@ class Pooled:
 
     Parameters
     ----------
-    stack, shape
-        The stack whose heads are pooled, and its shape.
+    stack, shape, check
+        As in :class:`StackListener`.
     length
         The number of tokens.
-    side
-        The most cells in each direction.
     copy
         Which copy of the text is pooled, where a pass runs several.
-    check
-        Called in every block.
     """
 
-    whole_maps = False
-
     def __init__(
-        self,
-        stack: str,
-        shape: Shape,
-        length: int,
-        *,
-        check: Check,
-        side: int = SIDE,
-        copy: int = 0,
+        self, stack: str, shape: Shape, check: Check, *, length: int, copy: int = 0
     ) -> None:
-        self.stack, self.shape, self.copy, self.check = stack, shape, copy, check
-        self.side = min(length, side)
+        super().__init__(stack, shape, check)
+        self.copy, self.side = copy, min(length, SIDE)
         self.cells = torch.arange(length) * self.side // length
         self.groups = torch.nn.functional.one_hot(self.cells, self.side).float()
         self.sums = torch.zeros(shape.layers, shape.heads, self.side, self.side)
         self.means: dict[int, Tensor] = {}
 
-    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+    def add(self, layer: int, block: Tensor, first_row: int) -> None:
         """Add a block of rows."""
-        self.check()
-        if view.stack != self.stack:
-            return
         weights = block[self.copy].float()
         pooled = (weights @ self.groups.to(weights.device)).cpu()
         rows = self.cells[first_row : first_row + pooled.shape[1]]
-        self.sums[self.shape.place(view.layer)].index_add_(1, rows, pooled)
+        self.sums[self.shape.place(layer)].index_add_(1, rows, pooled)
 
-    def end(self, view: LayerView) -> None:
+    def after(self, view: LayerView) -> None:
         """Keep the mean output of each head over the tokens."""
-        if view.stack == self.stack:
-            self.means[view.layer] = view.output[self.copy].double().mean(0)
+        self.means[view.layer] = view.output[self.copy].double().mean(0)
 
     def result(self) -> NDArray[np.float32]:
         """(layer, head, cell, cell)."""
@@ -85,110 +106,148 @@ class Pooled:
         return np.asarray((self.sums / counts[:, None]).numpy())
 
 
-class Window:
+class Window(StackListener):
     """Some rows and keys of some heads' maps. Ends the pass after the last layer that is needed.
 
     Parameters
     ----------
-    stack
-        The stack of the heads.
+    stack, shape, check
+        As in :class:`StackListener`.
     wanted
         For each layer, from 0, the heads, from 0, and their places in the result.
     rows, keys
         The first row or key, and the one after the last.
-    check
-        Called in every block.
     """
-
-    whole_maps = False
 
     def __init__(
         self,
         stack: str,
+        shape: Shape,
+        check: Check,
+        *,
         wanted: Mapping[int, Sequence[tuple[int, int]]],
         rows: tuple[int, int],
         keys: tuple[int, int],
-        *,
-        check: Check,
     ) -> None:
-        self.stack, self.wanted, self.window, self.keys = stack, wanted, rows, slice(*keys)
-        self.check = check
+        super().__init__(stack, shape, check)
+        self.wanted, self.window, self.keys = wanted, rows, slice(*keys)
         count = sum(map(len, wanted.values()))
         self.weights = np.zeros((count, rows[1] - rows[0], keys[1] - keys[0]), np.float32)
 
-    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+    def add(self, layer: int, block: Tensor, first_row: int) -> None:
         """Copy what lies in the window."""
-        self.check()
-        if view.stack != self.stack or view.layer not in self.wanted:
-            return
         first, last = self.window
         start, stop = max(first, first_row), min(last, first_row + block.shape[2])
-        if start >= stop:
+        if start >= stop or layer not in self.wanted:
             return
         part = block[0, :, start - first_row : stop - first_row, self.keys].float()
-        for head, place in self.wanted[view.layer]:
+        for head, place in self.wanted[layer]:
             self.weights[place, start - first : stop - first] = part[head].cpu().numpy()
 
-    def end(self, view: LayerView) -> None:
+    def after(self, view: LayerView) -> None:
         """Stop the pass where nothing more is wanted."""
-        if view.stack == self.stack and view.layer >= max(self.wanted):
+        if view.layer >= max(self.wanted):
             raise EnoughLayers
 
 
-class Moved:
+@dataclass(frozen=True)
+class Move:
+    """How a head's map changes: the row that moves most, and where it looks more and less.
+
+    ``more`` and ``less`` are a key with its weight before and after.
+    """
+
+    head: Head
+    divergence: float
+    row: int
+    more: tuple[int, float, float]
+    less: tuple[int, float, float]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What heads that are off do to the maps of all heads.
+
+    Attributes
+    ----------
+    divergence
+        Mean Jensen–Shannon divergence of the rows, in nats, (layer, head).
+    small
+        All maps with these heads off, pooled, (layer, head, cell, cell).
+    moves
+        The heads whose maps change most, without those that are off.
+    """
+
+    divergence: NDArray[np.float32]
+    small: NDArray[np.uint8]
+    moves: list[Move]
+
+
+class Moved(StackListener):
     """How far each head's map moves between two copies of a text, in Jensen–Shannon divergence.
 
     Ends the pass after the last layer, so it must be the last of the listeners.
 
     Parameters
     ----------
-    stack, shape
-        The stack whose heads are compared, and its shape.
-    rows
+    stack, shape, check
+        As in :class:`StackListener`.
+    named
         Which rows may be named as the one that moves most, (token,).
-    check
-        Called in every block.
     """
 
-    whole_maps = False
+    def __init__(self, stack: str, shape: Shape, check: Check, *, named: NDArray[np.bool_]) -> None:
+        super().__init__(stack, shape, check)
+        grid = (shape.layers, shape.heads)
+        self.named = torch.from_numpy(named)
+        self.sums = torch.zeros(grid, dtype=torch.float64)
+        self.most = torch.full(grid, -1.0)
+        self.row = torch.zeros(grid, dtype=torch.long)
+        self.before, self.later = torch.zeros(2, *grid, len(named))
 
-    def __init__(self, stack: str, shape: Shape, rows: NDArray[np.bool_], *, check: Check) -> None:
-        self.stack, self.shape, self.check = stack, shape, check
-        length = len(rows)
-        self.named = torch.from_numpy(rows)
-        self.sums = torch.zeros(shape.layers, shape.heads, dtype=torch.float64)
-        self.most = torch.full((shape.layers, shape.heads), -1.0)
-        self.row = torch.zeros(shape.layers, shape.heads, dtype=torch.long)
-        self.before = torch.zeros(shape.layers, shape.heads, length)
-        self.after = torch.zeros(shape.layers, shape.heads, length)
-        self.length = length
-
-    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+    def add(self, layer: int, block: Tensor, first_row: int) -> None:
         """Compare a block of rows of the two copies."""
-        self.check()
-        if view.stack != self.stack:
-            return
         before, after = block[0].float(), block[1].float()
-        found = divergence(before, after).cpu()
-        place = self.shape.place(view.layer)
-        self.sums[place] += found.double().sum(1)
-        named = self.named[first_row : first_row + found.shape[1]]
-        value, row = found.masked_fill(~named, -1.0).max(1)
+        moved = divergence(before, after).cpu()
+        place = self.shape.place(layer)
+        self.sums[place] += moved.double().sum(1)
+        named = self.named[first_row : first_row + moved.shape[1]]
+        value, row = moved.masked_fill(~named, -1.0).max(1)
         better = torch.nonzero(value > self.most[place])[:, 0]
         self.most[place, better] = value[better]
         self.row[place, better] = row[better] + first_row
         kept, rows = better.to(before.device), row[better].to(before.device)
         self.before[place, better] = before[kept, rows].cpu()
-        self.after[place, better] = after[kept, rows].cpu()
+        self.later[place, better] = after[kept, rows].cpu()
 
-    def end(self, view: LayerView) -> None:
+    def after(self, view: LayerView) -> None:
         """Stop the pass after the last layer."""
-        if view.stack == self.stack and view.layer == self.shape.numbers[-1]:
+        if view.layer == self.shape.numbers[-1]:
             raise EnoughLayers
 
     def result(self) -> NDArray[np.float32]:
         """The mean over the rows, in nats, (layer, head)."""
-        return (self.sums / self.length).float().numpy()
+        return (self.sums / len(self.named)).float().numpy()
+
+    def strongest(self, off: Set[Head], most: int) -> list[Move]:
+        """The heads whose maps change most, without those that are off."""
+        heads, far, moves = self.shape.every_head, self.result(), list[Move]()
+        for number in np.argsort(-far.ravel(), kind="stable").tolist():
+            if heads[number] in off or far.flat[number] <= 0 or len(moves) == most:
+                continue
+            place = divmod(number, self.shape.heads)
+            before, after = self.before[place].numpy(), self.later[place].numpy()
+            up, down = int((after - before).argmax()), int((after - before).argmin())
+            moves.append(
+                Move(
+                    heads[number],
+                    float(far.flat[number]),
+                    int(self.row[place]),
+                    (up, float(before[up]), float(after[up])),
+                    (down, float(before[down]), float(after[down])),
+                )
+            )
+        return moves
 
 
 def divergence(one: Tensor, other: Tensor) -> Tensor:
@@ -223,15 +282,3 @@ def _finite(weights: NDArray[np.float32], name: str) -> NDArray[np.float32]:
             command="start the explorer again with --dtype float32",
         )
     return np.clip(weights, 0.0, 1.0)
-
-
-def inside(given: tuple[int, int] | None, whole: tuple[int, int]) -> tuple[int, int]:
-    """A window within the text."""
-    if given is None:
-        return whole
-    first, last = max(given[0], whole[0]), min(given[1], whole[1])
-    if first >= last:
-        raise UserError(
-            f"the window must lie within tokens 0 to {whole[1]}; got {given[0]} to {given[1]}"
-        )
-    return first, last

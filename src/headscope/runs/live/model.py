@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,38 +14,75 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.encode import collate
 from headscope.errors import UserError, unknown
 from headscope.heads import Head, HeadsLike
-from headscope.models import Model
-from headscope.models.replacement import FittedReplacement
-from headscope.runs.live.changes import Changes, strongest_moves
+from headscope.models import Model, Replacement
+from headscope.models.layer_cache import LayerCache
+from headscope.models.replacement import WAYS, FittedReplacement
 from headscope.runs.live.listeners import (
     Check,
     EnoughLayers,
+    Move,
     Moved,
     Pooled,
     Window,
     as_bytes,
     as_words,
-    inside,
 )
-from headscope.runs.live.passes import TextPasses
-from headscope.runs.live.predictions import (
+from headscope.runs.live.text import (
     Kind,
+    LiveText,
     Prediction,
+    Reading,
+    Token,
     compare,
     divergences,
+    end_tokens,
+    log_probabilities,
+    longest,
     place_of_prediction,
+    read_text,
     what_it_predicts,
 )
-from headscope.runs.live.text import LiveText, Reading, longest, read_text
 
 STACKED_TOKENS = 2048
 """So many tokens are run at once when heads are switched off in turn."""
+KEPT = 2
+"""Texts whose layers are kept: two are compared side by side."""
 
 
-def _nothing() -> None:
+def nothing() -> None:
     """Nobody cancels."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A text with all heads on: the outputs of its layers, small maps, mean outputs of heads."""
+
+    reading: Reading
+    cache: LayerCache
+    small: NDArray[np.uint8]
+    means: dict[int, Tensor]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What heads that are off do to the maps of all heads.
+
+    Attributes
+    ----------
+    divergence
+        Mean Jensen–Shannon divergence of the rows, in nats, (layer, head).
+    small
+        All maps with these heads off, pooled, (layer, head, cell, cell).
+    moves
+        The heads whose maps change most, without those that are off.
+    """
+
+    divergence: NDArray[np.float32]
+    small: NDArray[np.uint8]
+    moves: list[Move]
 
 
 class LiveModel:
@@ -82,7 +123,13 @@ class LiveModel:
             )
         self.shape = model.shape(self.stack)
         self.kind: Kind = what_it_predicts(model)
-        self._passes = TextPasses(model, self.stack, self.kind)
+        self._texts: OrderedDict[LiveText, Recorded] = OrderedDict()
+        accepted = inspect.signature(model.network.forward).parameters
+        self._keeps = "logits_to_keep" in accepted
+        self._stacks: bool | None = None
+        # A decoder beside an encoder reads the text itself, not what the encoder is to predict.
+        decodes = model.encoder_decoder and self.stack == "decoder"
+        self._options: dict[str, Any] = {"stack": self.stack} if decodes else {}
 
     def describe(self) -> dict[str, Any]:
         """What the page knows about the model; ``LiveModel`` in ``web/src/data/types.ts``."""
@@ -98,7 +145,7 @@ class LiveModel:
             "mask": str(self.model.tokenizer.mask_token or "") if self.kind == "masked" else "",
         }
 
-    def read(self, text: LiveText) -> Reading:
+    def read(self, text: LiveText, *, check: Check = nothing) -> Reading:
         """The tokens and words of a text.
 
         Raises
@@ -106,27 +153,28 @@ class LiveModel:
         UserError
             If it is empty, or longer than the model takes.
         """
+        check()
         return read_text(self.model, text, self.stack)
 
-    def thumbnails(self, text: LiveText, *, check: Check = _nothing) -> NDArray[np.uint8]:
+    def thumbnails(self, text: LiveText, *, check: Check = nothing) -> NDArray[np.uint8]:
         """All heads' maps, pooled to at most 32 × 32 cells, as square roots in 256 steps.
 
         Returns
         -------
         ndarray of uint8, (layer, head, cell, cell)
         """
-        return self._passes.recorded(text, check).small
+        return self._recorded(text, check).small
 
     def maps(
         self,
         text: LiveText,
         heads: HeadsLike,
         *,
-        rows: tuple[int, int] | None = None,
-        keys: tuple[int, int] | None = None,
+        rows: Sequence[int] | None = None,
+        keys: Sequence[int] | None = None,
         off: HeadsLike = (),
         how: str = "zero",
-        check: Check = _nothing,
+        check: Check = nothing,
     ) -> NDArray[np.uint16]:
         """Maps of some heads, or windows of them.
 
@@ -149,18 +197,25 @@ class LiveModel:
             Weights, 65535 for 1.
         """
         chosen = self.shape.parse(heads)
-        kept = self._passes.recorded(text, check)
+        kept = self._recorded(text, check)
         whole = (0, len(kept.reading))
         wanted: dict[int, list[tuple[int, int]]] = {}
         for place, head in enumerate(chosen):
             wanted.setdefault(head.layer, []).append((head.head, place))
-        window = Window(self.stack, wanted, inside(rows, whole), inside(keys, whole), check=check)
+        window = Window(
+            self.stack,
+            self.shape,
+            check,
+            wanted=wanted,
+            rows=_inside(rows, whole),
+            keys=_inside(keys, whole),
+        )
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward(
-                self._passes.replacement(kept, off, how),
+                self._replacement(kept, off, how),
                 listeners=[window],
                 layer=(self.stack, min(wanted)),
-                **self._passes.options,
+                **self._options,
             )
         return as_words(window.weights, self.model.label)
 
@@ -171,7 +226,7 @@ class LiveModel:
         *,
         off: HeadsLike = (),
         how: str = "zero",
-        check: Check = _nothing,
+        check: Check = nothing,
     ) -> Prediction:
         """What the model predicts, with all heads on and with some off.
 
@@ -191,11 +246,11 @@ class LiveModel:
         check
             Called in every layer; what it raises ends the pass.
         """
-        kept = self._passes.recorded(text, check)
+        kept = self._recorded(text, check)
         place = place_of_prediction(self.kind, kept.reading, at)
-        before = after = self._passes.predicted(kept, None, place)
+        before = after = self._predicted(kept, None, place)
         if off:
-            after = self._passes.predicted(kept, self._passes.replacement(kept, off, how), place)
+            after = self._predicted(kept, self._replacement(kept, off, how), place)
         return compare(self.model, self.kind, place, before, after)
 
     def effects(
@@ -205,7 +260,7 @@ class LiveModel:
         at: int | None = None,
         *,
         how: str = "zero",
-        check: Check = _nothing,
+        check: Check = nothing,
     ) -> NDArray[np.float32]:
         """How far the prediction moves when each head of a layer is switched off in turn.
 
@@ -223,19 +278,18 @@ class LiveModel:
         """
         if layer not in self.shape.labels:
             raise unknown("layer", str(layer), map(str, self.shape.labels))
-        kept = self._passes.recorded(text, check)
+        kept = self._recorded(text, check)
         place = place_of_prediction(self.kind, kept.reading, at)
-        before = self._passes.predicted(kept, None, place)
+        before = self._predicted(kept, None, place)
         offs = [
-            self._passes.replacement(kept, Head(layer - 1, head), how)
-            for head in range(self.shape.heads)
+            self._replacement(kept, Head(layer - 1, head), how) for head in range(self.shape.heads)
         ]
         most = max(STACKED_TOKENS // len(kept.reading), 1)
-        found: list[Tensor] = []
+        after: list[Tensor] = []
         for start in range(0, len(offs), most):
             check()
-            found += self._passes.each(kept, offs[start : start + most], place)
-        return divergences(before, torch.stack(found)).float().cpu().numpy()
+            after += self._each(kept, offs[start : start + most], place)
+        return divergences(before, torch.stack(after)).float().cpu().numpy()
 
     def changes(
         self,
@@ -244,7 +298,7 @@ class LiveModel:
         *,
         how: str = "zero",
         most: int = 4,
-        check: Check = _nothing,
+        check: Check = nothing,
     ) -> Changes:
         """How the maps of all heads change when some are switched off.
 
@@ -255,24 +309,22 @@ class LiveModel:
         most
             How many heads are listed.
         """
-        kept = self._passes.recorded(text, check)
-        length = len(kept.reading)
+        kept = self._recorded(text, check)
         named = ~kept.reading.special
-        moved = Moved(self.stack, self.shape, named if named.any() else named | True, check=check)
-        pooled = Pooled(self.stack, self.shape, length, copy=1, check=check)
-        replacement = self._passes.replacement(kept, off, how)
+        listening = (self.stack, self.shape, check)
+        moved = Moved(*listening, named=named if named.any() else named | True)
+        pooled = Pooled(*listening, length=len(kept.reading), copy=1)
+        replacement = self._replacement(kept, off, how)
         none = FittedReplacement({}, "zero", {})
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward_stacked(
-                [none, replacement], listeners=[pooled, moved], **self._passes.options
+                [none, replacement], listeners=[pooled, moved], **self._options
             )
         small = kept.small.copy()
         for layer in pooled.means:  # the layers that were computed
             place = self.shape.place(layer)
             small[place] = as_bytes(pooled.result()[place], self.model.label)
-        divergence = moved.result()
-        moves = strongest_moves(moved, divergence, self.shape, set(self.shape.parse(off)), most)
-        return Changes(divergence, small, moves)
+        return Changes(moved.result(), small, moved.strongest(set(self.shape.parse(off)), most))
 
     def generate(
         self,
@@ -280,17 +332,89 @@ class LiveModel:
         *,
         off: HeadsLike = (),
         how: str = "zero",
-        check: Check = _nothing,
-    ) -> tuple[int, str, float, bool]:
-        """The most likely next token.
-
-        Returns
-        -------
-        tuple of int, str, float, bool
-            Its id, its characters, its probability, and whether it ends the text.
-        """
+        check: Check = nothing,
+    ) -> Token:
+        """The most likely next token."""
         if self.kind != "next":
             raise UserError("only causal language models write on")
-        found = self.predictions(text, off=off, how=how, check=check)
-        best = max(found.choices, key=lambda one: one.after)
-        return best.id, best.name, best.after, best.id in self._passes.ends()
+        choices = self.predictions(text, off=off, how=how, check=check).choices
+        best = max(choices, key=lambda one: one.after)
+        return Token(best.id, best.name, best.after, best.id in end_tokens(self.model))
+
+    # --- passes over single texts ---
+
+    def _recorded(self, text: LiveText, check: Check) -> Recorded:
+        """The text with all heads on, computed once."""
+        if text in self._texts:
+            self._texts.move_to_end(text)
+            return self._texts[text]
+        reading = read_text(self.model, text, self.stack)
+        pooled = Pooled(self.stack, self.shape, check, length=len(reading))
+        cache = LayerCache(self.model)
+        batch = collate([reading.encoded], pad=self.model.pad)
+        while len(self._texts) >= KEPT:
+            self._texts.popitem(last=False)
+        with torch.inference_mode():
+            cache.record(batch, listeners=[pooled], **self._options, **self._kept_logits(0))
+        small = as_bytes(pooled.result(), self.model.label)
+        self._texts[text] = Recorded(reading, cache, small, pooled.means)
+        return self._texts[text]
+
+    def _replacement(self, kept: Recorded, off: HeadsLike, how: str) -> FittedReplacement:
+        """Heads that are off, fitted to the model; means are those of the text, all heads on."""
+        if how not in WAYS:
+            raise unknown("way to switch a head off", how, WAYS)
+        off_heads = Replacement(off, way=how, stack=self.stack, means=kept.means)
+        return off_heads.fit(self.model)
+
+    def _kept_logits(self, place: int) -> dict[str, Any]:
+        """Ask for the scores of one token only: those of all take much memory."""
+        if not self._keeps:
+            return {}
+        return {"logits_to_keep": torch.tensor([max(place, 0)], device=self.model.device)}
+
+    def _scores(self, output: Any, place: int) -> Tensor:
+        """Scores of tokens or classes, (copy, class)."""
+        scores: Tensor = output.logits
+        if self.kind == "class":
+            return scores
+        return scores[:, 0] if self._keeps else scores[:, place]
+
+    def _predicted(
+        self, kept: Recorded, replacement: FittedReplacement | None, place: int
+    ) -> Tensor:
+        """The log-probabilities of tokens or classes at one place, (class,)."""
+        with torch.inference_mode():
+            output = kept.cache.forward(replacement, **self._options, **self._kept_logits(place))
+        return log_probabilities(self.model, self._scores(output, place)[0])
+
+    def _each(self, kept: Recorded, offs: Sequence[FittedReplacement], place: int) -> list[Tensor]:
+        """The predictions with each replacement, several at once where that gives the same."""
+        if self._stacks is False or len(offs) == 1:
+            return [self._predicted(kept, off, place) for off in offs]
+        try:
+            with torch.inference_mode():
+                output = kept.cache.forward_stacked(
+                    offs, **self._options, **self._kept_logits(place)
+                )
+            together = list(log_probabilities(self.model, self._scores(output, place)))
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            together = []
+        if self._stacks is None:  # tried once: some networks mix the copies, or round by batch
+            alone = self._predicted(kept, offs[-1], place)
+            self._stacks = len(together) == len(offs) and torch.allclose(
+                alone, together[-1], rtol=1e-3, atol=1e-4
+            )
+        return together if self._stacks else self._each(kept, offs, place)
+
+
+def _inside(given: Sequence[int] | None, whole: tuple[int, int]) -> tuple[int, int]:
+    """A window within the text."""
+    if given is None:
+        return whole
+    first, last = max(given[0], whole[0]), min(given[1], whole[1])
+    if first >= last:
+        raise UserError(
+            f"the window must lie within tokens 0 to {whole[1]}; got {given[0]} to {given[1]}"
+        )
+    return first, last

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ WHOLE, CUT, EMPTY = 0, 1, 2
 DIGEST = 16
 """Bytes that identify a text in its block."""
 DIGESTS = "digests"
+WITHOUT_LAYERS = ("texts", "state")
+CHANGED = "its contents have changed since it was written"
 PATTERN = "block-*.safetensors"
 
 Texts = tuple[str, ...]
@@ -114,16 +117,10 @@ def read_tensor(path: Path, name: str, layer: int | None = None) -> NDArray[Any]
     UserError
         If the file is damaged.
     """
-    try:
-        with safe_open(path, "np") as file:
-            digests = json.loads(file.metadata()[DIGESTS])
-            values = np.asarray(
-                file.get_tensor(name) if layer is None else file.get_slice(name)[layer]
-            )
+    with _opened(path) as (file, digests):
+        values = np.asarray(file.get_tensor(name) if layer is None else file.get_slice(name)[layer])
         if digests[_key(name, layer)] != _content_digest(values):
-            raise ValueError("its contents have changed since it was written")
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise _damaged(path, error) from None
+            raise ValueError(CHANGED)
     return values
 
 
@@ -135,31 +132,31 @@ def check_block(path: Path) -> None:
     UserError
         If the file is damaged.
     """
+    with _opened(path) as (file, digests):
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if digests != _content_digests(tensors):
+            raise ValueError(CHANGED)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, dict[str, str]]]:
+    """A block and its digests; whatever is wrong with it is one error."""
     try:
         with safe_open(path, "np") as file:
-            digests = json.loads(file.metadata()[DIGESTS])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if digests != _content_digests(tensors):
-            raise ValueError("its contents have changed since it was written")
+            yield file, json.loads(file.metadata()[DIGESTS])
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise _damaged(path, error) from None
-
-
-def _damaged(path: Path, error: Exception) -> UserError:
-    return UserError(
-        f"{path} is damaged: {error}", hint="run it again: its vectors are then computed again"
-    )
+        raise UserError(
+            f"{path} is damaged: {error}",
+            hint="run it again: its vectors are then computed again",
+        ) from None
 
 
 def _content_digests(tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:
     """Digests of every part that is read at a time: layers where there are any."""
-    digests = {}
+    digests: dict[str, str] = {}
     for name, values in tensors.items():
-        if name in ("texts", "state"):
-            digests[_key(name, None)] = _content_digest(values)
-        else:
-            for layer, part in enumerate(values):
-                digests[_key(name, layer)] = _content_digest(part)
+        parts = [(None, values)] if name in WITHOUT_LAYERS else enumerate(values)
+        digests |= {_key(name, layer): _content_digest(part) for layer, part in parts}
     return digests
 
 
@@ -167,5 +164,5 @@ def _content_digest(values: NDArray[Any]) -> str:
     return digest_of(str(values.dtype), np.ascontiguousarray(values).data)
 
 
-def _key(name: str, layer: int | None) -> str:
+def _key(name: str, layer: int | None = None) -> str:
     return name if layer is None else f"{name}/{layer}"

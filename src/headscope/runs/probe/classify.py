@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +18,8 @@ from torch import Tensor
 
 from headscope.errors import UserError
 from headscope.runs.probe import Probing
-from headscope.runs.probe.linear import STEPS, solve
-from headscope.runs.probe.many_classes import ROUGH, Validate, is_costly, search
-from headscope.runs.probe.problems import Fitted, Problems
+from headscope.runs.probe.linear import STEPS, Fitted, Problems, solve
+from headscope.runs.probe.many_classes import ROUGH, is_costly, search
 from headscope.runs.probe.rmsprop import solve_rmsprop
 from headscope.runs.probe.rows import LabelledRows
 
@@ -28,6 +29,8 @@ FEW_ROWS, FEW_STEPS = 2000, 200
 """Tasks with so few examples take at most so many steps of L-BFGS: what is then unsolved is done
 sooner by Newton's method."""
 Array = NDArray[np.float64]
+Measure = Callable[[Tensor, NDArray[np.int64]], Tensor]
+"""From logits, (..., row, class), and their rows to scores, (...), or answers, (..., row)."""
 
 
 @dataclass(frozen=True)
@@ -105,24 +108,23 @@ def classify(
     fitted = trainer.fit(prepared, rows.targets, options.l2)
     validation = _each_unit(fitted, prepared, trainer.validation)  # (unit, l2)
     best = _best(validation)
-    test = _each_unit(fitted, prepared, trainer.test).gather(1, best[:, None])[:, 0]
-    ranked = torch.full_like(test, torch.nan)
-    if rows.regression:
-        ranked = _each_unit(fitted, prepared, trainer.rank_test).gather(1, best[:, None].cpu())[
-            :, 0
-        ]
-    control = (
-        trainer.control(prepared, best) if options.control else torch.full_like(test, torch.nan)
-    )
+    units = torch.arange(len(x), device=best.device)
+
+    def at_best(measure: Measure) -> NDArray[Any]:
+        """A measure of the test rows, with the L2 value of each unit."""
+        every = _each_unit(fitted, prepared, partial(trainer.test, measure=measure))
+        return every.to(best.device)[units, best].cpu().numpy()
+
+    nothing = np.full(len(x), np.nan)
     return ClassifierScores(
-        validation.gather(1, best[:, None])[:, 0].cpu().numpy(),
-        test.cpu().numpy(),
+        validation[units, best].cpu().numpy(),
+        at_best(rows.score),
         np.array(options.l2)[best.cpu().numpy()],
-        control.cpu().numpy(),
+        trainer.control(prepared, best).cpu().numpy() if options.control else nothing,
         constant,
         fitted.unsolved,
-        ranked.cpu().numpy(),
-        _right(fitted, prepared, trainer, best) if keep_right else None,
+        at_best(rows.rank_score) if rows.regression else nothing,
+        at_best(rows.right) if keep_right else None,
     )
 
 
@@ -220,14 +222,15 @@ class _Trainer:
             if control:
                 return search(problems, tolerance=ROUGH)
             held_out = sum(len(rows) for rows in self.held_out)
-            return search(problems, self._validate(x), held_out=held_out)
+            return search(
+                problems,
+                lambda unit, fitted: self.validation(x[unit : unit + 1], fitted),
+                held_out=held_out,
+            )
         if self.options.solver == "exact":
             few = x.shape[1] <= FEW_ROWS
             return solve(problems, steps=FEW_STEPS if few else STEPS)
         return solve_rmsprop(problems, self.stopping[part].to(x.device), seed=self.options.seed)
-
-    def _validate(self, x: Tensor) -> Validate:
-        return lambda unit, fitted: self.validation(x[unit : unit + 1], fitted)
 
     def validation(self, x: Tensor, fitted: Fitted) -> Tensor:
         """The validation score of one unit for each L2: of the split, or the mean over folds."""
@@ -238,18 +241,9 @@ class _Trainer:
         ]
         return torch.stack(scores).mean(0)
 
-    def test(self, x: Tensor, fitted: Fitted) -> Tensor:
-        """The test score of one unit for each L2, after training on all training rows."""
-        return self.rows.score(_logits(x, fitted, -1, self.rows.test), self.rows.test)
-
-    def rank_test(self, x: Tensor, fitted: Fitted) -> Tensor:
-        """Spearman's correlation of one unit for each L2 on the test rows."""
-        return self.rows.rank_score(_logits(x, fitted, -1, self.rows.test), self.rows.test)
-
-    def right(self, x: Tensor, fitted: Fitted) -> Tensor:
-        """Which test rows one unit gets right, (l2, row)."""
-        gold = torch.from_numpy(self.rows.gold[self.rows.test]).to(x.device).long()
-        return _logits(x, fitted, -1, self.rows.test).argmax(-1) == gold
+    def test(self, x: Tensor, fitted: Fitted, measure: Measure) -> Tensor:
+        """A measure of the test rows of one unit for each L2, after training on all rows."""
+        return measure(_logits(x, fitted, -1, self.rows.test), self.rows.test)
 
     def control(self, x: Tensor, best: Tensor) -> Tensor:
         """Test scores with labels shuffled within each split, and the L2 chosen before."""
@@ -262,7 +256,8 @@ class _Trainer:
             units = torch.nonzero(best == value)[:, 0]
             penalty = (self.options.l2[value],)
             fitted = shuffled.fit(x[units], shuffled.rows.targets, penalty, control=True)
-            scores[units] = _each_unit(fitted, x[units], shuffled.test)[:, 0]
+            test = partial(shuffled.test, measure=shuffled.rows.score)
+            scores[units] = _each_unit(fitted, x[units], test)[:, 0]
         return scores
 
 
@@ -276,17 +271,7 @@ def _logits(x: Tensor, fitted: Fitted, place: int, rows: NDArray[np.int64]) -> T
 
 def _each_unit(fitted: Fitted, x: Tensor, score: Callable[[Tensor, Fitted], Tensor]) -> Tensor:
     """A score for each unit and L2, unit by unit: the logits of many classes are large."""
-    scores = []
-    for unit in range(len(x)):
-        one = slice(unit, unit + 1)
-        scores.append(score(x[one], Fitted(fitted.weight[one], fitted.bias[one], fitted.steps)))
-    return torch.stack(scores)
-
-
-def _right(fitted: Fitted, x: Tensor, trainer: _Trainer, best: Tensor) -> NDArray[np.bool_]:
-    """Which test examples each unit gets right with its L2, (unit, example)."""
-    every = _each_unit(fitted, x, trainer.right).cpu()
-    return every[torch.arange(len(x)), best.cpu()].numpy()
+    return torch.stack([score(x[unit : unit + 1], fitted.unit(unit)) for unit in range(len(x))])
 
 
 def _best(validation: Tensor) -> Tensor:

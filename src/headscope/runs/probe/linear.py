@@ -9,21 +9,22 @@ ten steps suffice even if features are correlated.
 Where rows can be separated and the penalty is weak, it is a poor one: the loss bends ever less as
 it falls, and a solution that looks finished may be several percent above the minimum. Such problems
 are found by a second look (``LinearSolver._doubtful``) and solved to the end by Newton's method
-in double precision (:func:`newton`).
+in double precision (:func:`headscope.runs.probe.newton.newton`).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import log
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headscope.runs.probe.loss import TrainingRows, cross_entropy
-from headscope.runs.probe.problems import Fitted, Problems
+from headscope.runs.probe import L2
+from headscope.runs.probe.newton import newton
 
 TOLERANCE, SHARE = 1e-5, 1e-7
 """L-BFGS ends when no derivative of a problem's mean loss is larger than the first, and a step is
@@ -33,12 +34,9 @@ enough: where the penalty is weak, the loss of wide features can still be severa
 DOUBT = 3
 """A problem is solved again by Newton's method where a more careful estimate of the step's gain is
 so many times the share."""
-NEWTON_STEPS, CONJUGATE_STEPS, FORCING = 50, 200, 0.1
-"""Most steps of Newton's method, most conjugate gradients within a step, and how much they reduce
-the residual."""
-BLOCKS, WORK = 1 << 25, 1 << 27
-"""Newton's method uses the curvature of each class if it has at most so many numbers in all. It is
-tried for problems of so many rows × features × classes; larger ones stay unsolved."""
+WORK = 1 << 27
+"""Newton's method is tried for problems of so many rows × features × classes; larger ones stay
+unsolved."""
 STEPS = 1000
 HISTORY = 8
 MEMORY = 1 << 28
@@ -62,6 +60,81 @@ PILOT, PILOT_ROWS, PILOT_SLACK = 8, 512, 30
 
 Pair = tuple[Tensor, Tensor, Tensor]
 """A past step of L-BFGS: change of the parameters, of the gradient, and 1 / their product."""
+
+
+@dataclass(frozen=True)
+class Problems:
+    """Logistic regressions on the same rows: one per unit, training set and L2 value.
+
+    A unit is a head, a layer or several heads together.
+
+    Parameters
+    ----------
+    x
+        Standardised features, (unit, row, width).
+    targets
+        Classes, (row,), or probabilities, (row, class).
+    classes
+        Number of classes.
+    sets
+        (set, row), true for the rows of a training set.
+    l2
+        L2 penalties.
+    offset
+        Logits to which those of the features are added, (set, row, class).
+    """
+
+    x: Tensor
+    targets: Tensor
+    classes: int
+    sets: Tensor
+    l2: tuple[float, ...] = L2
+    offset: Tensor | None = None
+
+    def part(self, units: slice) -> Problems:
+        """The problems of some units."""
+        return replace(self, x=self.x[units])
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Trained classifiers.
+
+    Parameters
+    ----------
+    weight
+        (unit, set, l2, width, class)
+    bias
+        (unit, set, l2, class)
+    steps
+        Number of steps of the longest optimisation.
+    unsolved
+        Number of problems that had not converged after the last step.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    steps: int
+    unsolved: int = 0
+
+    @classmethod
+    def joined(cls, parts: Sequence[Fitted]) -> Fitted:
+        """The classifiers of several units, of which each part has some."""
+        return cls(
+            torch.cat([part.weight for part in parts]),
+            torch.cat([part.bias for part in parts]),
+            max(part.steps for part in parts),
+            sum(part.unsolved for part in parts),
+        )
+
+    def unit(self, number: int) -> Fitted:
+        """The classifiers of one unit."""
+        one = slice(number, number + 1)
+        return replace(self, weight=self.weight[one], bias=self.bias[one])
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Logits of rows: (unit, row, width) to (unit, set, l2, row, class)."""
+        return torch.einsum("und,usldc->uslnc", x, self.weight) + self.bias[:, :, :, None]
 
 
 def solve(
@@ -115,12 +188,117 @@ def solve(
             )
             for start in range(0, units, together)
         ]
-    return Fitted(
-        torch.cat([part.weight for part in parts]),
-        torch.cat([part.bias for part in parts]),
-        max(part.steps for part in parts),
-        sum(part.unsolved for part in parts),
-    )
+    return Fitted.joined(parts)
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows that some problems train on.
+
+    Parameters
+    ----------
+    x
+        Features, (unit, row, width).
+    y
+        Classes, (row,), or probabilities, (class, row). For two classes, (1, row): the
+        probability of the second.
+    share
+        Weight of a row in the mean over a training set, (set, row).
+    offset
+        (set, 1, class, row). For two classes, the second's logits minus the first's.
+    """
+
+    x: Tensor
+    y: Tensor
+    share: Tensor
+    offset: Tensor | None
+
+    @classmethod
+    def of(cls, problems: Problems) -> TrainingRows:
+        """The rows that any training set of some problems contains."""
+        binary = problems.classes == 2
+        trained = _as_slice(problems.sets.any(0))
+        x, targets = problems.x[:, trained], problems.targets[trained]
+        if binary:
+            targets = (targets if targets.dim() == 1 else targets[:, 1]).to(x.dtype)[None]
+        elif targets.dim() == 2:
+            targets = targets.to(x.dtype).t().contiguous()
+        offset = problems.offset
+        if offset is not None:
+            offset = offset[:, None, trained].transpose(2, 3)
+            if binary:
+                offset = offset[:, :, 1:] - offset[:, :, :1]
+        return cls(x, targets, row_shares(problems.sets[:, trained], x.dtype), offset)
+
+    def every(self, step: int) -> TrainingRows:
+        """Every ``step``-th row."""
+        offset = None if self.offset is None else self.offset[..., ::step]
+        return TrainingRows(
+            self.x[:, ::step].contiguous(),
+            self.y[..., ::step].contiguous(),
+            row_shares(self.share[:, ::step] > 0, self.x.dtype),
+            offset,
+        )
+
+
+def row_shares(sets: Tensor, dtype: torch.dtype) -> Tensor:
+    """Weight of each row in the mean over each training set, (set, row).
+
+    Examples
+    --------
+    >>> row_shares(torch.tensor([[True, True, False]]), torch.float32).tolist()
+    [[0.5, 0.5, 0.0]]
+    """
+    return sets.to(dtype) / sets.sum(1, keepdim=True).clamp(min=1)
+
+
+def cross_entropy(z: Tensor, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy of each problem and its derivative with respect to the logits.
+
+    Parameters
+    ----------
+    z
+        Logits, (unit, set, l2, class, row); overwritten. A single class stands for two: its
+        logits are the second class's minus the first's.
+    y
+        Probabilities, (class, row), or classes, (row,).
+    share
+        Weight of a row in the mean over a training set, (set, 1, row).
+
+    Returns
+    -------
+    loss
+        (unit, set, l2)
+    derivative
+        Like ``z``.
+
+    Examples
+    --------
+    >>> z = torch.zeros(1, 1, 1, 4, 2)
+    >>> loss, _ = cross_entropy(z, torch.tensor([0, 3]), torch.full((1, 1, 2), 0.5))
+    >>> round(loss.item(), 4)  # log 4
+    1.3863
+    """
+    if z.shape[3] == 1:
+        loss = (functional.softplus(z) - y * z)[:, :, :, 0]
+        return (loss * share).sum(-1), z.sigmoid_().sub_(y).mul_(share[..., None, :])
+    z -= z.amax(3, keepdim=True)
+    at = y.expand(*z.shape[:3], 1, -1) if y.dim() == 1 else None
+    gold = z.gather(3, at)[:, :, :, 0] if at is not None else (y * z).sum(3)
+    total = z.exp_().sum(3)
+    loss = ((total.log() - gold) * share).sum(-1)
+    z *= (share / total)[..., None, :]
+    if at is not None:
+        z.scatter_add_(3, at, -share[..., None, :].expand(at.shape))
+        return loss, z
+    return loss, z.sub_(y * share[..., None, :])
+
+
+def _as_slice(chosen: Tensor) -> Tensor | slice:
+    """Adjacent rows as a slice, which saves a copy of the features."""
+    places = torch.nonzero(chosen)[:, 0]
+    adjacent = len(places) > 0 and int(places[-1] - places[0]) + 1 == len(places)
+    return slice(int(places[0]), int(places[-1]) + 1) if adjacent else chosen
 
 
 class LinearSolver:
@@ -330,139 +508,6 @@ class LinearSolver:
         whole = gradient.reshape(theta.shape)
         whole[..., :-1] += penalised
         return loss, whole
-
-
-def newton(
-    x: Tensor,
-    y: Tensor,
-    theta: Tensor,
-    penalty: float,
-    *,
-    share: float,
-    offset: Tensor | float = 0.0,
-) -> tuple[Tensor, bool]:
-    """Minimise the loss of a single problem by Newton's method.
-
-    Each step is found by conjugate gradients, preconditioned by the curvature of each class. For
-    two classes this is all but the whole curvature, so that few of them suffice.
-
-    Parameters
-    ----------
-    x
-        Features and a column of ones, (row, width + 1).
-    y
-        Probabilities, (row, class); for two classes, (row, 1): the probability of the second.
-    theta
-        Where to start, (width + 1, class).
-    penalty
-        The loss is the mean cross-entropy plus penalty / 2 times the sum of squared weights.
-    share
-        The problem is solved when a Newton step is expected to lower the loss by this share of it,
-        or less.
-    offset
-        Logits to which those of the features are added, (row, class).
-
-    Returns
-    -------
-    theta
-        The solution.
-    solved
-        Whether it was reached.
-
-    Examples
-    --------
-    >>> x = torch.tensor([[-1.0, 1.0], [1.0, 1.0], [2.0, 1.0]], dtype=torch.float64)
-    >>> y = torch.tensor([[0.0], [1.0], [1.0]], dtype=torch.float64)
-    >>> theta, solved = newton(x, y, torch.zeros(2, 1, dtype=torch.float64), 0.1, share=1e-9)
-    >>> (x @ theta > 0).flatten().tolist(), solved
-    ([False, True, True], True)
-    """
-    binary, free = y.shape[1] == 1, torch.ones_like(theta)
-    free[-1] = 0  # biases are not penalised
-
-    def loss(theta: Tensor) -> tuple[float, Tensor]:
-        z = x @ theta + offset
-        if binary:
-            lost, chances = functional.softplus(z) - y * z, z.sigmoid()
-        else:
-            chances = z.log_softmax(1)
-            lost, chances = -y * chances, chances.exp()
-        squares = (theta * free).square().sum()
-        return float(lost.sum() / len(x) + penalty / 2 * squares), chances
-
-    value, chances = loss(theta)
-    for _ in range(NEWTON_STEPS):
-        gradient = x.t() @ (chances - y) / len(x) + penalty * free * theta
-        step, gain = _newton_step(x, chances, gradient, penalty * free)
-        if gain / 2 <= share * value:
-            return theta, True
-        length = 1.0
-        for _ in range(HALVINGS):
-            next_value, next_chances = loss(theta + length * step)
-            if next_value <= value - ARMIJO * length * gain:
-                break
-            length /= 2
-        else:
-            return theta, False
-        theta, value, chances = theta + length * step, next_value, next_chances
-    return theta, False
-
-
-def _newton_step(
-    x: Tensor, chances: Tensor, gradient: Tensor, penalty: Tensor
-) -> tuple[Tensor, float]:
-    """The step of Newton's method, and its slope downwards: twice what it is expected to gain."""
-    bend = chances - chances.square()
-
-    def curved(step: Tensor) -> Tensor:
-        """The curvature times a step."""
-        moved = x @ step
-        if chances.shape[1] == 1:
-            moved = bend * moved
-        else:
-            moved = chances * (moved - (chances * moved).sum(1, keepdim=True))
-        return x.t() @ moved / len(x) + penalty * step
-
-    scaled = _class_by_class(x, bend, float(penalty.max()))
-    step, rest = torch.zeros_like(gradient), -gradient
-    along = towards = scaled(rest)
-    size = first = float((rest * towards).sum())
-    for _ in range(CONJUGATE_STEPS):
-        if size <= FORCING**2 * first:
-            break
-        bent = curved(along)
-        length = size / float((along * bent).sum())
-        step, rest = step + length * along, rest - length * bent
-        towards = scaled(rest)
-        size, before = float((rest * towards).sum()), size
-        along = towards + size / before * along
-    return step, -float((gradient * step).sum())
-
-
-def _class_by_class(x: Tensor, bend: Tensor, penalty: float) -> Callable[[Tensor], Tensor]:
-    """The inverse of the curvature of each class, with a penalty on the bias too.
-
-    With fewer rows than features, the matrices that are inverted are between rows (Woodbury).
-    """
-    (rows, width), classes = x.shape, bend.shape[1]
-    if classes * min(rows, width) ** 2 > BLOCKS:
-        diagonal = x.square().t() @ bend / rows + penalty
-        return lambda rest: rest / diagonal
-    if rows >= width:
-        blocks = torch.stack([(x.t() * one) @ x for one in bend.t()]) / rows
-        blocks.diagonal(dim1=1, dim2=2).add_(penalty)
-        factor = torch.linalg.cholesky(blocks)
-        return lambda rest: torch.cholesky_solve(rest.t()[..., None], factor)[..., 0].t()
-    root = (bend / rows).sqrt()
-    blocks = x @ x.t() * root.t()[:, :, None] * root.t()[:, None]
-    blocks.diagonal(dim1=1, dim2=2).add_(penalty)
-    factor = torch.linalg.cholesky(blocks)
-
-    def scaled(rest: Tensor) -> Tensor:
-        along = torch.cholesky_solve((root * (x @ rest)).t()[..., None], factor)[..., 0].t()
-        return (rest - x.t() @ (root * along)) / penalty
-
-    return scaled
 
 
 def _spread(x: Tensor) -> tuple[Tensor, Tensor | None]:

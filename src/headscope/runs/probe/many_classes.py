@@ -3,7 +3,7 @@
 L2 values are tried from strong to weak, one unit at a time. Most of the time goes into weak values,
 which need many steps; this is avoided as follows:
 
-- Steps are scaled by the curvature of each class (:mod:`headscope.runs.probe.curvature`).
+- Steps are scaled by the curvature of each class (:mod:`headscope.runs.probe.softmax`).
 - A descent starts from the solution of the value before, or where the last two point to.
 - Solutions are rough at first, and improved in stages. At each stage, only values whose validation
   score is near the best one are improved further; the fewer, the more exact the solutions are. The
@@ -20,8 +20,8 @@ from math import log
 import torch
 from torch import Tensor
 
-from headscope.runs.probe.descent import Descent, SoftmaxRegression
-from headscope.runs.probe.problems import Fitted, Problems
+from headscope.runs.probe.linear import Fitted, Problems
+from headscope.runs.probe.softmax import Descent, SoftmaxRegression
 
 MANY = 50
 """Tasks with fewer classes are solved for all units and L2 values at once."""
@@ -98,15 +98,11 @@ def search(
     >>> bool((fitted.logits(x)[0, 0].argmax(-1) == torch.arange(60)).all())
     True
     """
-    units = [
-        _UnitSearch(problems, unit, validate, held_out, tolerance, steps).run()
-        for unit in range(len(problems.x))
-    ]
-    return Fitted(
-        torch.cat([unit.weight for unit in units]),
-        torch.cat([unit.bias for unit in units]),
-        max(unit.steps for unit in units),
-        sum(unit.unsolved for unit in units),
+    return Fitted.joined(
+        [
+            _UnitSearch(problems, unit, validate, held_out, tolerance, steps).run()
+            for unit in range(len(problems.x))
+        ]
     )
 
 

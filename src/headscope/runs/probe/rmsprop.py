@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -15,7 +16,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.errors import UserError
-from headscope.runs.probe.problems import Fitted, Problems
+from headscope.options import Option, Options, takes
+from headscope.runs.probe.linear import Fitted, Problems
 
 ALPHA = 0.99
 EPSILON = 1e-8
@@ -23,25 +25,33 @@ MEMORY = 2**28
 """Units are trained together while their logits and weights take about this many bytes."""
 
 
-@dataclass(frozen=True)
-class _Schedule:
-    rate: float
-    batch: int
-    patience: int
-    epochs: int
-    seed: int
+@dataclass(frozen=True, kw_only=True)
+class Schedule(Options):
+    """How :func:`solve_rmsprop` trains.
+
+    Parameters
+    ----------
+    rate
+        Learning rate.
+    batch
+        Number of rows in a minibatch.
+    patience
+        Number of consecutive epochs without improvement after which a problem stops.
+    epochs
+        Maximum number of epochs.
+    seed
+        Seed of the initial weights and of the order of the rows.
+    """
+
+    rate: float = 0.1
+    batch: Annotated[int, Option(least=1, name="batch parameter")] = 256
+    patience: Annotated[int, Option(least=1, name="patience parameter")] = 3
+    epochs: Annotated[int, Option(least=1, name="epochs parameter")] = 200
+    seed: int = 0
 
 
-def solve_rmsprop(
-    problems: Problems,
-    validation: Tensor,
-    *,
-    rate: float = 0.1,
-    batch: int = 256,
-    patience: int = 3,
-    epochs: int = 200,
-    seed: int = 0,
-) -> Fitted:
+@takes(Schedule)
+def solve_rmsprop(problems: Problems, validation: Tensor, schedule: Schedule) -> Fitted:
     """Train every problem as ``torch.optim.RMSprop`` would train one ``nn.Linear``.
 
     All units and L2 values of a training set are trained at once. A problem's result does not
@@ -57,16 +67,6 @@ def solve_rmsprop(
         (set, row), true for the rows that decide when to stop. A problem keeps its weights from
         the first epoch with the highest accuracy on them. For soft targets, whose rows must sum to
         1, the lowest cross-entropy counts instead.
-    rate
-        Learning rate.
-    batch
-        Number of rows in a minibatch.
-    patience
-        Number of consecutive epochs without improvement after which a problem stops.
-    epochs
-        Maximum number of epochs.
-    seed
-        Seed of the initial weights and of the order of the rows.
 
     Returns
     -------
@@ -86,10 +86,9 @@ def solve_rmsprop(
     >>> fitted.logits(x)[0, 0, 0].argmax(-1).tolist()
     [0, 0, 1, 1]
     """
-    _check(problems, validation, batch=batch, patience=patience, epochs=epochs)
-    schedule = _Schedule(rate, batch, patience, epochs, seed)
+    _check(problems, validation)
     units, _, width = problems.x.shape
-    numbers = len(problems.l2) * problems.classes * (3 * batch + 6 * (width + 1))
+    numbers = len(problems.l2) * problems.classes * (3 * schedule.batch + 6 * (width + 1))
     together = max(1, min(units, MEMORY // (numbers * problems.x.element_size())))
     weights, longest = [], 0
     for rows, judges in zip(problems.sets, validation, strict=True):
@@ -105,10 +104,7 @@ def solve_rmsprop(
     return Fitted(both[..., :-1, :].contiguous(), both[..., -1, :].contiguous(), longest)
 
 
-def _check(problems: Problems, validation: Tensor, **counts: int) -> None:
-    for name, count in counts.items():
-        if count < 1:
-            raise UserError(f"the {name} parameter must be 1 or more, got {count} instead")
+def _check(problems: Problems, validation: Tensor) -> None:
     if validation.shape != problems.sets.shape:
         raise UserError(
             "the validation parameter must have one row per training set, of shape "
@@ -124,7 +120,7 @@ def _check(problems: Problems, validation: Tensor, **counts: int) -> None:
 
 
 def _train(
-    x: Tensor, problems: Problems, rows: Tensor, judges: Tensor, schedule: _Schedule
+    x: Tensor, problems: Problems, rows: Tensor, judges: Tensor, schedule: Schedule
 ) -> tuple[Tensor, int]:
     """The best weights on one training set, and the number of minibatches.
 

@@ -1,10 +1,10 @@
-"""The examples of a task as rows with labels, and the score of predictions for them."""
+"""The examples of a task as rows: their labels, their features, and the score of predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
 
@@ -15,6 +15,11 @@ from torch import Tensor
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError
+from headscope.heads import Head
+from headscope.models import Model
+from headscope.runs.probe import Vectors
+from headscope.runs.probe.blocks import Texts
+from headscope.runs.probe.vectors import HeadOutputs, text_embeddings
 from headscope.tasks.probing import SPLITS, ProbingTask
 
 
@@ -127,21 +132,16 @@ class LabelledRows:
         Tensor
             (...); NaN where a correlation is undefined.
         """
-        gold = torch.from_numpy(self.gold[rows]).to(logits.device)
         if not self.regression:
-            return (logits.argmax(-1) == gold.long()).double().mean(-1)
-        return _pearson(self._expected(logits), gold)
+            return self.right(logits, rows).double().mean(-1)
+        return _pearson(self._expected(logits), torch.from_numpy(self.gold[rows]).to(logits.device))
+
+    def right(self, logits: Tensor, rows: NDArray[np.int64]) -> Tensor:
+        """Which rows are given their class, (..., row)."""
+        return logits.argmax(-1) == torch.from_numpy(self.gold[rows]).to(logits.device).long()
 
     def rank_score(self, logits: Tensor, rows: NDArray[np.int64]) -> Tensor:
-        """Spearman's correlation of the expected level with the labels; NaN for classes.
-
-        Parameters
-        ----------
-        logits, rows
-            As for :meth:`score`.
-        """
-        if not self.regression:
-            return torch.full(logits.shape[:-2], torch.nan, dtype=torch.float64)
+        """Spearman's correlation of the expected level with the labels."""
         from scipy.stats import rankdata  # slow to import
 
         expected = self._expected(logits).cpu().numpy()
@@ -178,3 +178,96 @@ def _label(task: ProbingTask, index: Mapping[str, int], example: Example) -> flo
         f"{task.title}: the label of an example must be {allowed}; got {example.label!r} instead "
         f"({' | '.join(example.texts)[:60]})"
     )
+
+
+Read = Callable[[NDArray[np.int64]], NDArray[np.float32]]
+"""From rows of :class:`HeadOutputs` to the vectors of their texts, (row, ...)."""
+
+
+def model_inputs(texts: Texts, pairs: str) -> list[Texts]:
+    """What the model reads of an example.
+
+    Examples
+    --------
+    >>> model_inputs(("A dog.", "A cat."), "apart")
+    [('A dog.',), ('A cat.',)]
+    >>> model_inputs(("A dog.", "A cat."), "together")
+    [('A dog.', 'A cat.')]
+    """
+    return [texts] if len(texts) == 1 or pairs == "together" else [(text,) for text in texts]
+
+
+def task_texts(tasks: Sequence[ProbingTask], pairs: str) -> list[Texts]:
+    """What the model reads of some tasks, each text once."""
+    examples = (one for task in tasks for split in SPLITS for one in task.splits.get(split, ()))
+    return list(dict.fromkeys(text for one in examples for text in model_inputs(one.texts, pairs)))
+
+
+class TaskFeatures:
+    """The features of one task's examples, in the order train, dev, test.
+
+    Parameters
+    ----------
+    task
+        The task. ``self.task`` lacks the examples without any token, which have no vectors.
+    outputs
+        The vectors of its texts.
+    pairs
+        ``"together"`` or ``"apart"``: how a pair of texts is encoded.
+    """
+
+    def __init__(self, task: ProbingTask, outputs: HeadOutputs, pairs: str) -> None:
+        self.outputs, self.pairs = outputs, pairs
+        splits = {
+            split: tuple(one for one in examples if outputs.empty.isdisjoint(self._rows(one)))
+            for split, examples in task.splits.items()
+        }
+        self.task = replace(task, splits=splits)
+        rows = [self._rows(one) for split in SPLITS for one in splits.get(split, ())]
+        if len({len(each) for each in rows}) > 1:
+            raise CorpusError(
+                f"{task.title}: some examples are single texts and others pairs",
+                hint="make two tasks of them, or encode pairs together",
+            )
+        self.index = np.array(rows, np.int64)
+
+    @property
+    def width(self) -> int:
+        """Number of features of a head."""
+        return self.outputs.shape.width * (4 if self.index.shape[1] == 2 else 1)
+
+    def heads(self, layer: int, heads: Sequence[int] | slice = slice(None)) -> Tensor:
+        """Features of heads of a layer, (head, row, width)."""
+        features = self._features(lambda rows: self.outputs.heads(layer, rows)[:, heads])
+        return features.permute(1, 0, 2).contiguous()
+
+    def layer(self, layer: int) -> Tensor:
+        """Features of a layer, (1, row, width)."""
+        return self._features(lambda rows: self.outputs.layer(layer, rows))[None]
+
+    def together(self, heads: Sequence[Head]) -> Tensor:
+        """Features of several heads concatenated in the given order, (1, row, width)."""
+        parts: dict[Head, Tensor] = {}
+        for layer in sorted({head.layer for head in heads}):
+            chosen = [head for head in heads if head.layer == layer]
+            features = self.heads(layer, [head.head for head in chosen])
+            parts |= dict(zip(chosen, features, strict=True))
+        return torch.cat([parts[head] for head in heads], 1)[None]
+
+    def embeddings(self, model: Model, options: Vectors) -> Tensor:
+        """Features in the embeddings alone, (1, row, width)."""
+        known = np.unique(self.index)
+        texts = [self.outputs.texts[row] for row in known.tolist()]
+        vectors = text_embeddings(model, texts, options)
+        return self._features(lambda rows: vectors[np.searchsorted(known, rows)])[None]
+
+    def _rows(self, example: Example) -> list[int]:
+        return [self.outputs.row[text] for text in model_inputs(example.texts, self.pairs)]
+
+    def _features(self, read: Read) -> Tensor:
+        """The vector of a single text; for two texts u, v, |u - v| and u · v."""
+        one = torch.from_numpy(read(self.index[:, 0]))
+        if self.index.shape[1] == 1:
+            return one
+        two = torch.from_numpy(read(self.index[:, 1]))
+        return torch.cat([one, two, (one - two).abs(), one * two], -1)

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
-from numpy.typing import NDArray
-from torch import Tensor
 
 from headscope.files import digest_of
 from headscope.models import Model
 from headscope.progress import Update
 from headscope.results import Atlas
-from headscope.runs.probe import ProbeOptions
-from headscope.runs.probe.embeddings import embedding_features
-from headscope.runs.probe.features import TaskFeatures, model_inputs
-from headscope.runs.probe.groups import task_groups
-from headscope.runs.probe.outputs import HeadOutputs
-from headscope.runs.probe.rows import LabelledRows
-from headscope.runs.probe.split_groups import split_groups
-from headscope.runs.probe.splits import SMALL, count_repeats
-from headscope.runs.probe.task import TaskProbe
-from headscope.runs.probe.task_scores import TaskScores
-from headscope.runs.probe.vectors import make_head_outputs
-from headscope.runs.run import Block, Run, describe
+from headscope.runs.probe import ProbeOptions, Vectors
+from headscope.runs.probe.results import TaskResults, joined
+from headscope.runs.probe.rows import LabelledRows, TaskFeatures, task_texts
+from headscope.runs.probe.task import SMALL, Scores, TaskProbe, count_repeats
+from headscope.runs.probe.vectors import HeadOutputs, make_head_outputs
+from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.tasks.probing import SPLITS, ProbingTask, all_notes
 
 NEVER = ("too_long", "split", "nonfinite")
@@ -48,7 +40,8 @@ class ProbingRun(Run[Atlas]):
         self.options = replace(resolved, device=str(model.device))
         self.steps = 2 * (shape.layers + len(self.options.counts or ()))
         self.repeats = [count_repeats(task, options.repeats) for task in tasks]
-        self.scores: dict[int, TaskScores] = {}
+        self.scores: dict[int, Scores] = {}
+        self.outputs: HeadOutputs
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -61,11 +54,19 @@ class ProbingRun(Run[Atlas]):
         }
 
     def begin(self) -> None:
-        """Compute the vectors that the cache lacks."""
+        """Compute the vectors that the cache lacks, of all texts of all tasks, each once."""
         if any(self.repeats):
-            self.reporter.say(self._split_cost())
+            self.say(self._split_cost())
         with self.reporter.progress(f"vectors of {self.model.name}") as update:
-            self._compute(update)
+            self.outputs = make_head_outputs(
+                self.model,
+                task_texts(self.tasks, self.options.pairs),
+                self.cache,
+                engine=self.engine,
+                progress=update,
+                say=self.say,
+                **self.options.subset(Vectors),
+            )
 
     def blocks(self) -> Iterator[Block]:
         """The tasks."""
@@ -81,12 +82,11 @@ class ProbingRun(Run[Atlas]):
             block.work,
             self.outputs,
             self.options,
-            report,
             skip_costly=self.skip_costly,
-            embeddings=self._embeddings if self.options.embeddings else None,
             repeats=self.repeats[block.index],
+            progress=report,
         )
-        self.scores[block.index] = probe.run()
+        self.scores[block.index] = probe.run(self.model)
 
     def progress(self) -> tuple[int, int]:
         """Number of steps that are done, and of all."""
@@ -103,37 +103,29 @@ class ProbingRun(Run[Atlas]):
         folder = self.outputs.blocks[0].parent
         return f"the vectors of {len(self.outputs.texts)} texts are kept in {folder}"
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def state(self) -> tuple[dict[str, Any], Arrays]:
         """The scores of the tasks that are done."""
-        arrays = {
-            f"{index}/{name}": values
+        return {}, {
+            f"{index}/{group}/{name}": values
             for index, scores in self.scores.items()
-            for name, values in scores.arrays().items()
+            for group, arrays in scores.items()
+            for name, values in arrays.items()
         }
-        return {}, arrays
 
-    def restore(self, state: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         """Read the scores of the tasks that are done."""
-        by_task: dict[int, dict[str, NDArray[Any]]] = {}
-        for name, values in arrays.items():
-            index, _, rest = name.partition("/")
-            by_task.setdefault(int(index), {})[rest] = values
-        self.scores = {index: TaskScores.restore(found) for index, found in by_task.items()}
+        for key, values in arrays.items():
+            index, group, name = key.split("/")
+            self.scores.setdefault(int(index), {}).setdefault(group, {})[name] = values
 
     def result(self) -> Atlas:
         """The groups of all tasks."""
-        counts = self.options.counts or ()
-        groups: dict[str, list[xr.Dataset]] = {}
-        for index, task in enumerate(self.tasks):
-            known = TaskFeatures(task, self.outputs, self.options.pairs).task
-            rows, numbers = LabelledRows.of(known), self.outputs.shape.labels
-            made = task_groups(known, rows, self.scores[index], counts, numbers)
-            if self.scores[index].splits:
-                made |= split_groups(known, rows, self.scores[index].splits, numbers)
-            for name, group in made.items():
-                groups.setdefault(name, []).append(group)
-        whole = {name: xr.concat(parts, "task") for name, parts in groups.items()}
-        return Atlas.build(whole, self.provenance())
+        return Atlas.build(joined(map(self._groups, range(len(self.tasks)))), self.provenance())
+
+    def _groups(self, index: int) -> dict[str, xr.Dataset]:
+        task = TaskFeatures(self.tasks[index], self.outputs, self.options.pairs).task
+        results = TaskResults(task, LabelledRows.of(task), self.outputs.shape.labels)
+        return results.groups(self.scores[index], self.options.counts or ())
 
     def provenance(self) -> dict[str, Any]:
         """What is written beside the results."""
@@ -164,36 +156,6 @@ class ProbingRun(Run[Atlas]):
             f"{titles}: {'' if self.options.repeats else why}{count} random splits are probed "
             f"besides the task's own, which takes {count} times the work of its heads and layers "
             f"({count} × {units} classifiers for each L2 value). To skip them, set repeats to 1."
-        )
-
-    def _embeddings(self, features: TaskFeatures) -> Tensor:
-        """The features of a task in the embeddings alone."""
-        return embedding_features(
-            self.model,
-            features,
-            max_length=self.options.max_length,
-            batch_size=self.options.batch_size,
-        )
-
-    def _compute(self, update: Update) -> None:
-        """The vectors of all texts of all tasks, each once."""
-        texts = dict.fromkeys(
-            text
-            for task in self.tasks
-            for split in SPLITS
-            for example in task.splits.get(split, ())
-            for text in model_inputs(example.texts, self.options.pairs)
-        )
-        self.outputs: HeadOutputs = make_head_outputs(
-            self.model,
-            list(texts),
-            self.cache,
-            position=self.options.position,
-            max_length=self.options.max_length,
-            batch_size=self.options.batch_size,
-            engine=self.engine,
-            progress=update,
-            say=self.reporter.say,
         )
 
 

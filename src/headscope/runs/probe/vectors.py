@@ -1,7 +1,8 @@
-"""Computing the vectors of texts: one pass over those that the cache does not hold.
+"""The vectors of texts: what every head and every layer gives, and the embeddings alone.
 
 Vectors are written in blocks, and memory holds one block at a time. A finished block is kept, so a
-run that was stopped, or met a full disk, resumes with the next.
+run that was stopped, or met a full disk, resumes with the next. Reading takes one layer of all
+blocks at a time.
 
 What a vector is, to its last digits, depends on the texts beside it: they pad its batch, and half
 precision counts from the mean of its block. So a block is found again only by the same texts in
@@ -14,21 +15,26 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from headscope.corpus import Example
-from headscope.encode import Encoded
+from headscope.encode import Batch, Encoded
 from headscope.encode.batch import WINDOW
 from headscope.errors import Interrupted, UserError
 from headscope.files import show_size, write_text
 from headscope.identity import identity_of
-from headscope.models import Model
+from headscope.models import LayerView, Model, OutputListener, take
 from headscope.models.pooling import known_position
+from headscope.models.sending import ModelWork
+from headscope.models.vectors import embedding_state, layer_states
 from headscope.progress import Update
+from headscope.runs.probe import Vectors
 from headscope.runs.probe.blocks import (
     CUT,
     EMPTY,
@@ -37,13 +43,18 @@ from headscope.runs.probe.blocks import (
     Texts,
     block_path,
     check_block,
+    read_tensor,
+    read_vectors,
     write_block,
 )
-from headscope.runs.probe.outputs import HeadOutputs
-from headscope.runs.probe.vector_work import Vectors, VectorWork
+from headscope.runs.run import AGAIN
 from headscope.runs.workers import Engine, Here, Task
 
 ABOUT = "about.json"
+EMBEDDINGS = "mean"
+"""Embeddings are averaged over tokens: that of [CLS] is the same for every text."""
+Arrays = dict[str, NDArray[np.float32]]
+"""``heads``, (layer, text, head, width), and ``layers``, (layer, text, hidden)."""
 
 
 def make_head_outputs(
@@ -51,12 +62,10 @@ def make_head_outputs(
     texts: Sequence[Texts],
     cache: Path,
     *,
-    position: str | None = None,
-    max_length: int = 128,
-    batch_size: int = 32,
     engine: Engine | None = None,
     progress: Update | None = None,
     say: Callable[[str], None] | None = None,
+    **how: Any,
 ) -> HeadOutputs:
     """Compute the vectors of every head and layer, except those that the cache holds.
 
@@ -68,22 +77,14 @@ def make_head_outputs(
         Distinct texts or pairs.
     cache
         Folder where vectors are kept.
-    position
-        Where to read them: ``"cls"``, ``"last"`` or ``"mean"``; None chooses what suits the model.
-    max_length
-        Maximum number of tokens; longer texts are truncated.
-    batch_size
-        Number of texts per forward pass.
     engine
         Where batches are computed; None for this process. Vectors are the same bit for bit.
     progress
         Called with the number of texts that are done, and of all.
     say
         Called before anything is computed with the disk space and memory that vectors will take.
-
-    Returns
-    -------
-    HeadOutputs
+    how
+        Options of :class:`~headscope.runs.probe.Vectors`.
 
     Raises
     ------
@@ -92,11 +93,9 @@ def make_head_outputs(
     Interrupted
         On Ctrl-C. Finished blocks are kept.
     """
-    if batch_size < 1:
-        raise UserError(f"the batch size must be 1 or more, got {batch_size} instead")
-    place = known_position(model, model.main_stack(), position or "")
-    made = _Computation(model, texts, cache, place, max_length, batch_size, engine)
-    return made.run(progress, say)
+    outputs = HeadOutputs(model, texts, cache, Vectors(**how))
+    outputs.compute(engine or Here(), progress, say)
+    return outputs
 
 
 @dataclass
@@ -105,66 +104,109 @@ class _OpenBlock:
 
     texts: Sequence[Texts]
     state: NDArray[np.uint8]
-    vectors: Vectors
+    vectors: Arrays
     left: int = 0
 
 
-class _Computation:
-    """The vectors of some texts: found in the cache or computed."""
+class HeadOutputs:
+    """The vectors of texts, on disk.
 
-    def __init__(
-        self,
-        model: Model,
-        texts: Sequence[Texts],
-        cache: Path,
-        position: str,
-        max_length: int,
-        batch_size: int,
-        engine: Engine | None,
-    ) -> None:
-        self.engine, self.works = engine or Here(), VectorWork(model, position)
-        self.model, self.texts, self.cache, self.position = model, texts, cache, position
-        self.max_length, self.batch_size = max_length, batch_size
+    Attributes
+    ----------
+    texts
+        The texts, (row,).
+    shape, hidden
+        Layers, heads and width of the model, and the width of its hidden states.
+    position
+        Where the vectors are read: ``"cls"``, ``"last"`` or ``"mean"``.
+    blocks, size
+        The files, and how many texts are in each.
+    """
+
+    def __init__(self, model: Model, texts: Sequence[Texts], cache: Path, options: Vectors) -> None:
+        self.model, self.texts, self.cache, self.options = model, texts, cache, options
         self.stack = model.main_stack()
-        self.shape = model.shape(self.stack)
-        self.hidden = model.hidden_size
-        self.encoder = model.encoder(max_length=max_length, long="truncate", stack=self.stack)
-        self.folder = cache / self._identity()
+        self.shape, self.hidden = model.shape(self.stack), model.hidden_size
+        self.position = known_position(model, self.stack, options.position or "")
+        self.size = options.batch_size * WINDOW
+        self.parts = [texts[start : start + self.size] for start in range(0, len(texts), self.size)]
+        about = {
+            "format": FORMAT,
+            "model": model.identity(self.stack),
+            "position": self.position,
+            "max_length": options.max_length,
+            "batch_size": options.batch_size,
+        }
+        self.folder = cache / f"outputs-{identity_of(about)[:24]}"
+        self.blocks = [block_path(self.folder, part) for part in self.parts]
 
-    def run(self, progress: Update | None, say: Callable[[str], None] | None = None) -> HeadOutputs:
-        size = self.batch_size * WINDOW
-        parts = [self.texts[start : start + size] for start in range(0, len(self.texts), size)]
-        blocks = [block_path(self.folder, part) for part in parts]
-        missing = [
-            part for part, path in zip(parts, blocks, strict=True) if not self._whole(path, say)
-        ]
-        if missing:
-            self._prepare(sum(map(len, missing)), say)
-            self._fill(missing, progress)
-        home, place = np.divmod(np.arange(len(self.texts), dtype=np.int64), size)
-        return HeadOutputs(self.texts, self.shape, self.hidden, self.position, blocks, home, place)
+    # --- reading ---
 
-    def _whole(self, path: Path, say: Callable[[str], None] | None) -> bool:
-        """Whether a block is there; one that is damaged is deleted, and computed again."""
-        if not path.exists():
-            return False
-        try:
-            check_block(path)
-        except UserError as error:
-            path.unlink(missing_ok=True)
-            if say:
-                say(f"{error.message}; its vectors are computed again")
-            return False
-        return True
+    @cached_property
+    def row(self) -> dict[Texts, int]:
+        """The row of each text."""
+        return {text: row for row, text in enumerate(self.texts)}
 
-    def _fill(self, missing: Sequence[Sequence[Texts]], progress: Update | None) -> None:
+    @cached_property
+    def state(self) -> NDArray[np.uint8]:
+        """``WHOLE``, ``CUT`` or ``EMPTY`` for each text."""
+        states = [read_tensor(block, "state") for block in self.blocks]
+        return np.concatenate([np.zeros(0, np.uint8), *states])
+
+    @cached_property
+    def empty(self) -> frozenset[int]:
+        """Rows of texts without any token, which have no vectors."""
+        return frozenset(np.flatnonzero(self.state == EMPTY).tolist())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Numbers of texts, of empty and truncated ones, and of bytes of their blocks."""
+        return {
+            "texts": len(self.texts),
+            "empty": len(self.empty),
+            "truncated": int((self.state == CUT).sum()),
+            "bytes": sum(block.stat().st_size for block in self.blocks),
+        }
+
+    def heads(self, layer: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The outputs of a layer's heads before the output projection, (row, head, width).
+
+        Where layers differ in width, those of narrower heads end with zeros.
+        """
+        return self._gather("heads", layer, rows, (self.shape.heads, self.shape.width))
+
+    def layer(self, layer: int, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The hidden states after a layer, (row, hidden)."""
+        return self._gather("layers", layer, rows, (self.hidden,))
+
+    def _gather(
+        self, name: str, layer: int, rows: NDArray[np.int64], shape: tuple[int, ...]
+    ) -> NDArray[np.float32]:
+        vectors = np.empty((len(rows), *shape), np.float32)
+        home, place = np.divmod(rows, self.size)
+        for number in np.unique(home).tolist():
+            block = read_vectors(self.blocks[number], name, self.shape.place(layer))
+            vectors[home == number] = block[place[home == number]]
+        return vectors
+
+    # --- computing ---
+
+    def compute(
+        self, engine: Engine, progress: Update | None, say: Callable[[str], None] | None
+    ) -> None:
         """Compute the blocks that are not there; write each when all of it is computed."""
+        pairs = zip(self.parts, self.blocks, strict=True)
+        missing = [part for part, path in pairs if not _is_whole(path, say)]
+        if not missing:
+            return
+        self._prepare(sum(map(len, missing)), say)
         total = len(self.texts)
         done = written = total - sum(map(len, missing))
+        work = VectorWork(self.model, self.position)
         open_blocks: dict[int, tuple[_OpenBlock, NDArray[np.int64]]] = {}
         try:
-            with self.engine.start(self.works) as workers:
-                for index, vectors in workers.map(self._tasks(missing, open_blocks)):
+            with engine.start(work) as workers:
+                for index, vectors in workers.map(self._tasks(work, missing, open_blocks)):
                     block, places = open_blocks.pop(index)
                     for name, values in vectors.items():
                         block.vectors[name][:, places] = values
@@ -179,12 +221,12 @@ class _Computation:
             raise Interrupted(
                 f"stopped after computing the vectors of {written} of {total} texts, which are "
                 f"kept in {self.folder}",
-                hint="call it again with the same arguments to resume",
-                command="type the same command again to resume",
+                **AGAIN,
             ) from None
 
     def _tasks(
         self,
+        work: VectorWork,
         missing: Sequence[Sequence[Texts]],
         open_blocks: dict[int, tuple[_OpenBlock, NDArray[np.int64]]],
     ) -> Iterator[Task]:
@@ -192,44 +234,34 @@ class _Computation:
         index = 0
         for part in missing:
             state = np.full(len(part), EMPTY, np.uint8)
-            encoded = self._encoded(part, state)
-            planned = list(self.model.batches(encoded, size=self.batch_size))
-            block = _OpenBlock(part, state, self.works.empty(len(part)), len(planned))
+            encoded = _encoded(self.model, part, self.options, state)
+            planned = list(self.model.batches(encoded, size=self.options.batch_size))
+            block = _OpenBlock(part, state, work.empty(len(part)), len(planned))
             if not planned:  # texts without tokens
                 self._write(block)
             for batch in planned:
-                places = np.array([int(item.example.id) for item in batch.items])
-                open_blocks[index] = block, places
+                open_blocks[index] = block, _places(batch)
                 yield Task(index, (batch,))
                 index += 1
 
     def _write(self, block: _OpenBlock) -> None:
-        self._check(block.vectors, block.texts)
-        write_block(self.folder, block.texts, block.state, block.vectors)
-
-    def _encoded(self, texts: Sequence[Texts], state: NDArray[np.uint8]) -> Iterator[Encoded]:
-        """The tokens of each text that has any; records the state of each text."""
-        for place, text in enumerate(texts):
-            cut = self.encoder.counts.truncated
-            for encoded in self.encoder.encode([Example(str(place), text)]):
-                state[place] = CUT if self.encoder.counts.truncated > cut else WHOLE
-                yield encoded
-
-    def _check(self, vectors: dict[str, NDArray[Any]], texts: Sequence[Texts]) -> None:
-        for name, values in vectors.items():
+        for name, values in block.vectors.items():
             bad = np.argwhere(~np.isfinite(values.reshape(*values.shape[:2], -1)).all(2))
             if len(bad):
                 layer, place = bad[0].tolist()
                 raise UserError(
                     f"{self.model.name} computes numbers that are not finite "
                     f"({name[:-1]} vectors of layer {self.shape.labels[layer]}) for the text "
-                    f"{' | '.join(texts[place])[:80]!r}",
+                    f"{' | '.join(block.texts[place])[:80]!r}",
                     hint="remove the text, or load the model in float32",
                 )
+        write_block(self.folder, block.texts, block.state, block.vectors)
 
     def _prepare(self, count: int, say: Callable[[str], None] | None) -> None:
         """Make the folder, check its free space, and describe its contents to people."""
-        size = 2 * count * self._numbers()
+        heads = self.shape.heads * self.shape.width
+        numbers = self.shape.layers * (heads + self.hidden)  # in the vectors of a text
+        size = 2 * count * numbers
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(self.folder).free
@@ -244,39 +276,146 @@ class _Computation:
                 f"{show_size(free)} of free space",
                 hint="choose another folder with cache=, or fewer texts with sample=",
             )
-        if say:
-            say(self._needs(count, size, free))
+        if say:  # in memory, they are in float32
+            block = 4 * min(count, self.size) * numbers
+            layer = 4 * len(self.texts) * max(heads, self.hidden)
+            say(
+                f"vectors of {count} texts take {show_size(size)} on disk ({show_size(free)} free "
+                f"in {self.cache}) and {show_size(block)} of memory while they are computed; one "
+                f"layer of all {len(self.texts)} texts takes {show_size(layer)} of memory"
+            )
         about = {
             "format": FORMAT,
             "model": self.model.label,
             "position": self.position,
-            "max_length": self.max_length,
+            "max_length": self.options.max_length,
             "shape": asdict(self.shape),
             "hidden": self.hidden,
         }
         write_text(self.folder / ABOUT, json.dumps(about, indent=2))
 
-    def _numbers(self) -> int:
-        """Number of numbers in the vectors of a text."""
-        return self.shape.layers * (self.shape.heads * self.shape.width + self.hidden)
 
-    def _needs(self, count: int, size: int, free: int) -> str:
-        """What the vectors will take, as a sentence. In memory they are in float32."""
-        block = 4 * min(count, self.batch_size * WINDOW) * self._numbers()
-        layer = 4 * len(self.texts) * max(self.shape.heads * self.shape.width, self.hidden)
-        return (
-            f"vectors of {count} texts take {show_size(size)} on disk ({show_size(free)} free in "
-            f"{self.cache}) and {show_size(block)} of memory while they are computed; one layer "
-            f"of all {len(self.texts)} texts takes {show_size(layer)} of memory"
-        )
+def _is_whole(path: Path, say: Callable[[str], None] | None) -> bool:
+    """Whether a block is there; one that is damaged is deleted, and computed again."""
+    if not path.exists():
+        return False
+    try:
+        check_block(path)
+    except UserError as error:
+        path.unlink(missing_ok=True)
+        if say:
+            say(f"{error.message}; its vectors are computed again")
+        return False
+    return True
 
-    def _identity(self) -> str:
-        """A digest of everything that changes the vectors, as the name of a folder."""
-        about = {
-            "format": FORMAT,
-            "model": self.model.identity(self.stack),
-            "position": self.position,
-            "max_length": self.max_length,
-            "batch_size": self.batch_size,
+
+def _encoded(
+    model: Model, texts: Sequence[Texts], options: Vectors, state: NDArray[np.uint8] | None = None
+) -> Iterator[Encoded]:
+    """The tokens of each text that has any; records the state of each text."""
+    length, stack = options.max_length, model.main_stack()
+    encoder = model.encoder(max_length=length, long="truncate", stack=stack)
+    for place, text in enumerate(texts):
+        cut = encoder.counts.truncated
+        for encoded in encoder.encode([Example(str(place), text)]):
+            if state is not None:
+                state[place] = CUT if encoder.counts.truncated > cut else WHOLE
+            yield encoded
+
+
+def _places(batch: Batch) -> NDArray[np.int64]:
+    """The places of a batch's texts among those that were encoded."""
+    return np.array([int(item.example.id) for item in batch.items])
+
+
+class VectorWork(ModelWork):
+    """Runs a model on batches of texts. It is sent to each worker once.
+
+    Parameters
+    ----------
+    model
+        The model.
+    position
+        Where vectors are read: ``"cls"``, ``"last"`` or ``"mean"``.
+    """
+
+    def __init__(self, model: Model, position: str) -> None:
+        self.model, self.position = model, position
+        self.stack = model.main_stack()
+
+    def empty(self, count: int) -> Arrays:
+        """The vectors of some texts before they are computed: zeros."""
+        shape = self.model.shape(self.stack)
+        return {
+            "heads": np.zeros((shape.layers, count, shape.heads, shape.width), np.float32),
+            "layers": np.zeros((shape.layers, count, self.model.hidden_size), np.float32),
         }
-        return f"outputs-{identity_of(about)[:24]}"
+
+    def __call__(self, batch: Batch) -> Arrays:
+        """The vectors of the texts of a batch."""
+        mask = torch.from_numpy(batch.mask).to(self.model.device)
+        shape, vectors = self.model.shape(self.stack), self.empty(len(batch))
+
+        def listen(view: LayerView) -> None:
+            if view.stack == self.stack:
+                outputs = take(view.output, mask.to(view.output.device), self.position)
+                # Gemma 4 has layers with narrower heads than others: zeros fill them up.
+                kept = vectors["heads"][shape.place(view.layer), ..., : outputs.shape[-1]]
+                kept[:] = outputs.float().cpu().numpy()
+
+        with torch.inference_mode():
+            output = self.model.forward(
+                batch,
+                listeners=[OutputListener(listen)],
+                stack=self.stack,
+                output_hidden_states=True,
+            )
+        states = layer_states(output)
+        for layer, number in enumerate(shape.numbers):
+            state = states[number]
+            values = take(state, mask.to(state.device), self.position).float().cpu().numpy()
+            # The last layer of OPT-350m is narrower than the others.
+            vectors["layers"][layer, :, : values.shape[1]] = values
+        return vectors
+
+
+def text_embeddings(model: Model, texts: Sequence[Texts], options: Vectors) -> NDArray[np.float32]:
+    """The mean over tokens of what the first layer reads, (text, width).
+
+    It includes the embeddings of positions and segments where the model adds them. A classifier on
+    them learns from the words of a text before any layer has run.
+
+    Parameters
+    ----------
+    model
+        The model.
+    texts
+        Texts or pairs that have tokens.
+    options
+        Maximum length and batch size.
+
+    Raises
+    ------
+    UserError
+        If a number is not finite.
+
+    Examples
+    --------
+    >>> from headscope.models import load
+    >>> text_embeddings(load("demo"), [("A dog.",)], Vectors(max_length=8)).shape
+    (1, 384)
+    """
+    stack, vectors = model.main_stack(), np.zeros((0, 0), np.float32)
+    for batch in model.batches(_encoded(model, texts, options), size=options.batch_size):
+        with torch.inference_mode():
+            state = embedding_state(model.forward(batch, stack=stack, output_hidden_states=True))
+        mask = torch.from_numpy(batch.mask).to(state.device)
+        values = take(state, mask, EMBEDDINGS).float().cpu().numpy()
+        if not len(vectors):
+            vectors = np.zeros((len(texts), values.shape[1]), np.float32)
+        vectors[_places(batch)] = values
+    if not np.isfinite(vectors).all():
+        raise UserError(
+            f"{model.name} has embeddings that are not finite", hint="load the model in float32"
+        )
+    return vectors

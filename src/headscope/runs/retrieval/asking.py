@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from headscope.corpus import Corpus
 from headscope.errors import ModelError
@@ -25,9 +26,8 @@ from headscope.runs.retrieval.scores import (
     half_of,
     head_counts,
     layer_note,
-    masking_dataset,
+    over_needles,
     retrieval_scores,
-    score_dataset,
     unigram_recall,
     variants_of,
 )
@@ -36,6 +36,9 @@ from headscope.stats.retrieval import MASKING, RECOVERED
 
 if TYPE_CHECKING:
     from headscope.runs.retrieval import RetrievalOptions
+
+
+SOURCE = "Wu et al. 2024"
 
 
 @contextmanager
@@ -193,21 +196,86 @@ class RetrievalRun(Run[Atlas]):
 
     def result(self) -> Atlas:
         """Scores over recovered answers, and the check."""
-        groups = {
-            RETRIEVAL: score_dataset(
-                self.scores,
-                self.recall,
-                self.tokens,
-                self.written,
-                self.prompts.places,
-                self.shape,
-            )
-        }
+        groups = {RETRIEVAL: self._score_dataset()}
         used = ~np.isnan(self.masked[:, 0])
         if self.counts and used.any():
-            groups[MASKING] = masking_dataset(self.masked, used, self.needles, self.variants)
+            groups[MASKING] = self._masking_dataset(used)
         more = {"notes": self._notes(used), "masking": self._masking() if self.counts else []}
         return Atlas.build(groups, self.provenance() | more)
+
+    def _score_dataset(self) -> xr.Dataset:
+        """The retrieval score of every head, with its interval over needles, and all answers."""
+        recovered, shape = self.recovered, self.shape
+        cells = xr.DataArray(self.scores.astype(np.float64), dims=("prompt", "layer", "head"))
+        mean, low, high, error = over_needles(cells[recovered], self.needles[recovered], "share")
+        grid = ("layer", "head")
+        count = int(recovered.sum())
+        spread = cells[recovered].std("prompt", ddof=1) if count > 1 else mean * np.nan
+        places = self.prompts.places
+        return xr.Dataset(
+            {
+                "mean": (grid, mean.values),
+                "low": (grid, low.values),
+                "high": (grid, high.values),
+                "error": (grid, error.values),
+                "deviation": (grid, spread.values),
+                "n": (grid, np.full(mean.shape, count, np.int64)),
+                "score": (("prompt", *grid), self.scores),
+                "recall": ("prompt", self.recall),
+                "tokens": ("prompt", self.tokens),
+                "needle": ("prompt", self.needles + 1),
+                "length": ("prompt", np.array([place.length for place in places], np.int64)),
+                "depth": ("prompt", np.array([place.depth for place in places], np.float64)),
+                "written": ("prompt", np.array(self.written, dtype=object)),
+            },
+            {"layer": list(shape.labels), "head": list(range(1, shape.heads + 1))},
+            {
+                "title": "retrieval score",
+                "unit": "share of the answer's tokens",
+                "source": SOURCE,
+                "kind": "mean",
+                "listed": "yes",
+            },
+        )
+
+    def _masking_dataset(self, used: Any) -> xr.Dataset:
+        """How much of the answers is written with heads disabled, with intervals over needles."""
+        recall, variants = self.masked[used], self.variants
+        groups = list(dict.fromkeys(variant.group for variant in variants))
+        merged = np.empty((len(groups), len(recall)))
+        by_draw = np.full((len(groups), self.options.draws), np.nan)
+        for at, group in enumerate(groups):
+            own = [place for place, variant in enumerate(variants) if variant.group == group]
+            merged[at] = recall[:, own].mean(1)
+            by_draw[at, : len(own)] = recall[:, own].mean(0)
+        against = [groups.index(group.replace("top", "random")) for group in groups]
+        cells = xr.DataArray(merged, dims=("disabled", "prompt"))
+        mean, low, high, error = over_needles(cells, self.needles[used], "share")
+        differences = over_needles(cells - cells[against].values, self.needles[used])
+        compared = np.array([one != at for at, one in enumerate(against)])
+        names = ("difference", "difference_low", "difference_high")
+        return xr.Dataset(
+            {
+                "mean": ("disabled", mean.values),
+                "low": ("disabled", low.values),
+                "high": ("disabled", high.values),
+                "deviation": ("disabled", error.values),
+                "n": ("disabled", np.full(len(groups), len(recall), np.int64)),
+                "draw_mean": (("disabled", "draw"), by_draw),
+                **{
+                    name: ("disabled", np.where(compared, part.values, np.nan))
+                    for name, part in zip(names, differences, strict=False)
+                },
+            },
+            {"disabled": np.array(groups, dtype=object)},
+            {
+                "title": "recall of answers with heads disabled",
+                "unit": "share of the answer's words",
+                "source": SOURCE,
+                "kind": "curve",
+                "listed": "no",
+            },
+        )
 
     def _masking(self) -> list[dict[str, Any]]:
         """Which heads were disabled, for provenance."""

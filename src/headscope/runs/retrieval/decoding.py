@@ -17,7 +17,7 @@ from headscope.encode import Batch
 from headscope.errors import ModelError
 from headscope.models import LayerView, Model, Shape
 from headscope.models.replacement import FittedReplacement, StackedReplacement
-from headscope.runs.live.passes import end_tokens
+from headscope.runs.live.text import end_tokens
 from headscope.runs.retrieval.prompts import ANSWER
 
 TOGETHER = 2**30

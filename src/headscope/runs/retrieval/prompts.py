@@ -6,11 +6,10 @@ The haystack is made of the sentences of a corpus, in documents.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +19,9 @@ from headscope.encode.chat import ask_chat, check_chat
 from headscope.encode.template import TemplatePart, find_template, with_bos
 from headscope.errors import CorpusError, ModelError, UserError
 from headscope.models import Model
-from headscope.runs.retrieval.needles import Needle
 
 if TYPE_CHECKING:
-    from headscope.runs.retrieval import RetrievalOptions
+    from headscope.runs.retrieval import Needle, RetrievalOptions
 
 ANSWER = 50
 """The most tokens that a model may write."""
@@ -37,83 +35,12 @@ PLENTY = 20
 BUILT_IN = "demo"
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence, about how many tokens it takes, and whether it begins a document."""
 
     text: str
     tokens: int
     first: bool
-
-
-@dataclass(frozen=True)
-class Haystack:
-    """Documents to make long texts of.
-
-    Parameters
-    ----------
-    name
-        The name of the corpus.
-    documents
-        The sentences of each document.
-    """
-
-    name: str
-    documents: tuple[tuple[Sentence, ...], ...]
-
-    @property
-    def tokens(self) -> int:
-        """About how many tokens there are in all."""
-        return sum(sentence.tokens for document in self.documents for sentence in document)
-
-    def sentences(self, generator: np.random.Generator) -> Iterator[Sentence]:
-        """Sentences without end: documents in random order, then all of them again, and so on."""
-        while True:
-            for place in generator.permutation(len(self.documents)):
-                yield from self.documents[place]
-
-
-def make_haystack(corpus: Corpus, count: Callable[[str], int], longest: int) -> Haystack:
-    """Read documents of a corpus until there is plenty of text.
-
-    Parameters
-    ----------
-    corpus
-        The corpus. Examples of one group, one after the other, are one document.
-    count
-        Counts the tokens of a text.
-    longest
-        How many tokens the longest text needs.
-
-    Raises
-    ------
-    CorpusError
-        If the corpus is shorter than the longest text, unless it is the built-in one, which is
-        then repeated.
-
-    Examples
-    --------
-    >>> from headscope.corpus import read
-    >>> made = make_haystack(read(["One. Two."]), lambda text: len(text.split()), longest=2)
-    >>> [sentence.text for sentence in made.documents[0]]
-    ['One.', 'Two.']
-    """
-    documents, total = [], 0
-    for texts in _documents(corpus):
-        pieces = [piece for text in texts for piece in split_sentences(text)]
-        sentences = tuple(Sentence(one, count(" " + one), not at) for at, one in enumerate(pieces))
-        if sentences:
-            documents.append(sentences)
-            total += sum(sentence.tokens for sentence in sentences)
-        if total >= PLENTY * longest:
-            break
-    if not documents or (total < longest and corpus.name != BUILT_IN):
-        raise CorpusError(
-            f"{corpus.name} has {total:,} tokens, and the longest context needs {longest:,} of "
-            "text around the needle",
-            hint="give more text, or shorter contexts: lengths=[256]",
-        )
-    return Haystack(corpus.name, tuple(documents))
 
 
 def split_sentences(text: str) -> list[str]:
@@ -122,11 +49,11 @@ def split_sentences(text: str) -> list[str]:
     >>> split_sentences("It rains. Why?  Nobody knows.")
     ['It rains.', 'Why?', 'Nobody knows.']
     """
-    found = []
+    pieces = []
     for sentence in SENTENCE_END.split(" ".join(text.split())):
         words = sentence.split()
-        found += [" ".join(words[at : at + LONG]) for at in range(0, len(words), LONG)]
-    return found
+        pieces += [" ".join(words[at : at + LONG]) for at in range(0, len(words), LONG)]
+    return pieces
 
 
 def _documents(corpus: Corpus) -> Iterator[list[str]]:
@@ -148,8 +75,7 @@ def _plain(text: str) -> str:
     return re.sub(r"([(\[]) ", r"\1", re.sub(r" ([.,;:!?)\]]|n't|'\w+)(?=\s|$)", r"\1", text))
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a needle is hidden: its number, the length of the text, and the depth in it."""
 
     needle: int
@@ -157,19 +83,8 @@ class Place:
     depth: float
 
 
-@dataclass(frozen=True)
-class Prompt:
-    """The tokens of a prompt.
-
-    Parameters
-    ----------
-    place
-        The needle, the length and the depth.
-    ids
-        The tokens, (token,).
-    span
-        The first token of the answer, and the one after its last.
-    """
+class Prompt(NamedTuple):
+    """The tokens of a prompt, (token,), and where the answer's begin and end among them."""
 
     place: Place
     ids: NDArray[np.int64]
@@ -222,23 +137,46 @@ class Prompts:
             )
         bare = [len(self._tokens(needle, [], [])[0]) for needle in options.hidden]
         self._check_room(max(bare))
-        self.haystack = make_haystack(corpus, self._count, max(self.lengths) - min(bare))
-        if self.haystack.tokens < max(self.lengths):
-            self.notes.append(
-                f"{corpus.name} has about {self.haystack.tokens:,} tokens and was repeated"
+        tokens = self._read(corpus, max(self.lengths) - min(bare))
+        if tokens < max(self.lengths):
+            self.notes.append(f"{corpus.name} has about {tokens:,} tokens and was repeated")
+
+    def _read(self, corpus: Corpus, longest: int) -> int:
+        """Read documents until there is plenty of text; how many tokens there are, about.
+
+        A corpus must not be shorter than the longest text; only the built-in one is repeated.
+        """
+        self.name, total = corpus.name, 0
+        self.documents: list[list[Sentence]] = []
+        for texts in _documents(corpus):
+            pieces = [piece for text in texts for piece in split_sentences(text)]
+            sentences = [
+                Sentence(one, self._count(" " + one), not at) for at, one in enumerate(pieces)
+            ]
+            if sentences:
+                self.documents.append(sentences)
+                total += sum(sentence.tokens for sentence in sentences)
+            if total >= PLENTY * longest:
+                break
+        if not self.documents or (total < longest and corpus.name != BUILT_IN):
+            raise CorpusError(
+                f"{corpus.name} has {total:,} tokens, and the longest context needs {longest:,} of "
+                "text around the needle",
+                hint="give more text, or shorter contexts: lengths=[256]",
             )
+        return total
 
     @cached_property
     def places(self) -> list[Place]:
         """One prompt per needle and length, depths in turn; or one for every depth."""
         depths = self.options.depths
-        found = []
+        places = []
         for at, length in enumerate(self.lengths):
             for needle in range(len(self.options.hidden)):
                 turn = (depths[(needle + at) % len(depths)],)
                 every = depths if self.options.every_depth else turn
-                found += [Place(needle, length, depth) for depth in every]
-        return found
+                places += [Place(needle, length, depth) for depth in every]
+        return places
 
     def make(self, number: int) -> Prompt:
         """One prompt, by its number.
@@ -249,7 +187,7 @@ class Prompts:
         needle = self.options.hidden[place.needle]
         bare = len(self._tokens(needle, [], [])[0])
         generator = np.random.default_rng([self.options.seed, number])
-        chosen = self._fill(self.haystack, place.length - bare, generator)
+        chosen = self._fill(place.length - bare, generator)
         while chosen:
             before = _before(chosen, place.depth)
             ids, span = self._tokens(needle, chosen[:before], chosen[before:])
@@ -257,24 +195,28 @@ class Prompts:
                 return Prompt(place, ids, span)
             chosen = chosen[:-1]
         raise UserError(
-            f"no sentence of {self.haystack.name} fits into a context of {place.length} tokens "
+            f"no sentence of {self.name} fits into a context of {place.length} tokens "
             f"beside a needle and its question, which take {bare}",
             hint=f"give longer contexts: lengths=[{2 * place.length}]",
         )
 
-    def _fill(
-        self, haystack: Haystack, room: int, generator: np.random.Generator
-    ) -> list[Sentence]:
+    def _fill(self, room: int, generator: np.random.Generator) -> list[Sentence]:
         """Sentences until the room is full. One that is too long for all of it is passed over."""
         chosen: list[Sentence] = []
-        seen = sum(map(len, haystack.documents))
-        for number, sentence in enumerate(haystack.sentences(generator)):
+        seen = sum(map(len, self.documents))
+        for number, sentence in enumerate(self._sentences(generator)):
             if sentence.tokens <= room:
                 chosen.append(sentence)
                 room -= sentence.tokens
             elif chosen or number >= seen:
                 break
         return chosen
+
+    def _sentences(self, generator: np.random.Generator) -> Iterator[Sentence]:
+        """Sentences without end: documents in random order, then all of them again, and so on."""
+        while True:
+            for place in generator.permutation(len(self.documents)):
+                yield from self.documents[place]
 
     def _tokens(
         self, needle: Needle, before: list[Sentence], after: list[Sentence]

@@ -1,4 +1,4 @@
-"""Retrieval scores, the check of the heads that they choose, and both with labels.
+"""Retrieval scores, and the heads that they choose for a check.
 
 Heads must not be judged on the needles that chose them. Needles are divided into two halves by
 their number: what is disabled for the needles of one half was chosen on the other half. Random
@@ -21,15 +21,12 @@ from headscope.heads import Head, all_heads
 from headscope.models import Shape
 from headscope.results.moments import Range
 from headscope.runs.ablate.groups import matched_heads
-from headscope.runs.retrieval.prompts import Place
 from headscope.stats.inference import interval, standard_error
-from headscope.stats.retrieval import RECOVERED
 
 MASKED = (5, 10)
 HALVES = 2
 SHARE = 4
 """Without a number of heads from the user, at most one head of so many is disabled."""
-SOURCE = "Wu et al. 2024"
 Array = NDArray[Any]
 
 
@@ -71,13 +68,13 @@ def retrieval_scores(
     [[0.5]]
     """
     start, stop = span
-    found = np.zeros((*top_keys.shape[1:], stop - start), np.bool_)
+    copied = np.zeros((*top_keys.shape[1:], stop - start), np.bool_)
     for places, token in zip(top_keys, written, strict=True):
         inside = (places >= start) & (places < stop)
         same = prompt[np.where(inside, places, start)] == token
         layers, heads = np.nonzero(inside & same)
-        found[layers, heads, places[layers, heads] - start] = True
-    return np.asarray(found.mean(-1), np.float32)
+        copied[layers, heads, places[layers, heads] - start] = True
+    return np.asarray(copied.mean(-1), np.float32)
 
 
 def unigram_recall(answer: str, written: str) -> float:
@@ -191,14 +188,14 @@ def choose_heads(
     names = all_heads(shape.numbers, shape.heads)
     ranked = [names[place] for place in order]
     others_left = [head for head in names if head not in set(ranked[: max(counts)])]
-    found: list[tuple[Head, ...]] = []
+    chosen: list[tuple[Head, ...]] = []
     for variant in variants_of(counts, draws):
         heads = tuple(ranked[: variant.count])
         if variant.draw:
             generator = np.random.default_rng([seed, half, variant.count, variant.draw])
             heads = matched_heads(heads, others_left, generator)
-        found.append(heads)
-    return found
+        chosen.append(heads)
+    return chosen
 
 
 def layer_note(
@@ -237,118 +234,6 @@ def layer_note(
     return (
         f"{which} too few other heads: {missing.total()} of {drawn} random heads came from other "
         "layers"
-    )
-
-
-def score_dataset(
-    scores: NDArray[np.float32],
-    recall: NDArray[np.float64],
-    tokens: NDArray[np.int64],
-    written: Sequence[str],
-    places: Sequence[Place],
-    shape: Shape,
-) -> xr.Dataset:
-    """The retrieval score of every head, with its interval over needles, and all answers.
-
-    Parameters
-    ----------
-    scores
-        (prompt, layer, head).
-    recall, tokens, written
-        Of each prompt: how much of the answer was written, the prompt's length, the text.
-    places
-        The needle, length and depth of each prompt.
-    shape
-        The shape of the stack.
-    """
-    needles = np.array([place.needle for place in places], np.int64)
-    recovered = recall > RECOVERED
-    cells = xr.DataArray(scores.astype(np.float64), dims=("prompt", "layer", "head"))
-    mean, low, high, error = over_needles(cells[recovered], needles[recovered], "share")
-    grid = ("layer", "head")
-    count = int(recovered.sum())
-    spread = cells[recovered].std("prompt", ddof=1) if count > 1 else mean * np.nan
-    return xr.Dataset(
-        {
-            "mean": (grid, mean.values),
-            "low": (grid, low.values),
-            "high": (grid, high.values),
-            "error": (grid, error.values),
-            "deviation": (grid, spread.values),
-            "n": (grid, np.full(mean.shape, count, np.int64)),
-            "score": (("prompt", *grid), scores),
-            "recall": ("prompt", recall),
-            "tokens": ("prompt", tokens),
-            "needle": ("prompt", needles + 1),
-            "length": ("prompt", np.array([place.length for place in places], np.int64)),
-            "depth": ("prompt", np.array([place.depth for place in places], np.float64)),
-            "written": ("prompt", np.array(written, dtype=object)),
-        },
-        {"layer": list(shape.labels), "head": list(range(1, shape.heads + 1))},
-        {
-            "title": "retrieval score",
-            "unit": "share of the answer's tokens",
-            "source": SOURCE,
-            "kind": "mean",
-            "listed": "yes",
-        },
-    )
-
-
-def masking_dataset(
-    recall: NDArray[np.float64],
-    used: NDArray[np.bool_],
-    needles: NDArray[np.int64],
-    variants: Sequence[Variant],
-) -> xr.Dataset:
-    """How much of the answers is written with heads disabled, with intervals over needles.
-
-    Parameters
-    ----------
-    recall
-        (prompt, variant).
-    used
-        Which prompts were run, (prompt,).
-    needles
-        The needle of each prompt, (prompt,).
-    variants
-        What was disabled.
-    """
-    groups = list(dict.fromkeys(variant.group for variant in variants))
-    draws = max(variant.draw for variant in variants)
-    merged = np.empty((len(groups), int(used.sum())))
-    by_draw = np.full((len(groups), max(draws, 1)), np.nan)
-    for at, group in enumerate(groups):
-        own = [place for place, variant in enumerate(variants) if variant.group == group]
-        merged[at] = recall[used][:, own].mean(1)
-        by_draw[at, : len(own)] = recall[used][:, own].mean(0)
-    against = [groups.index(group.replace("top", "random")) for group in groups]
-    cells = xr.DataArray(merged, dims=("disabled", "prompt"))
-    mean, low, high, error = over_needles(cells, needles[used], "share")
-    difference = over_needles(cells - cells[against].values, needles[used])
-    compared = np.array([one != at for at, one in enumerate(against)])
-    names = ("difference", "difference_low", "difference_high")
-    return xr.Dataset(
-        {
-            "mean": ("disabled", mean.values),
-            "low": ("disabled", low.values),
-            "high": ("disabled", high.values),
-            "deviation": ("disabled", error.values),
-            "n": ("disabled", np.full(len(groups), int(used.sum()), np.int64)),
-            "draw_mean": (("disabled", "draw"), by_draw),
-            **{
-                name: ("disabled", np.where(compared, part.values, np.nan))
-                for name, part in zip(names, difference, strict=False)
-            },
-        },
-        {"disabled": np.array(groups, dtype=object)},
-        {
-            "title": "recall of answers with heads disabled",
-            "unit": "share of the answer's words",
-            "source": SOURCE,
-            "kind": "curve",
-            "listed": "no",
-        },
     )
 
 

@@ -26,9 +26,9 @@ from headscope.tasks.data import TaskData, training_data
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
     from headscope.models.like import ModelLike
-    from headscope.runs.tune.checkpoint import CheckpointScores as CheckpointScores
-    from headscope.runs.tune.checkpoint import score_checkpoint as score_checkpoint
+    from headscope.runs.tune.classifier import CheckpointScores as CheckpointScores
     from headscope.runs.tune.classifier import load_classifier as load_classifier
+    from headscope.runs.tune.classifier import score_checkpoint as score_checkpoint
     from headscope.runs.tune.classifier import task_for as task_for
     from headscope.runs.tune.pooled import PooledClassifier as PooledClassifier
     from headscope.runs.tune.pooled import load_pooled as load_pooled
@@ -42,8 +42,7 @@ else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={
-            "checkpoint": ["CheckpointScores", "score_checkpoint"],
-            "classifier": ["load_classifier", "task_for"],
+            "classifier": ["CheckpointScores", "load_classifier", "score_checkpoint", "task_for"],
             "pooled": ["PooledClassifier", "load_pooled"],
             "record": ["Tuned", "read_record"],
             "rows": ["predict"],

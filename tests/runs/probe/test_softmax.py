@@ -1,22 +1,27 @@
-"""Estimates of the curvature, compared with matrices that are written out in full."""
+"""Softmax regression on one unit: its loss, estimates of its curvature, and its descents."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
-from scipy.special import softmax
+from scipy.special import softmax as shares
+from sklearn.linear_model import LogisticRegression
+from torch.nn import functional
 
-from headscope.runs.probe.curvature import (
+from headscope.runs.probe import softmax
+from headscope.runs.probe.softmax import (
     RIDGE,
     Axes,
-    ClassCurvature,
-    OwnRowsCurvature,
-    UniformCurvature,
+    Descent,
+    SoftmaxRegression,
+    class_curvature,
+    own_rows_curvature,
+    uniform_curvature,
 )
-from headscope.runs.probe.descent import Descent, SoftmaxRegression
 
 ROWS, WIDTH, CLASSES, L2 = 40, 3, 5, 0.02
+MANY, WIDE, SEVEN, PENALTY = 150, 5, 7, 0.03
 
 
 def made() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -29,7 +34,7 @@ def made() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 def bends(x: torch.Tensor, theta: torch.Tensor) -> np.ndarray:
     """p (1 - p) of each row and class."""
-    share = softmax((x @ theta).numpy(), axis=1)
+    share = shares((x @ theta).numpy(), axis=1)
     return share * (1 - share)
 
 
@@ -47,7 +52,7 @@ def with_penalty(block: np.ndarray) -> np.ndarray:
 
 def test_equally_likely_classes_share_the_covariance_of_the_features() -> None:
     x, _, gradient = made()
-    found = UniformCurvature(Axes(x), CLASSES, L2).inverse(gradient)
+    found = uniform_curvature(Axes(x), CLASSES, L2)(gradient)
     covariance = x.numpy()[:, :-1].T @ x.numpy()[:, :-1] / ROWS
     bend = (1 - 1 / CLASSES) / CLASSES
     expected = np.linalg.solve(bend * covariance + L2 * np.eye(WIDTH), gradient.numpy()[:-1])
@@ -60,7 +65,7 @@ def test_narrow_features_have_the_second_derivatives_of_each_class(portion: int)
     x, theta, gradient = made()
     rows, bend = x.numpy(), bends(x, theta)
     blocks = [with_penalty((rows * bend[:, k : k + 1]).T @ rows / ROWS) for k in range(CLASSES)]
-    found = ClassCurvature(x, theta, L2, portion).inverse(gradient)
+    found = class_curvature(x, theta, L2, portion)(gradient)
     np.testing.assert_allclose(found, scaled(blocks, gradient), rtol=1e-8)
 
 
@@ -68,7 +73,7 @@ def test_narrow_features_have_the_second_derivatives_of_each_class(portion: int)
 def test_wide_features_have_own_rows_and_the_covariance_for_the_rest(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headscope.runs.probe.curvature.OWN_ROWS", most)
+    monkeypatch.setattr("headscope.runs.probe.softmax.OWN_ROWS", most)
     x, theta, gradient = made()
     own = torch.arange(ROWS) % CLASSES
     rows, bend = x.numpy(), bends(x, theta)
@@ -85,7 +90,7 @@ def test_wide_features_have_own_rows_and_the_covariance_for_the_rest(
         block = others * spread + (rows[kept] * bend[kept, k : k + 1]).T @ rows[kept] / ROWS
         block += np.diag(ridge + L2 * (np.arange(WIDTH + 1) < WIDTH))
         blocks.append(block)
-    found = OwnRowsCurvature(x, own, Axes(x), theta, L2, portion=9).inverse(gradient)
+    found = own_rows_curvature(x, own, Axes(x), theta, L2, portion=9)(gradient)
     np.testing.assert_allclose(found, scaled(blocks, gradient), rtol=1e-7)
 
 
@@ -125,7 +130,46 @@ def test_rounding_does_not_turn_steps_uphill_when_classes_are_far_apart() -> Non
     steps = []
     for dtype in (torch.float32, torch.float64):
         rows = x.to(dtype)
-        curvature = OwnRowsCurvature(rows, own, Axes(rows), theta.to(dtype), 1e-4, 100)
-        steps.append(curvature.inverse(gradient.to(dtype)).double())
+        inverse = own_rows_curvature(rows, own, Axes(rows), theta.to(dtype), 1e-4, 100)
+        steps.append(inverse(gradient.to(dtype)).double())
     error = (steps[0] - steps[1]).norm() / steps[1].norm()
     assert error < 1e-3
+
+
+def classes_apart() -> tuple[torch.Tensor, torch.Tensor]:
+    random = torch.Generator().manual_seed(1)
+    y = torch.randint(SEVEN, (MANY,), generator=random)
+    x = torch.randn(MANY, WIDE, generator=random, dtype=torch.float64)
+    return x + torch.randn(SEVEN, WIDE, generator=random, dtype=torch.float64)[y], y
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["classes", "probabilities"])
+@pytest.mark.parametrize("size", [1, 1e3])
+def test_the_loss_and_its_gradient_are_those_of_torch(
+    soft: bool, size: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in portions of rows, and where exponentials of the logits would overflow."""
+    monkeypatch.setattr(softmax, "LOGITS", 1)
+    x, y = classes_apart()
+    targets = torch.softmax(torch.randn(MANY, SEVEN).double(), 1) if soft else y
+    theta = size * torch.randn(WIDE + 1, SEVEN).double()
+    theta.requires_grad_()
+    expected = functional.cross_entropy(x @ theta[:-1] + theta[-1], targets)
+    expected = expected + PENALTY / 2 * theta[:-1].square().sum()
+    expected.backward()
+    value, gradient = SoftmaxRegression(x, targets, SEVEN).evaluate(theta.detach(), PENALTY)
+    assert value == pytest.approx(float(expected.detach()), rel=1e-12)
+    torch.testing.assert_close(gradient, theta.grad)
+
+
+def test_a_direction_that_leads_uphill_does_not_end_a_descent() -> None:
+    x, y = classes_apart()
+    loss = SoftmaxRegression(x, y, SEVEN)
+    descent = Descent(loss, loss.zeros, PENALTY)
+    descent.inverse = torch.neg  # an estimate of the curvature with the wrong sign
+    assert descent.until(1e-9, steps=100)
+    known = LogisticRegression(C=1 / (MANY * PENALTY), tol=1e-10, max_iter=5000).fit(x, y)
+    expected = torch.from_numpy(known.predict_proba(x))
+    torch.testing.assert_close(
+        torch.softmax(loss.x @ descent.theta, 1), expected, atol=1e-3, rtol=0
+    )
