@@ -24,9 +24,9 @@ from benchmarks.timing import best_times
 from headscope.encode import Batch, collate
 from headscope.measures import MEASURES, Context
 from headscope.models import Model
-from headscope.results.stored import PARTS, ExampleStore, Standing
+from headscope.results.kept import PARTS, ExampleStore, Standing
 from headscope.runs.forward import Pass
-from headscope.runs.keeping.keeper import Keeper
+from headscope.runs.keeping import Keeper
 
 BATCH, KEPT, STRONGEST, UNIT = 16, 32, 8, 128
 STATES = {64: 8, 192: 8, 384: 16, 768: 31}

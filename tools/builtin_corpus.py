@@ -31,7 +31,7 @@ from corpus_trees import (
     write_trees,
 )
 
-from headscope.corpus.builtin.markup import read_markup
+from headscope.corpus.builtin import read_markup
 
 FIELDS = {"head": 6, "rel": 7, "upos": 3, "xpos": 4, "lemma": 2, "feats": 5}
 """Columns that can be corrected, by the name used in corrections."""

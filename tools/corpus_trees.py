@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headscope.corpus.builtin.markup import MarkedSpan, MarkupError, read_markup
+from headscope.corpus.builtin import MarkedSpan, MarkupError, read_markup
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "src" / "headscope" / "corpus" / "builtin"

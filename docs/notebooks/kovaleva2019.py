@@ -49,7 +49,7 @@ atlas.mean("frame").sel(layer=3, head=4).to_series().round(3).to_frame("3-4")
 # A classifier is tuned on 160 sentences of the built-in corpus: is the main verb in the past or in the present tense?
 
 # %%
-from headscope.tasks.find import find_tasks
+from headscope.tasks.probing import find_tasks
 
 (task,) = find_tasks(["demo"], only=["Tense"], limit=160, seed=0)
 rows = {

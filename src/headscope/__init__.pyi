@@ -18,7 +18,6 @@ from . import (
     registry as registry,
     results as results,
     runs as runs,
-    seals as seals,
     sentences as sentences,
     stats as stats,
     tasks as tasks,
@@ -69,15 +68,12 @@ from .papers.portrait import portrait as portrait
 from .results import Atlas as Atlas, TextAttention as TextAttention, merge as merge, open as open
 from .runs.ablate import ablate as ablate, group_losses as group_losses
 from .runs.agreement import check as check
-from .runs.attention import attention as attention, logit_parts as logit_parts
+from .runs.attention import attention as attention, examples as examples, logit_parts as logit_parts
 from .runs.circuits import circuits as circuits
-from .runs.compare import compare as compare
-from .runs.keeping import examples as examples
 from .runs.probe import probe as probe
 from .runs.retrieval import Needle as Needle, retrieval as retrieval
-from .runs.survey import survey as survey
+from .runs.survey import compare as compare, survey as survey, track as track
 from .runs.synthetic import synthetic as synthetic
-from .runs.track import track as track
 from .runs.tune import tune as tune
 
 __version__: str

@@ -57,13 +57,7 @@ def share(value: object) -> str:
     >>> share(0.43172), share(0.0), share(0.00004), share(0.99999), share(1)
     ('0.432', '0.000', '<0.001', '>0.999', '1.000')
     """
-    part = _number(value)
-    if part is None:
-        return MISSING
-    text = f"{part:.3f}"
-    if text == "0.000" and part > 0:
-        return "<0.001"
-    return ">0.999" if text == "1.000" and part < 1 else _unsigned_zero(text)
+    return _of_whole(value, 1, 3)
 
 
 def percent(value: object) -> str:
@@ -79,13 +73,7 @@ def percent(value: object) -> str:
     >>> percent(0.43172), percent(0.0), percent(0.0004), percent(0.9999), percent(None)
     ('43.2', '0.0', '<0.1', '>99.9', '–')
     """
-    part = _number(value)
-    if part is None:
-        return MISSING
-    text = f"{100 * part:.1f}"
-    if text == "0.0" and part > 0:
-        return "<0.1"
-    return ">99.9" if text == "100.0" and part < 1 else _unsigned_zero(text)
+    return _of_whole(value, 100, 1)
 
 
 def count(value: object) -> str:
@@ -198,6 +186,19 @@ def cell(value: object, column: str = "") -> str:
         return p_value(item)
     known = _number(item)
     return count(known) if known is None or known.is_integer() else number(known)
+
+
+def _of_whole(value: object, whole: int, places: int) -> str:
+    """A part of something: only exactly none and all of it look like that."""
+    part = _number(value)
+    if part is None:
+        return MISSING
+    text, least = f"{whole * part:.{places}f}", 10.0**-places
+    if float(text) == 0 and part > 0:
+        return f"<{least:.{places}f}"
+    if float(text) == whole and part < 1:
+        return f">{whole - least:.{places}f}"
+    return _unsigned_zero(text)
 
 
 def _number(value: object) -> float | None:

@@ -34,6 +34,7 @@ from typing import (
     Self,
     SupportsIndex,
     TypeVar,
+    dataclass_transform,
     get_args,
     get_origin,
     get_type_hints,
@@ -312,8 +313,10 @@ def _parameters(kind: type) -> Iterator[tuple[str, str]]:
             return
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Options:
-    """Checks every value when the options are made.
+    """Checks every value when the options are made. Classes derived from it are frozen dataclasses,
+    all of whose fields are keywords.
 
     Attributes
     ----------
@@ -325,6 +328,10 @@ class Options:
 
     prefix: ClassVar[str] = ""
     panel: ClassVar[str] = ""
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         for name, option in described(type(self)).items():
@@ -357,50 +364,7 @@ One = TypeVar("One")
 Two = TypeVar("Two")
 Three = TypeVar("Three")
 Result = TypeVar("Result")
-First = TypeVar("First", contravariant=True)
-Second = TypeVar("Second", contravariant=True)
-Third = TypeVar("Third", contravariant=True)
-Held = TypeVar("Held", contravariant=True)
-Given = TypeVar("Given", covariant=True)
 Keywords = ParamSpec("Keywords")
-
-
-class WithSecond(Protocol, Generic[First, Second, Held, Given]):
-    """A function of one or two things, whose last parameter holds all options."""
-
-    def __call__(self, one: First, two: Second = ..., /, *, options: Held) -> Given:
-        """Do it."""
-
-
-class TakesWithSecond(Protocol, Generic[First, Second, Keywords, Given]):
-    """The same, taking the options as keywords."""
-
-    def __call__(
-        self, one: First, two: Second = ..., /, *args: Keywords.args, **kwargs: Keywords.kwargs
-    ) -> Given:
-        """Do it."""
-
-
-class WithDefault(Protocol, Generic[First, Second, Third, Held, Given]):
-    """A function of two or three things, whose last parameter holds all options."""
-
-    def __call__(self, one: First, two: Second, three: Third = ..., /, *, options: Held) -> Given:
-        """Do it."""
-
-
-class TakesWithDefault(Protocol, Generic[First, Second, Third, Keywords, Given]):
-    """The same, taking the options as keywords."""
-
-    def __call__(
-        self,
-        one: First,
-        two: Second,
-        three: Third = ...,
-        /,
-        *args: Keywords.args,
-        **kwargs: Keywords.kwargs,
-    ) -> Given:
-        """Do it."""
 
 
 class Taker(Protocol, Generic[Keywords, Made]):
@@ -418,21 +382,14 @@ class Taker(Protocol, Generic[Keywords, Made]):
     def __call__(
         self, function: Callable[[One, Two, Three, Made], Result]
     ) -> Callable[Concatenate[One, Two, Three, Keywords], Result]: ...
-    @overload
-    def __call__(
-        self, function: WithSecond[One, Two, Made, Result]
-    ) -> TakesWithSecond[One, Two, Keywords, Result]: ...
-    @overload
-    def __call__(
-        self, function: WithDefault[One, Two, Three, Made, Result]
-    ) -> TakesWithDefault[One, Two, Three, Keywords, Result]: ...
 
 
 def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
     """Let a function take the options of a class as keywords.
 
     The function's last parameter is an object of the class. Its docstring describes the other
-    parameters; the descriptions of the options are added to them.
+    parameters; the descriptions of the options are added to them. What may be given without its
+    name is a field of the class with ``kw_only=False``.
     """
 
     def wrap(function: Any) -> Any:
@@ -441,24 +398,28 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
         last = [*signature(function).parameters][-1]
         make: Any = kind
         options = described(make)
-        positional = sum(not one.kw_only for one in fields(make))
+        nameless = [one.name for one in fields(make) if not one.kw_only]
+        kinds = {True: Parameter.POSITIONAL_OR_KEYWORD, False: Parameter.KEYWORD_ONLY}
         keywords = [
             Parameter(
-                name, Parameter.KEYWORD_ONLY, default=option.default, annotation=option.plain_hint
+                name,
+                kinds[name in nameless],
+                default=option.default,
+                annotation=option.plain_hint,
             )
             for name, option in options.items()
         ]
+        keywords.sort(key=lambda one: one.kind)
 
         @wraps(function)
         def call(*given: Any, **named: Any) -> Any:
-            last_own = len(names) + positional
-            first, given = given[len(names) : last_own], given[: len(names)] + given[last_own:]
+            given, others = given[: len(names)], given[len(names) :]
             own_named = {name: named.pop(name) for name in names if name in named}
             unfit = [name for name in named if name not in options]
             if unfit:
                 raise TypeError(unexpected(function.__name__, unfit[0], [*names, *options]))
             bound = signature(function).bind_partial(*given, **own_named)
-            return function(*bound.args, **bound.kwargs, **{last: make(*first, **named)})
+            return function(*bound.args, **bound.kwargs, **{last: make(*others, **named)})
 
         call.__signature__ = Signature([*own, *keywords])  # type: ignore[attr-defined]
         call.__doc__ = documented(getdoc(function) or "", options.values())
@@ -496,7 +457,6 @@ AnyPath = str | Path
 """What may be given as a path. Options keep a :class:`Path`, or a text where the default is one."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Source(Options):
     """Where a model given by its name comes from, and where it is run.
 
@@ -521,7 +481,6 @@ class Source(Options):
     trust_remote_code: Annotated[bool, RARE] = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class Loading(Source):
     """How a model given by its name is loaded.
 
@@ -593,7 +552,6 @@ def _need(package: str, what: str, install: str) -> None:
         raise ModelError(f"{what} cannot be used without {package}", hint=install)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LoadOptions(Loading):
     """How :func:`headscope.load` loads a model.
 
@@ -617,7 +575,6 @@ Columns = str | int | Sequence[str | int]
 COLUMNS = Option(metavar="A,B", separator=",", hint='give e.g. columns=["review"] or columns=[2]')
 
 
-@dataclass(frozen=True, kw_only=True)
 class Reading(Options):
     """How a corpus given as a path is read.
 
@@ -661,7 +618,6 @@ class Reading(Options):
     documents: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReadOptions(Reading):
     """How :func:`headscope.read` reads a corpus.
 
@@ -684,7 +640,6 @@ class ReadOptions(Reading):
     name: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Pass(Options):
     """How a corpus is run through a model. All of it is part of a run's identity.
 
@@ -722,7 +677,6 @@ class Pass(Options):
     seed: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shown(Options):
     """How progress is shown.
 
@@ -740,17 +694,14 @@ class Shown(Options):
         return as_reporter(self.progress)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ModelRun(Loading, Shown):
     """Options of what is done with a model."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class CorpusRun(ModelRun, Reading, Pass):
     """Options of what is done with a model and a corpus."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Saving(Shown):
     """Where results go.
 
@@ -787,7 +738,6 @@ class Saving(Shown):
         return None if path is None else path.absolute().with_name(f"{path.name}.partial")
 
 
-@dataclass(frozen=True, kw_only=True)
 class FolderRun(ModelRun):
     """Options of several runs that write into one folder.
 
@@ -815,7 +765,6 @@ class FolderRun(ModelRun):
     overwrite: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
 class Resuming(Saving):
     """Where the state of an unfinished run is kept.
 
@@ -843,7 +792,6 @@ class Resuming(Saving):
         return super().state_path if self.checkpoint is None else Path(self.checkpoint).absolute()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Engines(Options):
     """Where a run is done.
 
@@ -894,6 +842,5 @@ class Engines(Options):
             )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Workers(Engines, Resuming):
     """Where a run is done, and where its results and its unfinished state are kept."""

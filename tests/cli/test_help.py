@@ -234,3 +234,33 @@ def test_both_ways_to_start_it_give_help(how: list[str]) -> None:
     done = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Example:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        ("survey demo demo --measure", {"entropy", "position"}),
+        ("survey demo demo --maps", {"attention", "norm", "both"}),
+        ("figures demo.nc --figure", {"position"}),
+        ("probe demo demo --task", {"Length", "Tense", "mrpc"}),
+        ("ablate demo --task", {"mrpc", "sts-b"}),
+        ("head RESULTS", {"1-1", "1-2"}),
+        ("examples RESULTS", {"1-1", "1-2"}),
+        ("heads RESULTS --by", {"position:previous", "entropy:all"}),
+        ("table RESULTS relations --relation", {"nsubj"}),
+        ("table RESULTS roles --role", {"nsubj"}),
+    ],
+)
+def test_a_shell_is_told_the_values_of_an_option(
+    words: str, values: set[str], run: Run, demo_nc: Path
+) -> None:
+    done = run("__complete", *words.replace("RESULTS", str(demo_nc)).split(), "")
+    assert done.code == 0, done.err
+    told = {line.partition("\t")[0] for line in done.out.splitlines()[1:]}
+    assert values <= told
+
+
+def test_every_kind_of_values_that_options_name_can_be_completed() -> None:
+    for command in EVERY.values():
+        for option in command.options.values():
+            assert not option.note.completes or app.completer(option.note.completes)

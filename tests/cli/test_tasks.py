@@ -10,9 +10,9 @@ import pytest
 from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.corpus import read
-from headscope.tasks.make.treebank import make_tasks
-from headscope.tasks.probing import SPLITS, TITLES
+from headscope.tasks.make import make_tasks
 from headscope.tasks.senteval import read_tasks
+from headscope.tasks.task import SPLITS, TITLES
 
 
 def test_the_tasks_of_a_treebank_are_written_and_read_back(run: Run, tmp_path: Path) -> None:

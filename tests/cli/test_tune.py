@@ -294,7 +294,8 @@ def test_an_interruption_says_how_to_resume(run, tmp_path, tiny_folder, glue, mo
         ),
         (
             ("--task", "rtx", "--data", "GLUE"),
-            "the task must be one of mnli, mrpc, qnli, qqp, rte, sst-2, sts-b; got 'rtx' instead.",
+            "the task must be one of mnli, mrpc, opinion, paraphrase, qnli, qqp, rte, sst-2, "
+            "sts-b; got 'rtx' instead.",
         ),
         (
             ("--task", "rte", "--data", "GLUE", "--start", "scratch"),

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from headscope import corpus
-from headscope.corpus.readers.conll import Tree, _check_cycles
+from headscope.corpus.treebank import Tree, _check_cycles
 from headscope.corpus.vectors import read_vectors
 from headscope.errors import CorpusError, UserError
 from headscope.limits import ALL, open_tar, parse_json

@@ -1,13 +1,23 @@
 """The frame of special tokens, learned from the tokenizer."""
 
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
 from encode.tokenizers import KINDS, MARKS_WORDS, tokenizer
-from headscope.encode import OTHER, SEPARATOR, START
+from headscope.corpus import Example
+from headscope.corpus.example import surface_words
+from headscope.encode import OTHER, SEPARATOR, START, TEXT, Encoded, Encoder
 from headscope.encode.template import find_template, marks_words, probe, special_kind
-from headscope.errors import ModelError
+from headscope.errors import ModelError, UserError
+from tiny import tiny_tokenizer
+
+# --- template ---
 
 FRAMES = {
     "wordpiece": ("[CLS] 0 [SEP]", "[CLS] 0 [SEP] 1 [SEP]"),
@@ -126,4 +136,209 @@ def test_a_tokenizer_without_offsets_is_refused():
     assert (
         str(caught.value)
         == f"{message}\nnext: save a fast tokenizer (tokenizer.json) beside the model"
+    )
+
+
+# --- bos ---
+
+ONE, TWO = ("the cat sat.",), ("the cat sat.", "a dog barked.")
+
+
+def encode(kind: str, texts: tuple[str, ...], **options: Any) -> Encoded:
+    (encoded,) = Encoder(tiny_tokenizer(kind), **options).encode([Example("1", texts)])
+    return encoded
+
+
+@pytest.mark.parametrize("texts", [ONE, TWO])
+def test_a_token_that_the_tokenizer_does_not_add_is_added(texts: tuple[str, ...]) -> None:
+    tokenizer = tiny_tokenizer("gpt2")
+    plain, added = encode("gpt2", texts), encode("gpt2", texts, bos="add")
+    assert added.ids.tolist() == [tokenizer.bos_token_id, *plain.ids.tolist()]
+    assert np.flatnonzero(added.kind == START).tolist() == [0]
+    assert (plain.kind == START).sum() == 0
+    assert added.unit[1:].tolist() == plain.unit.tolist()
+    assert added.text[1:] == plain.text
+
+
+@pytest.mark.parametrize("kind", ["llama", "gemma", "opt", "roberta"])
+def test_a_token_that_is_there_is_not_added_twice(kind: str) -> None:
+    kept, added = encode(kind, ONE), encode(kind, ONE, bos="add")
+    assert added.ids.tolist() == kept.ids.tolist()
+
+
+@pytest.mark.parametrize("texts", [ONE, TWO])
+@pytest.mark.parametrize("kind", ["llama", "gemma"])
+def test_none_gives_the_tokens_of_the_texts_alone(kind: str, texts: tuple[str, ...]) -> None:
+    tokenizer = tiny_tokenizer(kind)
+    expected = [
+        token for text in texts for token in tokenizer(text, add_special_tokens=False)["input_ids"]
+    ]
+    assert encode(kind, texts, bos="none").ids.tolist() == expected
+
+
+def test_none_leaves_other_special_tokens() -> None:
+    kept, without = encode("roberta", TWO), encode("roberta", TWO, bos="none")
+    assert without.ids.tolist() == kept.ids.tolist()[1:]
+    bert = encode("bert", TWO)
+    assert encode("bert", TWO, bos="none").ids.tolist() == bert.ids.tolist()
+
+
+def test_a_token_of_the_configuration_alone_counts_as_a_beginning() -> None:
+    added = encode("qwen", ONE, bos="add", bos_token=0)
+    assert tiny_tokenizer("qwen").bos_token_id is None
+    assert (added.ids[0], added.kind[0]) == (0, START)
+
+
+def test_the_token_takes_room() -> None:
+    long = ("the cat sat on the mat, and the dog sat by the door.",)
+    assert len(encode("gpt2", long, bos="add", max_length=8)) == 8
+
+
+def test_what_cannot_be_done_is_refused() -> None:
+    with pytest.raises(ModelError) as error:
+        encode("bert", ONE, bos="add")
+    assert error.value.message == "the model has no beginning-of-sequence token that could be added"
+    with pytest.raises(UserError) as wrong:
+        encode("gpt2", ONE, bos="ad")
+    assert wrong.value.message == (
+        "the treatment of the beginning-of-sequence token must be one of add, keep, none; "
+        "got 'ad' instead. Did you mean 'add'?"
+    )
+
+
+# --- chat ---
+
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+)
+TRIMMED = (
+    "{{ bos_token }}{% for m in messages %}[{{ m['role'] }}] {{ m['content'] | trim }}"
+    "{{ eos_token }}{% endfor %}"
+)
+TEMPLATES = {"chatml": ("qwen", CHATML), "trimmed": ("llama", TRIMMED)}
+TEXTS: list[tuple[str, ...]] = [
+    ("the cat sat on the mat.",),
+    ("We walked, then we didn't walk.", "the dog sat by the door"),
+    ("  a small  bird ",),
+    ("Why?", "  rain fell "),
+]
+
+
+def tokenizer_of(kind: str) -> Any:
+    """A tiny tokenizer with a chat template."""
+    name, template = TEMPLATES[kind]
+    tokenizer = tiny_tokenizer(name)
+    if name == "qwen":
+        tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
+        tokenizer.bos_token = "<|im_start|>"
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+def encode_chat(tokenizer: Any, texts: tuple[str, ...], **options: Any) -> Encoded:
+    (encoded,) = Encoder(tokenizer, chat=True, **options).encode([Example("1", texts)])
+    return encoded
+
+
+def theirs(tokenizer: Any, texts: tuple[str, ...]) -> list[int]:
+    """The tokens that transformers makes of the same chat."""
+    roles = ("user", "assistant")
+    turns = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]
+    return list(tokenizer.apply_chat_template(turns, tokenize=True, return_dict=False))
+
+
+@pytest.mark.parametrize("texts", TEXTS)
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_a_chat_has_the_tokens_of_transformers(kind: str, texts: tuple[str, ...]) -> None:
+    tokenizer = tokenizer_of(kind)
+    assert encode_chat(tokenizer, texts).ids.tolist() == theirs(tokenizer, texts)
+
+
+@pytest.mark.parametrize("texts", TEXTS)
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_the_pieces_of_each_word_spell_it(kind: str, texts: tuple[str, ...]) -> None:
+    encoded = encode_chat(tokenizer_of(kind), texts)
+    words = surface_words(Example("1", texts))
+    spelt = ["" for _ in words]
+    for piece, unit in zip(encoded.text, encoded.unit.tolist(), strict=True):
+        if unit >= 0:
+            spelt[unit] += piece
+    assert [word.strip() for word in spelt] == words
+    assert {segment for segment in encoded.segment.tolist() if segment >= 0} == set(
+        range(len(texts))
+    )
+
+
+def test_marks_of_turns_are_neither_text_nor_beginnings() -> None:
+    tokenizer = tokenizer_of("chatml")
+    encoded = encode_chat(tokenizer, ("the cat", "the dog"))
+    start, end = tokenizer.convert_tokens_to_ids(["<|im_start|>", "<|im_end|>"])
+    assert np.flatnonzero(encoded.kind == START).tolist() == [0]
+    assert (encoded.ids == start).sum() == 2
+    assert np.array_equal(encoded.kind == SEPARATOR, encoded.ids == end)
+    template = (encoded.kind == OTHER) | (encoded.kind == START) | (encoded.kind == SEPARATOR)
+    assert np.array_equal(template, encoded.segment < 0)
+    assert all(not piece for piece, kind in zip(encoded.text, encoded.kind, strict=True) if kind)
+    assert (
+        "".join(
+            piece for piece, kind in zip(encoded.text, encoded.kind, strict=True) if kind == TEXT
+        )
+        == "the catthe dog"
+    )
+
+
+def test_a_long_chat_loses_text_and_keeps_its_template() -> None:
+    tokenizer = tokenizer_of("chatml")
+    whole = encode_chat(tokenizer, ("the cat sat on the mat, and the dog sat by the door.",))
+    cut = encode_chat(
+        tokenizer, ("the cat sat on the mat, and the dog sat by the door.",), max_length=20
+    )
+    template = whole.ids[whole.kind != TEXT].tolist()
+    assert len(cut) == 20 < len(whole)
+    assert cut.ids[cut.kind != TEXT].tolist() == template
+
+
+def test_annotated_words_are_aligned_in_a_chat() -> None:
+    from headscope.corpus import Word
+
+    words = tuple(Word(text, 0, 0, -1, "root") for text in ("We", "walked", "home", "again", "."))
+    example = Example("1", ("We walked home again .",), words)
+    (encoded,) = Encoder(tokenizer_of("trimmed"), chat=True).encode([example])
+    spelt = ["" for _ in words]
+    for piece, word in zip(encoded.text, encoded.word.tolist(), strict=True):
+        if word >= 0:
+            spelt[word] += piece.strip()
+    assert spelt == [word.text for word in words]
+
+
+def refusal(template: str | None, **options: Any) -> ModelError:
+    tokenizer = tokenizer_of("chatml")
+    tokenizer.chat_template = template
+    with pytest.raises(ModelError) as error:
+        list(Encoder(tokenizer, chat=True, **options).encode([Example("1", ("the cat",))]))
+    return error.value
+
+
+def test_a_tokenizer_without_a_chat_template_is_refused() -> None:
+    error = refusal(None)
+    assert error.message == (
+        "the tokenizer has no chat template, so that texts cannot be made turns of a chat"
+    )
+    assert error.hint == "leave chat=True out, or choose a model that was tuned for chats"
+
+
+def test_a_template_that_changes_the_text_is_refused() -> None:
+    error = refusal("{% for m in messages %}{{ m['content'] | upper | reverse }}{% endfor %}")
+    assert error.message.startswith("the tokenizer's chat template changes the text itself")
+
+
+def test_a_template_that_fails_is_refused_with_its_own_words() -> None:
+    error = refusal("{{ raise_exception('only system turns') }}")
+    assert "the tokenizer's chat template failed: " in error.message
+    assert "only system turns" in error.message
+
+
+def test_a_chat_cannot_lose_its_special_tokens() -> None:
+    assert refusal(CHATML, bos="none").message == (
+        "a chat template writes its own special tokens, which cannot be removed"
     )

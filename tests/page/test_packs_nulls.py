@@ -12,7 +12,7 @@ import headscope as hs
 from headscope.corpus import ROOT, Example, Word, from_examples
 from headscope.page import write_report
 from headscope.page.packs.atlas import atlas_content
-from headscope.results.nested import with_nulls
+from headscope.results.merge import with_nulls
 from page.samples import made_results, made_values
 from tiny import tiny_model
 

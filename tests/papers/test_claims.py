@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -74,7 +74,6 @@ def test_a_claim_that_was_not_tested_counts_neither_for_nor_against_the_paper() 
     assert claims_section(findings[1:]).text == "No claim could be tested."
 
 
-@dataclass(frozen=True, kw_only=True)
 class Claiming(PaperRecipe):
     """A recipe with one section and two claims.
 

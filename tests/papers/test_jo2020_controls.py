@@ -11,7 +11,7 @@ from headscope.papers import Jo2020
 from headscope.papers import recipe as base
 from headscope.papers.jo2020 import task_notes
 from headscope.results import Atlas
-from headscope.tasks.find import find_tasks
+from headscope.tasks.probing import find_tasks
 
 
 def test_notes_say_where_made_tasks_come_from_in_one_sentence() -> None:

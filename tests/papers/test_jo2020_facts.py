@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from headscope.papers import jo2020_release as facts
-from headscope.tasks.probing import TITLES
+from headscope.tasks.task import TITLES
 from papers.printed import printed_table
 
 # What the paper prints and the recipe does not need.

@@ -31,7 +31,7 @@ from headscope.stats.probe_agreement import paired_scores, probe_agreement
 from headscope.stats.probing import median_gain, top_table
 from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 from headscope.stats.top_heads import top_heads
-from headscope.tasks.probing import TITLES
+from headscope.tasks.task import TITLES
 from papers.test_jo2020_facts import TABLE_5_GAINS
 
 HEADS = "results/linear_head_wise_results"

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -166,7 +165,6 @@ def test_help_lists_the_parts(run: Run) -> None:
     assert "Parts: surface, gradients, dependencies, coreference, probes, clusters." in shown
 
 
-@dataclass(frozen=True, kw_only=True)
 class Made(PaperRecipe):
     """A recipe whose parts fail as they are told to.
 

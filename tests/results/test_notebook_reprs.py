@@ -108,7 +108,7 @@ def test_a_corpus_of_one_text_is_one_example_without_an_ellipsis() -> None:
 
 
 def test_a_large_corpus_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headscope.corpus.card.COUNTED", 5)
+    monkeypatch.setattr("headscope.corpus.corpus.COUNTED", 5)
     read = 0
 
     def source() -> Any:

@@ -144,7 +144,7 @@ def test_it_is_a_public_function(model: Model) -> None:
         ((" ",), {}, "the text ' ' is empty"),
         (("the dog", ""), {}, "the text '' is empty"),
         ((["the dog", "sat"],), {}, "text must be a string or a pair of strings; got list instead"),
-        (("the dog", 3), {}, "text must be a string or a pair of strings; got int instead"),
+        (("the dog", 3), {}, "the pair must be text, got 3 instead"),
         (
             ("the dog",),
             {"heads": "3-1"},

@@ -13,8 +13,7 @@ from headscope.errors import CorpusError
 from headscope.models import Model
 from headscope.papers.clark2019.recipe import sentence_corpus
 from headscope.runs.ablate import ablate
-from headscope.runs.compare import compare
-from headscope.runs.survey import survey
+from headscope.runs.survey import compare, survey
 from planted import planted_bert
 from runs.ablate.made import RUN, TASK, classifier
 

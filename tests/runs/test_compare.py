@@ -22,9 +22,8 @@ from headscope.corpus import Corpus, from_examples, from_texts, read
 from headscope.encode import collate
 from headscope.errors import Interrupted, ModelError, UserError
 from headscope.models import LayerView, Model, wrap
-from headscope.runs.compare import compare
 from headscope.runs.forward import Pass
-from headscope.runs.survey import survey
+from headscope.runs.survey import compare, survey
 from headscope.runs.survey.comparison import Lockstep
 from planted import HEADS, VOCABULARY, planted_bert, planted_tokenizer
 from tiny import maps_of, tiny_model, tiny_network, tiny_tokenizer

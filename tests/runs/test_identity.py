@@ -24,20 +24,19 @@ from transformers import AutoModelForSequenceClassification
 
 import headscope as hs
 from headscope.corpus import Corpus, Example, read
-from headscope.corpus.columns import ColumnChoice
-from headscope.corpus.formats import FileOptions
+from headscope.corpus.reading import APPLIES, how_read
 from headscope.errors import Interrupted, UserError
 from headscope.identity import code_digest, differences, identity_of
 from headscope.measures import MEASURES
 from headscope.measures.base import Context
 from headscope.measures.registry import load_measure_file
 from headscope.models import Model, Shape, wrap
-from headscope.options import Pass, Reading, described
+from headscope.options import Pass, Reading, ReadOptions, described
 from headscope.runs.ablate import Scoring
 from headscope.runs.probe import Probing, probe
 from headscope.runs.run import Run
 from headscope.runs.tune import TuneSettings
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 from models.test_load_adapter import make_adapter, saved
 from runs.tune.animals import ANIMALS, sentences
 from tiny import tiny_model
@@ -95,16 +94,14 @@ def test_a_reading_option_makes_another_run(files: Path, option: str) -> None:
     assert moved({"corpus": one.about}, {"corpus": two.about})
 
 
-def test_every_field_of_the_reading_options_is_recorded() -> None:
-    """A field that is added to them cannot be left out of a corpus' provenance."""
-    plain = FileOptions()
-    for kind, within in ((FileOptions, ""), (ColumnChoice, "choice")):
-        for field in fields(kind):
-            if field.name in ("choice", "format"):  # a holder; and the corpus names its format
-                continue
-            changed = copy.deepcopy(plain)
-            object.__setattr__(getattr(changed, within) if within else changed, field.name, ("x",))
-            assert changed.about != plain.about, field.name
+def test_every_option_that_applies_to_some_sources_only_is_recorded() -> None:
+    """An option that is added cannot be left out of a corpus' provenance."""
+    for name in APPLIES.keys() - {"format"}:  # a corpus names its format itself
+        changed = copy.copy(ReadOptions())
+        object.__setattr__(changed, name, ("x",))
+        assert how_read(changed) == {name: ["x"]}
+    everywhere = {"format", "parse", "parser", "limit", "name"}  # recorded otherwise
+    assert {*APPLIES, *everywhere} == {field.name for field in fields(ReadOptions)}
 
 
 def test_bytes_make_another_corpus_and_names_do_not(files: Path) -> None:

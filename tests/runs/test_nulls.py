@@ -10,16 +10,18 @@ import pytest
 
 import headscope as hs
 from headscope.corpus import ROOT, Corpus, Example, Word, from_examples
-from headscope.corpus.shuffled import shuffled_words
+from headscope.corpus.corpus import shuffled_words
 from headscope.errors import Interrupted, UserError
 from headscope.models.random import random_init
-from headscope.results.nested import NULLS
+from headscope.results.merge import NULL_WORDS
 from planted import place, planted_bert
 from tiny import tiny_model
 
 TEXTS = [f"the {a} {b} sat on the {c} mat ." for a in "abc" for b in "defg" for c in "hi"]
 MEASURES = ["position", "entropy"]
 DETERMINER = {"direction": "dependent to head", "relation": "det", "words": "every"}
+
+NULLS = tuple(NULL_WORDS)
 
 
 def survey(model: Any, texts: Any = TEXTS, **options: Any) -> hs.Atlas:

@@ -8,7 +8,7 @@ import pytest
 import headscope as hs
 from headscope.corpus import ROOT, Example, Word, from_examples
 from headscope.errors import ResultsError, UserError
-from headscope.results.nested import with_nulls
+from headscope.results.merge import with_nulls
 from headscope.stats import null_bands, null_table
 from tiny import tiny_model
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError
-from headscope.tasks.probing import SPLITS, TITLES, ProbingTask
 from headscope.tasks.senteval import read_senteval, read_tasks, write_senteval
+from headscope.tasks.task import SPLITS, TITLES, ProbingTask
 
 GOOD = 'tr\t10\t" A " dog \'s\ntr\t9\tTwo cats .\nva\t9\tThree cats .\nte\t10\tA  cow .\n'
 SHAPE = "each line is a split (tr, va or te), a label and a sentence, separated by tabs"

@@ -12,9 +12,8 @@ from faults.damage import content
 from headscope.papers import Clark2019
 from headscope.results import Atlas
 from headscope.runs.ablate import ablate
-from headscope.runs.compare import compare
 from headscope.runs.probe import probe
-from headscope.runs.survey import survey
+from headscope.runs.survey import compare, survey
 from headscope.runs.tune import tune
 from headscope.runs.tune.record import read_record
 from headscope.runs.tune.run import CHECKPOINTS

@@ -210,7 +210,7 @@ def _treebank() -> Any:
 
 def _parses(folder: Path) -> None:
     from headscope.corpus.example import Word
-    from headscope.corpus.spacy.cache import ParseCache
+    from headscope.corpus.spacy import ParseCache
 
     cache = ParseCache()
     cache.path = folder / "parses.jsonl.gz"
@@ -221,7 +221,8 @@ def _parses(folder: Path) -> None:
 
 
 def _read_parses(folder: Path) -> str:
-    from headscope.corpus.spacy.cache import ParseCache, _lines
+    from headscope.corpus.spacy import ParseCache
+    from headscope.corpus.spacy import _kept_lines as _lines
 
     cache = ParseCache()
     cache.path = folder / "parses.jsonl.gz"
@@ -236,7 +237,7 @@ def _read_parses(folder: Path) -> str:
 
 
 def _converted(folder: Path) -> None:
-    from headscope.seals import seal_folder
+    from headscope.files import seal_folder
     from tiny import tiny_network, tiny_tokenizer
 
     tiny_network("gpt2").save_pretrained(folder / "kept")

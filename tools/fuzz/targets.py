@@ -19,10 +19,9 @@ from headscope.errors import UserError
 from headscope.heads import parse_heads
 from headscope.measures.patterns.labels import label_maps, write_labelled
 from headscope.models.pooling import Pooling
-from headscope.tasks.files import task_examples
-from headscope.tasks.labels import custom_task
+from headscope.tasks.glue import task_examples
 from headscope.tasks.senteval import read_senteval
-from headscope.tasks.task import GLUE
+from headscope.tasks.task import GLUE, custom_task
 
 QUICK = (
     *("text", "lines", "text.gz", "tsv", "csv", "jsonl", "conll", "coref-conllu", "conll2012"),

@@ -1,15 +1,11 @@
-"""The command line, derived from the definitions that Python's functions take.
-
-A command is a function whose parameters are its arguments, ``options`` (an object of the class that
-a function of Python takes, see :mod:`headscope.options`) and ``console``, where it prints.
-:func:`command` notes it down; :func:`make_app` makes cyclopts' commands of those that are called:
-the names, help, panels and completion of options come from the fields of their classes. What is
-typed is checked where Python's keywords are, by the same class.
-"""
+"""What values an option may have, for completion in a shell."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import ast
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -27,12 +23,172 @@ from cyclopts.exceptions import (
     UnusedCliTokensError,
 )
 
-from headscope.cli.completion import completer
 from headscope.cli.console import Console
-from headscope.cli.wording import in_shell_words, off_flag
 from headscope.errors import UserError, unknown
 from headscope.files import slug
+from headscope.heads import all_heads
 from headscope.options import Described, Option, Options, described
+
+Completer = Callable[[Any], Iterable[str]]
+
+
+def completer(kind: str, choices: tuple[str, ...] = ()) -> Completer | None:
+    """What lists the values of an option when Tab is pressed.
+
+    Parameters
+    ----------
+    kind
+        What the values are: measures, figures, heads, relations, tasks …
+    choices
+        The values, if they are always the same.
+    """
+    if choices:
+        return lambda context: choices
+    return _KINDS[kind] if kind else None
+
+
+def _listed(*places: str) -> Completer:
+    """What a registry or a table of :mod:`headscope` lists, such as ``figures:FIGURES``."""
+
+    def complete(context: Any) -> Iterable[str]:
+        for place in places:
+            module, _, name = place.partition(":")
+            listed = getattr(import_module(f"headscope.{module}"), name)
+            yield from listed.values() if name == "TITLES" else listed
+
+    return complete
+
+
+def _of_results(what: Callable[[Any], Iterable[str]]) -> Completer:
+    """Values that a results file holds: it is the first argument that ends in .nc."""
+
+    def complete(context: Any) -> Iterable[str]:
+        from headscope.results import Atlas
+
+        words = [token for one in context.arguments for token in one.tokens]
+        paths = [token.value for token in words if token.value.endswith(".nc")]
+        return what(Atlas.open(paths[0])) if paths else ()
+
+    return complete
+
+
+def _statistics(atlas: Any) -> Iterable[str]:
+    from headscope.results.schema import label_dims
+
+    for name in atlas.measures:
+        dims = label_dims(atlas[name])
+        if len(dims) == 1:
+            yield from (f"{name}:{label}" for label in atlas[name][dims[0]].values)
+        else:
+            yield name
+
+
+def _heads(atlas: Any) -> Iterable[str]:
+    return map(str, all_heads([number - 1 for number in atlas.layers], atlas.shape[1]))
+
+
+_KINDS: dict[str, Completer] = {
+    "models": lambda context: ("demo", "demo-llm"),
+    "corpora": lambda context: ("demo",),
+    "measures": _listed("measures.registry:MEASURES"),
+    "figures": _listed("figures:FIGURES"),
+    "heads": _of_results(_heads),
+    "relations": _of_results(
+        lambda atlas: [str(name) for name in atlas["dependency"]["relation"].values]
+    ),
+    "statistics": _of_results(_statistics),
+    "tasks": _listed("tasks.probing:TITLES", "tasks.task:GLUE"),
+    "glue": _listed("tasks.task:GLUE"),
+    "roles": _of_results(lambda atlas: [str(name) for name in atlas["role"]["role"].values]),
+}
+
+
+VALUE = r"'[^']*'|\"[^\"]*\"|[\[(][^\])]*[\])]|[\w./:-]*\w"
+KEYWORD = re.compile(rf"\b([a-z][a-z0-9_]*)=({VALUE})?")
+CALL = re.compile(r"\bhs\.(\w+)\(([^()]*)\)")
+
+
+def off_flag(option: Described) -> str:
+    """How False is said, where a user may have to."""
+    if bool not in option.plain or option.default is False:
+        return ""
+    return option.note.off or option.flag.replace("--", "--no-", 1)
+
+
+def in_shell_words(
+    text: str, options: Mapping[str, Described], commands: Mapping[str, Command]
+) -> str:
+    """A message or advice about Python, as a person at the command line would say it.
+
+    Parameters
+    ----------
+    text
+        The message.
+    options
+        Those of the command that was called, by keyword.
+    commands
+        All commands, by name.
+
+    Examples
+    --------
+    >>> from headscope.cli.app import load_commands
+    >>> known = load_commands()
+    >>> survey = known["survey"].options
+    >>> in_shell_words("use pairs=False, or leave max_length= out", survey, known)
+    'use --single, or leave --max-length out'
+    >>> in_shell_words("try hs.survey(model, corpus, null='shuffled-words')", survey, known)
+    'try headscope survey MODEL CORPUS --null shuffled-words'
+    """
+
+    def call(match: re.Match[str]) -> str:
+        known = commands.get(match[1])
+        return match[0] if known is None else _typed_call(known, match[0])
+
+    def keyword(match: re.Match[str]) -> str:
+        option = options.get(match[1])
+        if option is None:
+            return match[0]
+        return _typed(option, _literal(match[2])) if match[2] else option.flag
+
+    return KEYWORD.sub(keyword, CALL.sub(call, text))
+
+
+def _typed_call(command: Command, text: str) -> str:
+    """``hs.survey(model, corpus)`` as a command."""
+    try:
+        call = ast.parse(text.replace("…", "")).body[0]
+    except SyntaxError:
+        return text
+    assert isinstance(call, ast.Expr)
+    assert isinstance(call.value, ast.Call)
+    words = ["headscope", command.full_name]
+    words += [str(_literal(ast.unparse(value))) for value in call.value.args]
+    for keyword in call.value.keywords:
+        option = command.options.get(keyword.arg or "")
+        if option is not None:
+            words.append(_typed(option, _literal(ast.unparse(keyword.value))))
+    return " ".join(words)
+
+
+def _typed(option: Described, value: object) -> str:
+    """An option with a value."""
+    if isinstance(value, bool):
+        return option.flag if value else off_flag(option) or option.flag
+    quote: Callable[[object], str] = lambda one: shlex.quote(str(one))  # noqa: E731
+    if not isinstance(value, list | tuple):
+        return f"{option.flag} {quote(value)}"
+    if option.note.separator:
+        return f"{option.flag} {quote(option.note.separator.join(map(str, value)))}"
+    return " ".join(f"{option.flag} {quote(one)}" for one in value)
+
+
+def _literal(text: str) -> object:
+    """A value that is written out; a name stands for what a user fills in."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text.upper() if text.isidentifier() and text.islower() else text
+
 
 LOOK = Group("Look at heads", sort_key=1)
 MEASURE = Group("Measure", sort_key=2)
@@ -67,7 +223,6 @@ CorpusFile = Annotated[
 ResultsFile = Annotated[Path, Parameter(help="A results file (.nc) made by 'headscope survey'.")]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Printing(Options):
     """What is printed.
 
@@ -170,7 +325,9 @@ class Command:
         """The function that cyclopts calls, with a signature that says what it takes."""
 
         def call(*values: Any, **typed: Any) -> None:
-            self.function(*values, **self._objects(typed))
+            nameless = {one.name: one.default for one in self.arguments()}
+            nameless |= dict(zip(nameless, values, strict=False))
+            self.function(*values, **self._objects(typed, nameless))
 
         options = [_argument(option, self) for option in self.options.values()]
         call.__signature__ = Signature(  # type: ignore[attr-defined]
@@ -179,8 +336,8 @@ class Command:
         more = [getattr(kind, "more_help", "") for kind in self.kinds.values()]
         return _named(call, self, " ".join(filter(None, more)))
 
-    def _objects(self, typed: Mapping[str, Any]) -> dict[str, Any]:
-        """The objects of options, made of what was typed."""
+    def _objects(self, typed: Mapping[str, Any], nameless: Mapping[str, Any]) -> dict[str, Any]:
+        """The objects of options, made of what was typed with and without names."""
         values = {
             key: self.options[key].parsed(words)
             for key, words in typed.items()
@@ -190,12 +347,13 @@ class Command:
         console = Console(quiet=values.get("quiet", False), as_json=values.get("json", False))
         for name, kind in self.kinds.items():
             known = described(kind)
-            chosen = {key: value for key, value in values.items() if key in known}
+            chosen = {key: one for key, one in {**nameless, **values}.items() if key in known}
             shown = {"progress": console} if "progress" in known else {}
             objects[name] = console if kind is Printing else kind(**chosen, **shown)
         return objects
 
 
+COMPLETE = "__complete"
 APP_WIDE = (["--install-completion"],)
 """What needs all commands whole."""
 COMMANDS: dict[str, Command] = {}
@@ -285,8 +443,10 @@ def run(words: list[str]) -> None:
     """
     from headscope import __version__
 
-    name = called(words)
-    only = replace(COMMANDS[name], words=tuple(words)) if name else None
+    # A shell asks for the values of an option as if the rest of the words were a command.
+    typed = words[1:] if words[:1] == [COMPLETE] else words
+    name = called(typed)
+    only = replace(COMMANDS[name], words=tuple(typed)) if name else None
     app = make_app(only, everything=words[:1] in APP_WIDE)
     app.version = f"headscope {__version__}"
     try:

@@ -37,7 +37,7 @@ class Console(Reporter):
     def table(self, rows: Sequence[dict[str, Any]], *, title: str = "") -> None:
         """A table: drawn for people, or JSON for machines."""
         if self.as_json:
-            self.json([{key: _plain(value) for key, value in row.items()} for row in rows])
+            self.json(_plain_rows(rows))
             return
         from rich.console import Console as Rich
         from rich.table import Table
@@ -53,10 +53,8 @@ class Console(Reporter):
 
     def frame(self, frame: pd.DataFrame, *, title: str = "") -> None:
         """A data frame as a table."""
-        self.table(
-            [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")],
-            title=title,
-        )
+        rows = frame.to_dict("records")
+        self.table([{str(key): value for key, value in row.items()} for row in rows], title=title)
 
     def sections(
         self, sections: Mapping[str, tuple[pd.DataFrame, str]], *, notes: Sequence[str] = ()
@@ -82,11 +80,11 @@ class Console(Reporter):
 
     def tables(self, tables: Mapping[str, Sequence[Mapping[Any, Any]]]) -> None:
         """Several tables as one JSON object, by name."""
-        plain = {
-            name: [{str(key): _plain(value) for key, value in row.items()} for row in rows]
-            for name, rows in tables.items()
-        }
-        print(json.dumps(plain, indent=2, ensure_ascii=False))
+        self.json({name: _plain_rows(rows) for name, rows in tables.items()})
+
+
+def _plain_rows(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
+    return [{str(key): _plain(value) for key, value in row.items()} for row in rows]
 
 
 def _plain(value: Any) -> Any:

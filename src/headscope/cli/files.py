@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 ABOUT = ("model", "corpus", "settings", "counts", "versions")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReportOptions(Options):
     """Options of ``headscope report``.
 
@@ -70,7 +68,6 @@ def report(
     console.result(str(page))
 
 
-@dataclass(frozen=True, kw_only=True)
 class FigureOptions(Options):
     """Options of ``headscope figures``.
 
@@ -164,7 +161,6 @@ def ls(results: ResultsFile, console: Console) -> None:
     console.table(rows)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExportOptions(Options):
     """Options of ``headscope export``.
 
@@ -208,7 +204,6 @@ def export(results: ResultsFile, options: ExportOptions, console: Console) -> No
     console.result(str(path))
 
 
-@dataclass(frozen=True, kw_only=True)
 class MergeOptions(Options):
     """Options of ``headscope merge``.
 

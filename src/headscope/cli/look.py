@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from headscope.cli.app import LOOK, Model, ResultsFile, call, command
+from headscope.cli.app import LOOK, Model, ResultsFile, call, command, completer
 from headscope.cli.console import Console
 from headscope.errors import UserError
 from headscope.heads import Head
@@ -20,13 +20,12 @@ from headscope.options import AnyPath, FolderRun, Option, Options
 if TYPE_CHECKING:
     from headscope.cli.shown import AttentionShown, ExploreShown
     from headscope.results import TextAttention
-    from headscope.runs.keeping import ExampleOptions
+    from headscope.runs.attention import ExampleOptions
 
 WIDEST = 100  # longer lines are hard to read
 HEAD = "LAYER-HEAD from 1 (3-9), or L2H8 from 0."
 
 
-@dataclass(frozen=True, kw_only=True)
 class DemoOptions(FolderRun):
     """Options of ``headscope demo``.
 
@@ -86,7 +85,6 @@ def _activation() -> str:
     return f"to use the commands below, type first: source {near}\n"
 
 
-@dataclass(frozen=True, kw_only=True)
 class HeadOptions(Options):
     """Options of ``headscope head``.
 
@@ -102,7 +100,7 @@ class HeadOptions(Options):
 @command(LOOK, "cli.look:HeadOptions")
 def head(
     results: ResultsFile,
-    name: Annotated[str, Parameter(name="HEAD", help=HEAD)],
+    name: Annotated[str, Parameter(name="HEAD", help=HEAD, completer=completer("heads"))],
     options: HeadOptions,
     console: Console,
 ) -> None:
@@ -137,7 +135,6 @@ def head(
         console.frame(frame.head(options.top), title=title + more)
 
 
-@dataclass(frozen=True, kw_only=True)
 class HeadsOptions(Options):
     """Options of ``headscope heads``.
 
@@ -238,6 +235,7 @@ def examples(
         Parameter(
             name="RESULTS HEAD | MODEL CORPUS HEAD",
             consume_multiple=True,
+            completer=completer("heads"),
             help="A results file (.nc) and a head, such as 3-9 (from 1) or L2H8 (from 0); or a "
             "model, a corpus to look in, and a head.",
         ),
@@ -290,7 +288,7 @@ def attention(
     """
     import headscope as hs
 
-    seen = call(hs.attention, model, text, options.pair, options)
+    seen = call(hs.attention, model, text, options)
     if options.output is not None:
         with console.status("drawing"):
             _draw(seen, (text, options.pair), options)
@@ -342,5 +340,5 @@ def explore(model: Model, options: ExploreShown, console: Console) -> None:
             console.say("the page is at the address below, for this machine only; Ctrl-C stops")
             print(text, file=sys.stderr, flush=True)
 
-    call(hs.explore, model, options.results, replace(options, say=say))
+    call(hs.explore, model, replace(options, say=say))
     console.say("stopped")

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from headscope.papers.portrait import Portrait
     from headscope.papers.recipe import Recipe
     from headscope.papers.report import PaperReport
-    from headscope.runs.compare import CompareOptions
-    from headscope.runs.survey import SurveyOptions
+    from headscope.runs.survey import CompareOptions, SurveyOptions
 
 SIDE = "A hub id, a model folder, a .gguf file, 'demo' or 'demo-llm'; or a results file (.nc)."
 
@@ -84,7 +83,7 @@ def compare(
     import headscope as hs
 
     options = named(options, first, second, corpus)
-    atlas = call(hs.compare, first, second, corpus, options)
+    atlas = call(hs.compare, first, second, options)
     show_comparison(console, atlas, split=options.stack != "cross")
     console.say(f"next: headscope figures {options.output}, headscope report {options.output}")
     console.result(str(options.output))
@@ -111,7 +110,7 @@ def portrait(
     """
     import headscope as hs
 
-    show_page(call(hs.portrait, model, corpus, options), console)
+    show_page(call(hs.portrait, model, options), console)
 
 
 def show_page(report: PaperReport, console: Console) -> None:
@@ -172,7 +171,7 @@ def retrieval(
     from headscope.stats.retrieval import retrieval_heads, retrieval_masking, retrieval_recovery
 
     options = named(options, model, "retrieval")
-    atlas = call(hs.retrieval, model, text, options)
+    atlas = call(hs.retrieval, model, options)
     recovered = "Answers recovered (more than half of their words)"
     copied = "Retrieval heads: share of the answer's tokens copied"
     masked = "Recovered answers with heads disabled: recall of their words"

@@ -102,7 +102,7 @@ def show_nulls(console: Console, atlas: Atlas, output: str | Path, *, top: int |
     """
     if not atlas.nulls or console.quiet or (console.as_json and top is not None):
         return
-    from headscope.results.nested import NULL_WORDS
+    from headscope.results.merge import NULL_WORDS
     from headscope.stats.nulls import null_table
 
     table = null_table(atlas)
@@ -121,7 +121,7 @@ def show_nulls(console: Console, atlas: Atlas, output: str | Path, *, top: int |
 def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     """When each head got what it has at the last checkpoint."""
     from headscope.labels import lost_tokens
-    from headscope.results.nested import EXCESS
+    from headscope.results.merge import EXCESS
     from headscope.stats.emergence import emergence
 
     for note in atlas.provenance.get("notes", ()):

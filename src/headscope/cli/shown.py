@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated
 
@@ -14,17 +14,14 @@ from headscope.page.explorer import ExploreOptions
 from headscope.runs.attention import AttentionOptions
 from headscope.runs.circuits import CircuitOptions
 from headscope.runs.retrieval import RetrievalOptions
-from headscope.runs.track import TrackOptions
+from headscope.runs.survey import TrackOptions
 
 
-@dataclass(frozen=True, kw_only=True)
 class AttentionShown(AttentionOptions):
     """Options of ``headscope attention``.
 
     Parameters
     ----------
-    pair
-        The second text of a pair.
     heads
         Only these heads: 3-9 or 4-* (from 1), L2H8 (from 0). Default: the strongest link of each
         head.
@@ -41,7 +38,6 @@ class AttentionShown(AttentionOptions):
         Do not draw lines of at most this weight.
     """
 
-    pair: Annotated[str | None, Option(metavar="TEXT")] = None
     top: Annotated[int, Option(least=1, metavar="N", name="number of rows")] = 20
     output: Annotated[Path | None, Option(short="-o", metavar="FILE")] = None
     red: Annotated[Sequence[str], Option(metavar="WORD")] = ()
@@ -60,7 +56,6 @@ class AttentionShown(AttentionOptions):
         check_writable(self.output)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExploreShown(ExploreOptions):
     """Options of ``headscope explore``.
 
@@ -70,10 +65,9 @@ class ExploreShown(ExploreOptions):
         Results of the same model (.nc): the page then has all views of the report.
     """
 
-    results: Annotated[Path | None, Option(metavar="FILE")] = None
+    results: Annotated[Path | None, Option(metavar="FILE")] = field(default=None, kw_only=False)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CircuitsShown(CircuitOptions):
     """Options of ``headscope circuits``.
 
@@ -86,7 +80,6 @@ class CircuitsShown(CircuitOptions):
     top: Annotated[int, Option(least=1, metavar="N", name="number of rows")] = 5
 
 
-@dataclass(frozen=True, kw_only=True)
 class RetrievalShown(RetrievalOptions):
     """Options of ``headscope retrieval``.
 
@@ -99,7 +92,6 @@ class RetrievalShown(RetrievalOptions):
     top: Annotated[int, Option(least=1, metavar="N", name="number of rows")] = 10
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrackShown(TrackOptions):
     """Options of ``headscope track``.
 

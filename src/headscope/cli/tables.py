@@ -7,7 +7,6 @@ screen are the same for all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
     Frames = Mapping[str, pd.DataFrame]
 
 Correction = Literal["none", "holm", "bh"]
+ABOUT = ("name", "title", "needs", "made_by")
 WRITTEN = (".csv", ".tex", ".html")
 
 
-@dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
     """Options of every table.
 
@@ -77,7 +76,6 @@ class TableOptions(Options):
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
 class StatisticsTable(TableOptions):
     """Options of the table of all statistics."""
 
@@ -91,7 +89,6 @@ class StatisticsTable(TableOptions):
         return {self.title: atlas.summary().rename(columns=SUMMARY_COLUMNS)}
 
 
-@dataclass(frozen=True, kw_only=True)
 class RelationTable(TableOptions):
     """Options of the table of relations.
 
@@ -179,7 +176,6 @@ class RelationTable(TableOptions):
             yield flip_note(counts.sel(direction=list(self.directions(atlas))))
 
 
-@dataclass(frozen=True, kw_only=True)
 class CoreferenceTable(TableOptions):
     """Options of the table of antecedents.
 
@@ -224,7 +220,6 @@ class CoreferenceTable(TableOptions):
         yield interval_note(atlas["coreference"])
 
 
-@dataclass(frozen=True, kw_only=True)
 class RoleTable(TableOptions):
     """Options of the table of roles.
 
@@ -341,7 +336,6 @@ class RoleTable(TableOptions):
         return lambda path: write_document(document, path)
 
 
-@dataclass(frozen=True, kw_only=True)
 class FrameTable(TableOptions):
     """Options of the table of frame links.
 
@@ -365,7 +359,6 @@ class FrameTable(TableOptions):
     top: Annotated[int, Option(least=1, name="number of heads")] = 10
 
 
-@dataclass(frozen=True, kw_only=True)
 class PatternTable(TableOptions):
     """Options of the table of pattern classes.
 
@@ -432,7 +425,6 @@ class PatternTable(TableOptions):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProbeTable(TableOptions):
     """Options of the table of probes.
 
@@ -473,7 +465,6 @@ class ProbeTable(TableOptions):
         yield from (f"* {remark}" for remark in [*probing_remarks(atlas), small] if remark)
 
 
-@dataclass(frozen=True, kw_only=True)
 class AblationTable(TableOptions):
     """Options of the table of disabled heads.
 
@@ -500,7 +491,6 @@ class AblationTable(TableOptions):
         return {f"{kind.capitalize()}s {self.title}": change_table(atlas, kind)}
 
 
-@dataclass(frozen=True, kw_only=True)
 class SimilarityTable(TableOptions):
     """Options of the table of two models' maps."""
 
@@ -517,7 +507,6 @@ class SimilarityTable(TableOptions):
         return {self.title: cosine_table(atlas)} | more
 
 
-@dataclass(frozen=True, kw_only=True)
 class EmergenceTable(TableOptions):
     """Options of the table of checkpoints.
 
@@ -538,7 +527,6 @@ class EmergenceTable(TableOptions):
     threshold: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Strongest(TableOptions):
     """How much of a table is shown.
 
@@ -551,27 +539,6 @@ class Strongest(TableOptions):
     top: Annotated[int, Option(least=1, name="number of rows")] = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class CopyingTable(Strongest):
-    """Options of the table of copying heads."""
-
-    name = "copying"
-    title = "Copying heads (Elhage et al. 2021)"
-    needs = ("copying",)
-    made_by = "composition:copying_heads"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompositionTable(Strongest):
-    """Options of the table of composition."""
-
-    name = "composition"
-    title = "Strongest composition of two heads, over random heads (Elhage et al. 2021)"
-    needs = ("composition",)
-    made_by = "composition:strongest_compositions"
-
-
-@dataclass(frozen=True, kw_only=True)
 class RetrievalTable(Strongest):
     """Options of the table of retrieval heads."""
 
@@ -596,38 +563,26 @@ class RetrievalTable(Strongest):
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class SinkTable(TableOptions):
-    """Options of the table of attention sinks."""
-
-    name = "sinks"
-    title = "Attention sinks: on which tokens heads rest"
-    needs = ("sink_places",)
-    made_by = "sinks:sink_table"
-
-
-@dataclass(frozen=True, kw_only=True)
-class NullTable(TableOptions):
-    """Options of the table of null models."""
-
-    name = "nulls"
-    title = "Each statistic beside the bands of null models"
-    made_by = "nulls:null_table"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThresholdTable(TableOptions):
-    """Options of the table of thresholds."""
-
-    name = "thresholds"
-    title = "Thresholds behind roles and sentences, and how many heads change with each"
-    made_by = "thresholds:threshold_table"
-
-
+PLAIN: tuple[tuple[type[TableOptions], str, str, tuple[str, ...], str], ...] = (
+    (Strongest, "copying", "Copying heads (Elhage et al. 2021)", ("copying",),
+     "composition:copying_heads"),
+    (Strongest, "composition",
+     "Strongest composition of two heads, over random heads (Elhage et al. 2021)",
+     ("composition",), "composition:strongest_compositions"),
+    (TableOptions, "sinks", "Attention sinks: on which tokens heads rest", ("sink_places",),
+     "sinks:sink_table"),
+    (TableOptions, "nulls", "Each statistic beside the bands of null models", (),
+     "nulls:null_table"),
+    (TableOptions, "thresholds",
+     "Thresholds behind roles and sentences, and how many heads change with each", (),
+     "thresholds:threshold_table"),
+)  # fmt: skip
+"""Tables that a function of :mod:`headscope.stats` makes whole: whose options they take, name,
+title, what they need, and the function."""
 KINDS: tuple[type[TableOptions], ...] = (
     *(StatisticsTable, RelationTable, CoreferenceTable, RoleTable, FrameTable, PatternTable),
-    *(ProbeTable, AblationTable, SimilarityTable, EmergenceTable, CopyingTable, CompositionTable),
-    *(RetrievalTable, SinkTable, NullTable, ThresholdTable),
+    *(ProbeTable, AblationTable, SimilarityTable, EmergenceTable, RetrievalTable),
+    *(type("PlainTable", (kind,), dict(zip(ABOUT, about, strict=True))) for kind, *about in PLAIN),
 )
 TABLES = {kind.name: kind for kind in KINDS}
 

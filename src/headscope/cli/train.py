@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -109,7 +108,6 @@ def tune(model: Model, options: SeveralOptions, console: Console) -> None:
         console.result(str(one.folder))
 
 
-@dataclass(frozen=True, kw_only=True)
 class TasksOptions(Options):
     """Options of ``headscope tasks``.
 
@@ -162,7 +160,7 @@ def tasks(
 
     Example: headscope tasks en_ewt-ud-train.conllu -o tasks && headscope tasks tasks
     """
-    from headscope.corpus.readers.brackets import is_brackets
+    from headscope.corpus.treebank import is_brackets
     from headscope.tasks.senteval import is_senteval
 
     trees = is_brackets(Path(source))
@@ -180,7 +178,7 @@ def tasks(
 
 def _make_tasks(console: Console, source: str, options: TasksOptions, *, trees: bool) -> None:
     from headscope.corpus import read
-    from headscope.tasks.make.treebank import check_made, report_tasks
+    from headscope.tasks.make import check_made, report_tasks
     from headscope.tasks.senteval import write_senteval
 
     output = options.output
@@ -211,8 +209,8 @@ def _make_tasks(console: Console, source: str, options: TasksOptions, *, trees: 
 
 def _show_tasks(console: Console, source: str, names: Sequence[str]) -> None:
     """What is in SentEval's files."""
-    from headscope.tasks.probing import SPLITS
     from headscope.tasks.senteval import read_tasks
+    from headscope.tasks.task import SPLITS
 
     there = read_tasks(source)
     known = {key.lower(): task for task in there for key in (task.name, task.title)}
@@ -237,7 +235,6 @@ def _show_tasks(console: Console, source: str, names: Sequence[str]) -> None:
     console.table(rows)
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelOptions(ModelRun):
     """Options of ``headscope label``.
 
@@ -325,16 +322,16 @@ def _label(console: Console, model: str, corpus: str, folder: Path, options: Lab
     from headscope.corpus import read
     from headscope.models.names import check_loading
     from headscope.page.serving import open_port
-    from headscope.runs.preparing import loaded
+    from headscope.runs.preparing import opened
 
     check_loading(model, options)
     texts = read(corpus, limit=options.limit)
     with ExitStack() as stack:
-        opened = stack.enter_context(open_port(options.port))
+        port = stack.enter_context(open_port(options.port))
         from headscope.labelling import LabelStore
 
         store = LabelStore(folder)
-        used = stack.enter_context(loaded(model, options))
+        used = stack.enter_context(opened(model, options))
         from headscope.labelling import CorpusMaps, LabelSession
         from headscope.labelling.server import serve
         from headscope.measures.patterns.network import SHIPPED, load_network
@@ -356,7 +353,7 @@ def _label(console: Console, model: str, corpus: str, folder: Path, options: Lab
         before = len(store.labelled)
         _check_remaining(session, folder)
         try:
-            serve(session, opened, lambda address: _ready(console, address, options.open))
+            serve(session, port, lambda address: _ready(console, address, options.open))
         except KeyboardInterrupt:
             console.say("stopped")
     console.say(

@@ -1,6 +1,6 @@
 """Corpora: reading text, pairs and treebanks into examples."""
 
-from headscope.corpus.corpus import Corpus
+from headscope.corpus.corpus import Corpus, from_examples, from_texts
 from headscope.corpus.example import (
     ROOT,
     Example,
@@ -12,7 +12,6 @@ from headscope.corpus.example import (
     plain_words,
     surface_words,
 )
-from headscope.corpus.memory import from_examples, from_texts
 from headscope.corpus.reading import CorpusLike, read, read_documents
 
 __all__ = [

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from html import escape
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headscope.corpus.example import Example
+from headscope.corpus.example import Example, join_words
 from headscope.errors import CorpusError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+
+    from headscope.corpus.example import Example
+
+# --- a corpus ---
 
 PEEK = 200
 """How many examples are looked at to see which annotations a corpus offers."""
@@ -66,8 +78,6 @@ class Corpus:
         return f"Corpus({self.name!r}, format={self.format!r}{cut})"
 
     def _repr_html_(self) -> str:
-        from headscope.corpus.card import corpus_html
-
         return corpus_html(self)
 
     def __iter__(self) -> Iterator[Example]:
@@ -300,3 +310,296 @@ def excerpt(text: str, length: int = SHOWN) -> str:
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
     )
+
+
+# --- corpora of Python objects ---
+
+MEMORY = "memory"
+"""The format of a corpus that was made from Python objects."""
+
+
+def from_texts(texts: Sequence[str | Sequence[str]], *, name: str | None = None) -> Corpus:
+    """Make a corpus of texts and pairs of texts; :func:`headscope.read` calls it for lists.
+
+    Parameters
+    ----------
+    texts : sequence of str or pairs of str
+        Examples are numbered from 1.
+    name : str, optional
+        The name of the corpus; by default how many texts it has.
+
+    Returns
+    -------
+    Corpus
+        The texts, held in memory.
+
+    Examples
+    --------
+    >>> from_texts(["A dog barks.", ("Who?", "Me.")])
+    Corpus('2 examples', format='memory')
+    """
+    if isinstance(texts, str | bytes):
+        raise CorpusError(
+            f"the texts must be a list, got one {type(texts).__name__} instead",
+            hint=f"put it into a list: [{texts[:40]!r}{' …' if len(texts) > 40 else ''}]",
+        )
+    examples = [
+        Example(str(number), _one_or_two(item, f"item {number} of the list"))
+        for number, item in enumerate(texts, 1)
+    ]
+    return from_examples(examples, name=name)
+
+
+def from_examples(examples: Sequence[Example], *, name: str | None = None) -> Corpus:
+    """Make a corpus of examples; :func:`headscope.read` calls it for lists of them.
+
+    Parameters
+    ----------
+    examples : sequence of Example
+        The examples, with or without words and annotations.
+    name : str, optional
+        The name of the corpus; by default how many texts it has.
+
+    Returns
+    -------
+    Corpus
+        The examples, held in memory.
+
+    Examples
+    --------
+    >>> from_examples([Example("1", ("A dog barks.",))])
+    Corpus('1 text', format='memory')
+    """
+    held = tuple(examples)
+    if name is None:
+        pairs = sum(len(example.texts) == 2 for example in held)
+        name = count_texts(len(held) - pairs, pairs).partition(" (")[0]
+    return Corpus(name, MEMORY, lambda: iter(held), lambda: content_digest(held))
+
+
+def content_digest(examples: Iterable[Example]) -> str:
+    """The SHA-256 of the contents of examples; where they were read does not count.
+
+    >>> one = content_digest([Example("1", ("A dog.",), source="a.txt, line 1")])
+    >>> one == content_digest([Example("1", ("A dog.",))])
+    True
+    """
+    digest = hashlib.sha256()
+    for example in examples:
+        *content, _ = _values(example)
+        digest.update(json.dumps(content, default=_values).encode("ascii") + b"\n")
+    return digest.hexdigest()
+
+
+def _values(part: Any) -> list[Any]:
+    """The values of a dataclass, in order; ``dataclasses.astuple`` would copy each of them."""
+    return [getattr(part, field.name) for field in fields(part)]
+
+
+def _one_or_two(item: object, where: str) -> tuple[str, ...]:
+    """The texts of one item of a list."""
+    if isinstance(item, str):
+        return (checked_text(item, where),)
+    if isinstance(item, tuple | list) and len(item) in {1, 2}:
+        return tuple(checked_text(text, where) for text in item)
+    given = type(item).__name__
+    if isinstance(item, tuple | list):
+        given += f" of {len(item)}"
+    raise CorpusError(
+        f"{where} must be a text or a pair of texts, got {given} instead",
+        hint='give e.g. ["A dog barks.", ("Who barks?", "The dog.")], or a pandas DataFrame',
+    )
+
+
+def is_missing(value: object) -> bool:
+    """Whether a cell is empty: None, NaN, or pandas' NA and NaT, which are not equal to themselves.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing("")
+    (True, True, False)
+    """
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, float) and value != value
+
+
+def checked_text(value: object, where: str) -> str:
+    """A text, which must be a string of real characters."""
+    if is_missing(value):
+        raise CorpusError(
+            f"{where} has no text", hint="drop such rows first, e.g. data.dropna(subset=[…])"
+        )
+    if not isinstance(value, str):
+        raise CorpusError(
+            f"{where} must be a string, got {type(value).__name__} instead",
+            hint='name the columns of text, e.g. columns=["text"], or convert the values with str',
+        )
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise CorpusError(
+            f"{where} has half of a surrogate pair (\\ud800 to \\udfff), which is not a character",
+            hint='clean the text, e.g. text.encode("utf-8", "replace").decode()',
+        ) from None
+    return value
+
+
+# --- at a glance, for notebooks ---
+
+CARD_EXAMPLES = 3
+"""How many examples are shown."""
+CARD_LETTERS = 200
+"""How many letters of a text are shown."""
+COUNTED = 10_000
+"""Examples that are counted at most: a large file is not read to its end."""
+ANNOTATION_WORDS = {
+    "frames": "frames",
+    "mentions": "coreference",
+    "pair": "pairs of texts",
+    "tags": "part-of-speech tags",
+    "tree": "dependency trees",
+    "words": "words",
+}
+"""What annotations are called."""
+
+
+def corpus_html(corpus: Corpus) -> str:
+    """The name, size, annotations and first examples of a corpus.
+
+    Parameters
+    ----------
+    corpus
+        Any corpus. Its first examples are read.
+
+    Returns
+    -------
+    str
+        HTML without scripts.
+
+    Examples
+    --------
+    >>> from headscope.corpus import read
+    >>> html = corpus_html(read(["A <b>dog</b> barks.", "A cat sleeps."]))
+    >>> "2 examples" in html, "<b>dog" in html, "&lt;b&gt;dog" in html
+    (True, False, True)
+    """
+    counted = sum(1 for _ in islice(_quickly(corpus), COUNTED + 1))
+    size = f"more than {COUNTED:,}" if counted > COUNTED else f"{counted:,}"
+    noun = "example" if counted == 1 else "examples"
+    found = sorted(ANNOTATION_WORDS.get(one, one) for one in corpus.annotations)
+    shown = "".join(
+        f"<li>{escape(' | '.join(excerpt(text, CARD_LETTERS) for text in example.texts))}</li>"
+        for example in islice(_quickly(corpus), CARD_EXAMPLES)
+    )
+    more = '<li style="list-style:none">…</li>' if counted > CARD_EXAMPLES else ""
+    return (
+        f'<div style="font:13px/20px sans-serif"><b>{escape(excerpt(corpus.name))}</b>: '
+        f"{size} {noun}, read as {escape(corpus.format)}; "
+        f"annotations: {escape(', '.join(found)) or 'none'}"
+        f'<ol style="margin:8px 0 0;padding-left:24px">{shown}{more}</ol></div>'
+    )
+
+
+def _quickly(corpus: Corpus) -> Iterator[Example]:
+    """The examples, before parsing where that is slow."""
+    return islice((corpus.rough or corpus.source)(), corpus.limit)
+
+
+# --- shuffled words ---
+
+_WORD = re.compile(r"\S+")
+
+
+def shuffled_words(corpus: Corpus, *, seed: int) -> Corpus:
+    """The same corpus with the words of each sentence in random order, and its trees kept.
+
+    What belongs to a word moves with it: its text, tags, lemma and features. What joins positions
+    stays: heads and relations of the tree, the spans, entities and kinds of mentions, and frame
+    links. The subject of a shuffled sentence is therefore whatever word now stands where the
+    subject stood, and a head that still finds it follows positions, not words. All measures stay
+    defined; those that read words as well (the coreference baselines that compare strings, links
+    between verbs and subjects) find what the moved words give.
+
+    Words are those of the annotation. Text without annotation has no known sentences: what stands
+    between white space, which stays where it is, is shuffled within each text. The two texts of a
+    pair are shuffled separately. Groups stay, so that documents keep their buckets.
+
+    Parameters
+    ----------
+    corpus
+        The corpus.
+    seed
+        Of the random order. Each example has a seed of its own, made of this and its number.
+
+    Returns
+    -------
+    Corpus
+        Its notes and its checksum name the seed.
+
+    Examples
+    --------
+    >>> from headscope.corpus import read
+    >>> corpus = read(["the cat saw the old dog"])
+    >>> (example,) = shuffled_words(corpus, seed=0)
+    >>> sorted(example.texts[0].split())
+    ['cat', 'dog', 'old', 'saw', 'the', 'the']
+    """
+    note = f"words shuffled within each sentence, trees kept, with seed {seed}"
+
+    def source() -> Iterator[Example]:
+        import numpy as np
+
+        for number, example in enumerate(corpus.source()):
+            yield shuffled_example(example, np.random.default_rng([seed, number]))
+
+    return corpus.derived(
+        note,
+        source,
+        name=f"{corpus.name} (words shuffled)",
+        rough=corpus.rough,
+        limit=corpus.limit,
+        remarks=lambda: (*corpus.notes, note),
+    )
+
+
+def shuffled_example(example: Example, random: np.random.Generator) -> Example:
+    """An example with the words of each of its sentences in random order.
+
+    Parameters
+    ----------
+    example
+        The example.
+    random
+        Decides the order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from headscope.corpus import Word
+    >>> words = (Word("dogs", head=1, relation="nsubj"), Word("bark", head=-1, relation="root"))
+    >>> mixed = shuffled_example(Example("1", ("dogs bark",), words), np.random.default_rng(3))
+    >>> [(word.text, word.relation) for word in mixed.words]
+    [('bark', 'nsubj'), ('dogs', 'root')]
+    """
+    example = replace(example, group=example.group or _key(example))
+    if not example.words:
+        return replace(example, texts=tuple(_shuffled_text(text, random) for text in example.texts))
+    sentences: dict[tuple[int, int], list[int]] = {}
+    for place, word in enumerate(example.words):
+        sentences.setdefault((word.segment, word.sentence), []).append(place)
+    words = list(example.words)
+    for places in sentences.values():
+        for place, moved in zip(places, random.permutation(places).tolist(), strict=True):
+            stays = example.words[place]
+            words[place] = replace(example.words[moved], head=stays.head, relation=stays.relation)
+    return replace(example, texts=join_words(tuple(words)), words=tuple(words))
+
+
+def _shuffled_text(text: str, random: np.random.Generator) -> str:
+    words = _WORD.findall(text)
+    order = iter(random.permutation(len(words)).tolist())
+    return _WORD.sub(lambda _: words[next(order)], text)
+
+
+def _key(example: Example) -> str:
+    """By what an example without a group is put into its bucket."""
+    return "\0".join((example.id, *example.texts))

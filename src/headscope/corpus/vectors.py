@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.corpus.files import lines
+from headscope.corpus.tables import is_number
+from headscope.corpus.text import lines
 from headscope.errors import UserError, cut, shorten
 
 GLOVE = "glove"
@@ -253,7 +254,7 @@ def _read_text(path: Path, only: Collection[str] | None, *, most: int | None = N
         try:
             vector = [float(cell) for cell in numbers]
         except ValueError:
-            wrong = next(cell for cell in numbers if not _is_number(cell))
+            wrong = next(cell for cell in numbers if not is_number(cell))
             raise UserError(
                 f"{path}, line {number}: {shorten(wrong)} is not a number",
                 hint=LINE,
@@ -293,18 +294,10 @@ def _cells(path: Path, number: int, line: str, dimension: int) -> tuple[str, lis
     """
     word, *numbers = line.rsplit(" ", dimension) if dimension else [line]
     extra = word.rpartition(" ")[2] if " " in word else ""
-    if not numbers or len(numbers) < dimension or _is_number(extra):
+    if not numbers or len(numbers) < dimension or is_number(extra):
         raise UserError(
             f"{path}, line {number}: {line.count(' ')} numbers, expected "
             f"{dimension or 'at least one'} as in the lines before",
             hint=LINE,
         )
     return word, numbers
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

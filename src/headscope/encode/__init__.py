@@ -1,11 +1,8 @@
 """Encoding: tokens, the words that they belong to, and batches."""
 
 from headscope.encode.batch import UNIT, WINDOW, Batch, WorkUnit, batches, collate, work_units
-from headscope.encode.chat import check_chat
-from headscope.encode.encoded import Counts, Encoded
-from headscope.encode.encoder import LONG, Encoder
-from headscope.encode.pieces import shorten
-from headscope.encode.template import BOS, OTHER, SEPARATOR, START, TEXT, Bos, check_bos
+from headscope.encode.encoder import LONG, Counts, Encoded, Encoder, shorten
+from headscope.encode.template import BOS, OTHER, SEPARATOR, START, TEXT, Bos, check_bos, check_chat
 
 __all__ = [
     "BOS",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Example
-from headscope.encode.encoded import Encoded
+from headscope.encode.encoder import Encoded
 from headscope.errors import UserError
 
 WINDOW = 32

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 
 from headscope.corpus.example import Example
 from headscope.encode.batch import Batch, collate
-from headscope.encode.encoded import Counts, Encoded
-from headscope.encode.encoder import Encoder
+from headscope.encode.encoder import Counts, Encoded, Encoder
 from headscope.errors import UserError
 
 

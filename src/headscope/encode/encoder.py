@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus.example import Example, plain_words
-from headscope.encode.align import align, word_ends
-from headscope.encode.chat import check_chat, render_chat
-from headscope.encode.encoded import Counts, Encoded
-from headscope.encode.pieces import Pieces, characters, shorten
 from headscope.encode.template import (
     OTHER,
     START,
@@ -20,12 +19,234 @@ from headscope.encode.template import (
     Template,
     TemplatePart,
     check_bos,
+    check_chat,
     find_template,
     marks_words,
+    render_chat,
     special_kind,
     with_bos,
 )
 from headscope.errors import UserError, unknown
+from headscope.labels import first_names
+
+# --- what an encoder returns ---
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The T tokens of one example, and what each one is.
+
+    Parameters
+    ----------
+    example : Example
+        The example that was encoded.
+    ids, types : array of shape (T,)
+        Token ids and token types.
+    kind : array of shape (T,)
+        TEXT, START, SEPARATOR or OTHER.
+    segment : array of shape (T,)
+        The text that the token is in, 0 or 1; -1 for special tokens.
+    word : array of shape (T,)
+        The index of the token's word in ``example.words``; -1 for none.
+    stop : array of shape (T,)
+        Whether the token is "." or ",".
+    text : tuple of str
+        The characters of each piece; "" for special tokens.
+    unit : array of shape (T,)
+        The index of the token's word in ``surface_words(example)``: the same as ``word``, but text
+        without annotation has its plain words; -1 for none.
+    unknown : array of shape (T,)
+        Whether the token stands for anything that the tokenizer does not know: two of them need
+        not be the same word.
+    """
+
+    example: Example
+    ids: NDArray[np.int64]
+    types: NDArray[np.int64]
+    kind: NDArray[np.int8]
+    segment: NDArray[np.int8]
+    word: NDArray[np.int64]
+    stop: NDArray[np.bool_]
+    text: tuple[str, ...]
+    unit: NDArray[np.int64]
+    unknown: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def pieces(self) -> dict[int, list[int]]:
+        """The tokens of each word of ``example.words``; words that are cut off are missing."""
+        found: dict[int, list[int]] = {}
+        for place, number in enumerate(self.word.tolist()):
+            if number >= 0:
+                found.setdefault(number, []).append(place)
+        return found
+
+    @cached_property
+    def arcs(self) -> list[tuple[int, int, int]]:
+        """The arcs of the tree, between the pieces of their words: the number of the dependent's
+        word, one of its tokens, and one of its head word's.
+        """
+        pieces = self.pieces
+        return [
+            (number, token, other)
+            for number, word in enumerate(self.example.words)
+            if word.head is not None and word.head in pieces
+            for token in pieces.get(number, ())
+            for other in pieces[word.head]
+        ]
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many examples were read, used, truncated, split or dropped, and what became of their
+    tokens and words.
+
+    ``tokens`` are those of the texts as read, without special tokens; ``tokens_lost`` were thrown
+    away because an example was too long, cut or dropped.
+    """
+
+    read: int = 0
+    used: int = 0
+    truncated: int = 0
+    split: int = 0
+    too_long: int = 0
+    empty: int = 0
+    tokens: int = 0
+    tokens_lost: int = 0
+    words: int = 0
+    words_lost: int = 0
+    words_unknown: int = 0
+    dropped: list[str] = field(default_factory=list)
+
+    def drop(self, example: Example, why: str) -> None:
+        """Note why an example is dropped; only a few are named."""
+        where = f" ({example.source})" if example.source else ""
+        self.dropped = first_names(self.dropped, [f"{example.id}{where}: {why}"])
+
+    def add(self, other: Counts) -> None:
+        """Add what happened to other examples. The order does not matter."""
+        for one in fields(self):
+            if one.type == "int":
+                setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+        self.dropped = first_names(self.dropped, other.dropped)
+
+
+# --- words of pieces ---
+
+
+def word_ends(words: Sequence[str]) -> NDArray[np.int64]:
+    """Find where each word ends once the words are joined by single spaces.
+
+    >>> word_ends(["a", "dog"]).tolist()
+    [1, 5]
+    """
+    return np.cumsum(np.array([len(word) + 1 for word in words], dtype=np.int64)) - 1
+
+
+def align(
+    text: str,
+    offsets: Sequence[tuple[int, int]],
+    ends: NDArray[np.int64],
+    begins: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Find the word of each piece.
+
+    A piece belongs to the word of its first visible character. A piece without one belongs to the
+    word that it is in, or else begins the next word: SentencePiece's lone ``▁`` is a space, and
+    RoBERTa's lone ``Ġ`` has no characters at all once its space is removed. Such a mark alone does
+    not make a word: a word that the tokenizer drops (a lone accent) owns no piece.
+
+    Parameters
+    ----------
+    text : str
+        The text that was tokenized.
+    offsets : sequence of (int, int)
+        Where each piece begins and ends in it.
+    ends : array of int
+        Where each word ends.
+    begins : array of int, optional
+        Where each word begins; by default one character after the end of the one before.
+
+    Returns
+    -------
+    array of int
+        The index of each piece's word, or -1.
+
+    Examples
+    --------
+    >>> align("go !", [(0, 2), (2, 3), (3, 4)], word_ends(["go", "!"])).tolist()
+    [0, 1, 1]
+    """
+    stops = ends.tolist()
+    starts = [0, *(stop + 1 for stop in stops[:-1])] if begins is None else begins.tolist()
+    owners: list[int] = []
+    seen: set[int] = set()
+    for start, end in offsets:
+        visible = text[start:end].lstrip()
+        word = bisect_right(stops, end - len(visible) if visible else start)
+        owners.append(word)
+        if word < len(stops) and end > starts[word]:
+            seen.add(word)
+    return np.array([word if word in seen else -1 for word in owners], dtype=np.int64)
+
+
+# --- pieces of a text ---
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The pieces of a text: token ids, words, characters and surface words."""
+
+    ids: NDArray[np.int64]
+    word: NDArray[np.int64]
+    text: tuple[str, ...]
+    unit: NDArray[np.int64]
+
+    def cut(self, start: int, stop: int) -> Pieces:
+        """The pieces from start to stop; a word that is cut in two belongs to neither side."""
+        inside = self.word[start:stop]
+        outside = np.concatenate([self.word[:start], self.word[stop:]])
+        word = np.where(np.isin(inside, outside), -1, inside)
+        return Pieces(self.ids[start:stop], word, self.text[start:stop], self.unit[start:stop])
+
+
+def characters(text: str, offsets: list[tuple[int, int]]) -> tuple[str, ...]:
+    """The characters of each piece.
+
+    A character beyond ASCII may be several pieces (its bytes), which all show it. An ASCII
+    character is one piece: what is before it with the same offsets is a mark for the start of a
+    word, which the tokenizer added, and shows nothing.
+    """
+    shown = [text[start:end] for start, end in offsets]
+    marks = [
+        here == after and piece.isascii()
+        for piece, here, after in zip(shown, offsets, offsets[1:], strict=False)
+    ]
+    return tuple("" if mark else piece for piece, mark in zip(shown, [*marks, False], strict=False))
+
+
+def shorten(lengths: list[int], room: int) -> list[int]:
+    """Shorten the longer text until both fit; if both must be cut, they share the room.
+
+    A token that halving leaves over goes to the longer text, and to the second of two equally long
+    ones, as in the tokenizers library.
+
+    >>> shorten([10, 4], 9), shorten([6, 6], 9), shorten([8, 6], 9)
+    ([5, 4], [4, 5], [5, 4])
+    """
+    if sum(lengths) <= room or len(lengths) == 1:
+        return [min(length, room) for length in lengths]
+    # Sorting is stable: of two equal ones the second is the longer.
+    short, long = sorted(range(2), key=lambda index: lengths[index])
+    kept = [0, 0]
+    kept[short] = min(lengths[short], room // 2)
+    kept[long] = room - kept[short]
+    return kept
+
+
+# --- the encoder ---
 
 Long = Literal["truncate", "split", "drop"]
 LONG = ("truncate", "split", "drop")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from headscope.figures.style import note, styled, subject
 from headscope.results import Atlas
-from headscope.results.nested import EXCESS, Track
+from headscope.results.merge import EXCESS, Track
 from headscope.stats.emergence import emergence
 from headscope.stats.excess import FAMILIES
 from headscope.stats.thresholds import DEFAULT

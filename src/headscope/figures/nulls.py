@@ -10,7 +10,7 @@ import pandas as pd
 from headscope.figures.style import BLUE, GREEN, ORANGE, note, styled, subject
 from headscope.figures.tidy import unit_text
 from headscope.results import Atlas
-from headscope.results.nested import NULL_WORDS
+from headscope.results.merge import NULL_WORDS
 from headscope.stats.nulls import null_table
 from headscope.stats.query import head_values
 

@@ -11,7 +11,7 @@ from torch import nn
 from transformers import PreTrainedTokenizerBase
 
 from headscope.errors import ModelError
-from headscope.seals import FILES, folder_damage
+from headscope.files import FILES, folder_damage
 
 BELONG = "check that config.json and the weights belong together"
 # Weights that attention does not depend on: a checkpoint may lack them, such as a pooler.

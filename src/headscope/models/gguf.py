@@ -27,12 +27,13 @@ from headscope.files import (
     cache_folder,
     checksum,
     digest_of,
+    folder_damage,
+    seal_folder,
     show_size,
     slug,
     sync_folder,
     temporary_folder,
 )
-from headscope.seals import folder_damage, seal_folder
 
 SUFFIX = ".gguf"
 MAGIC = b"GGUF"

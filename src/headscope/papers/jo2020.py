@@ -6,7 +6,7 @@ The published numbers, in the paper and released, are in ``jo2020_release``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
@@ -66,8 +66,8 @@ from headscope.stats.probing import (
 from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 from headscope.stats.top_heads import top_heads
 from headscope.tasks import Task, find_task
-from headscope.tasks.find import find_tasks, glue_task, sample
-from headscope.tasks.probing import TITLES, ProbingTask, all_notes
+from headscope.tasks.probing import find_tasks, glue_task, sample
+from headscope.tasks.task import TITLES, ProbingTask, all_notes
 
 if TYPE_CHECKING:
     from headscope.models import Model
@@ -106,7 +106,6 @@ GAINS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Jo2020(PaperRecipe, Training):
     """Roles and Utilization of Attention Heads: probing, top heads, and fine-tuning from them.
 

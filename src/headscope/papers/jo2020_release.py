@@ -36,7 +36,7 @@ from headscope.files import show_size
 from headscope.limits import open_tar, parse_json
 from headscope.results import Atlas
 from headscope.results.moments import wilson
-from headscope.tasks.probing import TITLES, task_group
+from headscope.tasks.task import TITLES, task_group
 
 Array = NDArray[np.float64]
 

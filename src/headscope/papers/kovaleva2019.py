@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -55,7 +55,7 @@ from headscope.papers.report import as_sentence, gallery
 from headscope.results import Atlas
 from headscope.runs.ablate import ablate
 from headscope.runs.attention import attention
-from headscope.runs.compare import compare
+from headscope.runs.survey import compare
 from headscope.stats import frame_table
 from headscope.stats.ablation import change_table, few_documents
 from headscope.stats.disabling import DisablingSummary, disabling_summary, shared_heads
@@ -94,7 +94,6 @@ LAYER_GAIN = {"rte": 3.2}
 # --- The recipe -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
 class WhichTuned(Training, Options):
     """Which fine-tuned models there are, or will be.
 
@@ -124,7 +123,6 @@ class WhichTuned(Training, Options):
     precision: Literal["float32", "bf16", "fp16"] = "float32"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
     """Revealing the Dark Secrets of BERT: fine-tuning, patterns, frames, and disabled heads.
 
@@ -384,7 +382,7 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
         return self.section("change", text, tables, self._change_plots(firsts, after))
 
     def _parsed(self, task: Task) -> Corpus:
-        from headscope.corpus.spacy.parser import parse
+        from headscope.corpus.spacy import parse
 
         dev = self.tuned_models.dev(task)
         source = dev.source

@@ -7,7 +7,7 @@ each. Its layers count from 0, those here from 1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice, pairwise
 from math import ceil, floor
@@ -97,7 +97,6 @@ frequent, as shares of the model's depth."""
 # --- The recipe -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
 class RoleTests(Options):
     """How heads are tested for roles.
 
@@ -143,7 +142,6 @@ class RoleTests(Options):
         return role_tests(scores, tau=tau, clusters=self.clusters, seed=seed, **how)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Pande2021(PaperRecipe, RoleTests, Roles, Sampled):
     """The heads hypothesis: which heads have which role, tested, before and after fine-tuning.
 

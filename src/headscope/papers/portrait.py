@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -14,7 +14,7 @@ import scipy  # its parts are loaded when they are used
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.corpus import Corpus, CorpusLike, read
+from headscope.corpus import Corpus, read
 from headscope.errors import AnotherRunError, UserError
 from headscope.figures.ablation.groups import group_losses_chart
 from headscope.figures.heat import heat_map
@@ -23,7 +23,7 @@ from headscope.figures.style import subject
 from headscope.heads import Head
 from headscope.measures.registry import choose
 from headscope.models.names import check_loading
-from headscope.options import Option, takes
+from headscope.options import PYTHON, Option, takes
 from headscope.page import Plot, Section, Table, records
 from headscope.papers.catalogue import Paper
 from headscope.papers.claims import Untested, Verdict, judged
@@ -43,8 +43,11 @@ from headscope.stats.retrieval import MASKING, retrieval_heads, retrieval_recove
 from headscope.stats.role_words import FAMILY_WORDS
 
 if TYPE_CHECKING:
+    from headscope.corpus import CorpusLike
     from headscope.models.like import ModelLike
     from headscope.papers.report import PaperReport
+else:
+    CorpusLike = Any  # checked where it is read
 
 Array = NDArray[np.float64]
 TOP = 10
@@ -67,12 +70,13 @@ NO_RANDOM = "no random tokens were read"
 SHARE = "share of attention, 0–1"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Portrait(Recipe):
     """What :func:`portrait` runs: a page about the heads of a causal language model.
 
     Parameters
     ----------
+    corpus
+        Texts: whatever :func:`headscope.read` takes. Syntax needs trees.
     top
         How many heads stand for a role where heads are disabled.
     draws
@@ -89,6 +93,7 @@ class Portrait(Recipe):
     claims_column: ClassVar[str] = "claim"
     panel: ClassVar[str] = "The parts"
 
+    corpus: Annotated[CorpusLike, PYTHON] = field(default="demo", kw_only=False)
     top: Annotated[int, Option(least=1, name="number of heads", metavar="N")] = 5
     draws: Annotated[int, Option(least=1, name="number of draws", metavar="N")] = 10
     lengths: Annotated[
@@ -97,25 +102,21 @@ class Portrait(Recipe):
     needles: Annotated[int, Option(least=1, name="number of needles", metavar="N")] = 12
 
     @cached_property
-    def subject(self) -> tuple[Any, Corpus]:
-        """The model as it was given, and the texts: see :meth:`of_model`."""
-        return "demo-llm", read("demo")
+    def given_models(self) -> Any:
+        """The model as it was given: see :meth:`of_model`."""
+        return "demo-llm"
 
-    def of_model(self, model: ModelLike, corpus: CorpusLike) -> Portrait:
-        """Say which model and which texts the page is about."""
+    def of_model(self, model: ModelLike) -> Portrait:
+        """Say which model the page is about."""
         check_loading(model, self)
-        vars(self)["subject"] = model, read(corpus)
+        vars(self)["given_models"] = model
+        _ = self.texts
         return self
 
-    @property
-    def given_models(self) -> Any:
-        """The model as it was given."""
-        return self.subject[0]
-
-    @property
-    def corpus(self) -> Corpus:
-        """The texts."""
-        return self.subject[1]
+    @cached_property
+    def texts(self) -> Corpus:
+        """The texts, read."""
+        return read(self.corpus)
 
     @cached_property
     def why(self) -> dict[str, str]:
@@ -133,7 +134,7 @@ class Portrait(Recipe):
     def subtitle(self) -> str:
         """Which model, on which texts."""
         return (
-            f"{short_name(self.models[0])} on {short_name(self.corpus.name)}: what its attention "
+            f"{short_name(self.models[0])} on {short_name(self.texts.name)}: what its attention "
             "heads do, with intervals, and what happens without them"
         )
 
@@ -158,7 +159,7 @@ class Portrait(Recipe):
         """The survey: all that is offered, logit attribution, and random tokens written twice."""
         from headscope.runs.synthetic import Sequences
 
-        model, corpus = self.model_loaded, self.corpus
+        model, corpus = self.model_loaded, self.texts
         stack, offered = model.main_stack(), corpus.annotations | model.capabilities
         measures = choose(None, offered, corpus=corpus.name, cross=False)
         try:
@@ -370,7 +371,7 @@ class Portrait(Recipe):
         """Retrieval scores, and what disabling the best heads does."""
         needles = choose_needles()[: self.needles]
         how = {"lengths": self.lengths, "needles": needles}
-        results = self.attempt("retrieval", retrieval, self.corpus, **how)
+        results = self.attempt("retrieval", retrieval, self.texts, **how)
         recovery = retrieval_recovery(results)
         last = recovery.iloc[-1]
         text = (
@@ -396,7 +397,7 @@ class Portrait(Recipe):
         _ = self.surveyed
         groups = {name: self.ranked(name) for name in GROUPS}
         chosen = {name: heads for name, heads in groups.items() if heads}
-        results = self.attempt("disabling", group_losses, self.corpus, chosen, draws=self.draws)
+        results = self.attempt("disabling", group_losses, self.texts, chosen, draws=self.draws)
         table = group_table(results)
         table["heads"] = table["heads"].str.replace(",", ", ")
         settings = results.provenance["settings"]
@@ -427,7 +428,7 @@ class Portrait(Recipe):
 
 
 @takes(Portrait)
-def portrait(model: ModelLike, corpus: CorpusLike = "demo", *, options: Portrait) -> PaperReport:
+def portrait(model: ModelLike, options: Portrait) -> PaperReport:
     """Write a page about the heads of a causal language model.
 
     Sinks, previous tokens, induction, duplicates, copying, syntax, direct logit attribution and
@@ -439,8 +440,6 @@ def portrait(model: ModelLike, corpus: CorpusLike = "demo", *, options: Portrait
     model
         A hub id, a model folder, ``"demo-llm"``, a :class:`headscope.Model` loaded with its
         language-model head, or a network with its tokenizer.
-    corpus
-        Texts: whatever :func:`headscope.read` takes. Syntax needs trees.
 
     Returns
     -------
@@ -454,7 +453,7 @@ def portrait(model: ModelLike, corpus: CorpusLike = "demo", *, options: Portrait
     >>> report.page  # doctest: +SKIP
     PosixPath('portrait-demo-llm/portrait.html')
     """
-    return options.of_model(model, corpus).run()
+    return options.of_model(model).run()
 
 
 # --- Tables and plots -----------------------------------------------------------------------------

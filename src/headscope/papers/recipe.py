@@ -96,7 +96,6 @@ def part(
     return mark
 
 
-@dataclass(frozen=True, kw_only=True)
 class Recipe(FolderRun):
     """What all recipes share. Use one of its subclasses.
 
@@ -128,6 +127,7 @@ class Recipe(FolderRun):
     output: Annotated[AnyPath | None, Option(short="-o", metavar="FOLDER")] = None
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         cls.all_parts = tuple(one.part for one in vars(cls).values() if hasattr(one, "part"))
         cls.claims = []
         cls.more_help = f"Parts: {', '.join(one.name for one in cls.all_parts)}."
@@ -504,7 +504,6 @@ def _name(given: Any) -> str:
 # --- Options that several papers share ---
 
 
-@dataclass(frozen=True, kw_only=True)
 class PaperRecipe(Recipe):
     """The recipe of a paper.
 
@@ -528,7 +527,6 @@ class PaperRecipe(Recipe):
         return self.model
 
 
-@dataclass(frozen=True, kw_only=True)
 class Sampled(Options):
     """Which examples are used.
 
@@ -547,7 +545,6 @@ class Sampled(Options):
         return corpus.sample(most, seed=seed) if self.sample == "random" else corpus.first(most)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Training(Options):
     """How models are fine-tuned.
 

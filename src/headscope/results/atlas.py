@@ -16,9 +16,8 @@ from headscope.errors import ResultsError, UserError, unknown
 from headscope.heads import Head, HeadLike
 from headscope.results.export import CACHE, export
 from headscope.results.kept import KeptExamples
-from headscope.results.merge import RETRIEVAL, join
+from headscope.results.merge import RETRIEVAL, Track, join, track_of
 from headscope.results.moments import DOCUMENTS, TEXTS, derive
-from headscope.results.nested import Track, track_of
 from headscope.results.netcdf import read_tree, without_folders, write_tree
 from headscope.results.schema import (
     EXACT,

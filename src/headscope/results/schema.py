@@ -12,7 +12,7 @@ of documents), and what follows from them: ``mean`` with its interval ``low`` â€
 The group ``examples``, whose kind is "examples", is not a measure: it holds texts, and maps of
 every head on some of them (:mod:`headscope.results.kept`). Nor are ``null`` and ``track``: they
 hold the same survey of null models, and the values of all checkpoints
-(:mod:`headscope.results.nested`).
+(:mod:`headscope.results.merge`).
 
 A digest finds damage, but files can also come from other programs. :func:`check_contents` checks
 everything that readers rely on, so that they need not: groups, variables, dimensions, types,
@@ -49,7 +49,7 @@ EXAMPLES = "examples"
 """The group that holds examples of every head, and its kind: it is not a measure."""
 NULL, TRACK = "null", "track"
 """The groups with the same survey of null models, and with the values of all checkpoints of a
-training; both hold groups of their own (:mod:`headscope.results.nested`) and are not measures."""
+training; both hold groups of their own (:mod:`headscope.results.merge`) and are not measures."""
 BESIDE = (EXAMPLES, NULL, TRACK)
 """Groups that are not measures, which is also their kind."""
 GRID = ("layer", "head")

@@ -138,7 +138,6 @@ class Check:
         return f"{self.frame().to_string(index=False)}{notes}\n{self.verdict()}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class CheckOptions(ModelRun):
     """Options of :func:`check`.
 

@@ -1,17 +1,24 @@
-"""One text: its attention maps, and the parts of its logits. Options and functions."""
+"""One text or one head: maps, the parts of logits, and texts on which a head does what it does.
+
+Here are options and functions; nothing of it needs torch before a model is loaded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from headscope.corpus import CorpusLike
 from headscope.errors import UserError, wrong_type
-from headscope.heads import Head, HeadsLike, parse_heads
-from headscope.options import RARE, AnyPath, ModelRun, Option, takes
-from headscope.runs.preparing import loaded
+from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
+from headscope.models.names import check_loading
+from headscope.options import RARE, AnyPath, CorpusRun, ModelRun, Option, takes
+from headscope.runs.preparing import loaded, opened, read_for
+from headscope.stats.kept_relations import check_relation
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from headscope.models.like import ModelLike
@@ -20,7 +27,6 @@ else:  # names, or heads
     HeadsLike = Sequence[Any]
 
 
-@dataclass(frozen=True, kw_only=True)
 class LogitOptions(ModelRun):
     """Options of :func:`logit_parts`.
 
@@ -34,12 +40,13 @@ class LogitOptions(ModelRun):
     max_length: Annotated[int | None, Option(least=1, name="maximum length")] = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class AttentionOptions(LogitOptions):
     """Options of :func:`attention`.
 
     Parameters
     ----------
+    pair
+        The second text of a pair.
     heads
         Keep only these heads, such as 3-9 or 4-* (from 1) or L2H8 (from 0). Default: all. The maps
         of a long text take (length × length × 4) bytes per head.
@@ -60,6 +67,9 @@ class AttentionOptions(LogitOptions):
 
     prefix: ClassVar[str] = "attention"
 
+    pair: Annotated[str | None, Option(metavar="TEXT", hint="e.g. pair='It ran.'")] = field(
+        default=None, kw_only=False
+    )
     heads: Annotated[HeadsLike | None, Option(flag="--head", metavar="HEAD")] = None
     words: bool = False
     patterns: bool = False
@@ -95,11 +105,7 @@ class AttentionOptions(LogitOptions):
 
 @takes(AttentionOptions)
 def attention(
-    model: ModelLike,
-    text: str | tuple[str, str],
-    pair: str | None = None,
-    *,
-    options: AttentionOptions,
+    model: ModelLike, text: str | tuple[str, str], options: AttentionOptions
 ) -> TextAttention:
     """Look at the attention of one text.
 
@@ -110,8 +116,6 @@ def attention(
         tokenizer, ``(network, tokenizer)``.
     text
         The text, or a pair of texts.
-    pair
-        The second text of a pair.
 
     Returns
     -------
@@ -137,7 +141,7 @@ def attention(
     >>> found.table("1-3", special=False, top=1)[["from", "to"]].values.tolist()
     [['barked', 'dog']]
     """
-    texts = read_texts(text, pair)
+    texts = read_texts(text, options.pair)
     with loaded(model, options) as used:
         from headscope.runs.text_maps import text_attention
 
@@ -189,7 +193,7 @@ def logit_parts(model: ModelLike, text: str, options: LogitOptions) -> xr.DataAr
     """
     texts = read_texts(text, None)
     with loaded(model, options, head="lm") as used:
-        from headscope.runs.logit_parts import parts_of_logits
+        from headscope.runs.text_maps import parts_of_logits
 
         return parts_of_logits(used, texts, options.max_length)
 
@@ -210,3 +214,62 @@ def read_texts(text: object, pair: object) -> tuple[str, ...]:
         if not one.strip():
             raise UserError(f"the text {one!r} is empty", hint="give at least one word")
     return texts
+
+
+class ExampleOptions(CorpusRun):
+    """Options of :func:`examples`.
+
+    Parameters
+    ----------
+    relation
+        Only this relation: texts in which the head's strongest link is one of it.
+    top
+        How many examples to show.
+    limit
+        Look at no more than the first so many examples; None for all.
+    """
+
+    relation: Annotated[str, Option(metavar="NAME", completes="relations")] = ""
+    top: Annotated[int, Option(least=1, name="number of examples", metavar="N", short="-k")] = 10
+    limit: Annotated[int | None, Option(least=1, metavar="N")] = 1000
+
+
+@takes(ExampleOptions)
+def examples(
+    model: ModelLike, corpus: CorpusLike, head: HeadLike, options: ExampleOptions
+) -> pd.DataFrame:
+    """Look in a corpus for texts on which a head does what it does.
+
+    A survey keeps examples of every head in its results; this is for results that hold none, and
+    for a relation that is rare. Of long inputs, the first 128 tokens are shown.
+
+    Parameters
+    ----------
+    model, corpus
+        As in :func:`headscope.survey`.
+    head
+        ``"3-9"`` (from 1), ``"L2H8"`` (from 0), or a :class:`~headscope.Head`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As :meth:`headscope.Atlas.examples`.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> hs.examples("demo", ["The dog barks.", "A cat sleeps."], "1-3", top=1)
+    Head 1-3: the examples on which it is strongest
+      1  strength 0.80  1
+         The dog barks .
+         dog → The 1.00; barks → dog 0.50
+    """
+    Head.parse(head)
+    check_loading(model, options)
+    texts = read_for(corpus, options)
+    texts = texts.first(options.limit) if options.limit else texts
+    check_relation(texts, options.relation)
+    with opened(model, options) as used:
+        from headscope.runs.examples import find_examples
+
+        return find_examples(used, texts, head, options)

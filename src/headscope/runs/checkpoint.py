@@ -14,9 +14,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from headscope.errors import UserError
-from headscope.files import digest_of, sync_folder, write_bytes
+from headscope.files import CHANGED, digest_of, sync_folder, tensor_digest, write_bytes
 from headscope.identity import another_run, differences, identity_of, plain
-from headscope.seals import CHANGED, tensor_digest
 
 
 @dataclass(frozen=True)

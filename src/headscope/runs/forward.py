@@ -18,8 +18,7 @@ from headscope.encode.cross import key_batch
 from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Listener, Model
 from headscope.models.value_norms import ValueNorms, norm_weighted
-from headscope.runs.keeping.found import BatchExamples
-from headscope.runs.keeping.keeper import Keeper
+from headscope.runs.keeping import Keeper
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class BatchValues:
     values: dict[str, NDArray[Any]]
     totals: dict[str, NDArray[Any]]
     broken: NDArray[np.int64]
-    examples: BatchExamples | None = None
+    examples: Keeper | None = None
 
 
 class Pass:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def loaded(
-    model: ModelLike, options: ModelRun, *, head: Literal["lm", "own"] | None = None, seed: int = 0
+def opened(
+    model: ModelLike, options: ModelRun, *, head: Literal["lm", "own"] | None = None
 ) -> Iterator[Model]:
-    """A model, closed at the end if it was made here; what there is to note about it is said.
+    """A model that was checked, closed at the end if it was made here; notes on it are said.
 
     Parameters
     ----------
@@ -31,29 +31,28 @@ def loaded(
         Whatever stands for one.
     options
         The options of the run.
-    head, seed
+    head
         See :func:`headscope.load`.
     """
-    check_loading(model, options)
     reporter = options.reporter
     with ExitStack() as stack:
         with reporter.status("loading libraries and model"):
             from headscope.models.like import using_model
 
-            made = stack.enter_context(using_model(model, options, head=head, seed=seed))
-        for note in made.notes if made is not model else ():
+            used = stack.enter_context(using_model(model, options, head=head))
+        for note in used.notes if used is not model else ():
             reporter.say(f"note: {note}")
-        yield made
+        yield used
 
 
-def read_for(corpus: CorpusLike, options: CorpusRun) -> Corpus:
-    """The corpus of a run; what was read is said."""
-    texts = open_corpus(corpus, options)
-    if options.reporter.visible:  # to count its examples, the whole corpus is read
-        options.reporter.say(texts.first(options.limit).preview())
-        for note in texts.notes:
-            options.reporter.say(f"note: {note}")
-    return texts
+@contextmanager
+def loaded(
+    model: ModelLike, options: ModelRun, *, head: Literal["lm", "own"] | None = None
+) -> Iterator[Model]:
+    """The model of a run that needs no corpus."""
+    check_loading(model, options)
+    with opened(model, options, head=head) as used:
+        yield used
 
 
 @contextmanager
@@ -67,5 +66,15 @@ def prepared(
     """The model and the corpus of a run."""
     check_loading(model, options)
     texts = read_for(corpus, options)
-    with loaded(model, options, head=head) as made:
-        yield made, texts
+    with opened(model, options, head=head) as used:
+        yield used, texts
+
+
+def read_for(corpus: CorpusLike, options: CorpusRun) -> Corpus:
+    """The corpus of a run; what was read is said."""
+    texts = open_corpus(corpus, options)
+    if options.reporter.visible:  # to count its examples, the whole corpus is read
+        options.reporter.say(texts.first(options.limit).preview())
+        for note in texts.notes:
+            options.reporter.say(f"note: {note}")
+    return texts

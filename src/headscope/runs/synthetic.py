@@ -204,7 +204,6 @@ def encoded_tokens(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class SyntheticOptions(ModelRun):
     """Options of :func:`synthetic`.
 

@@ -1,4 +1,6 @@
-"""The maps of one text: of tokens or of words, and with the classes of their patterns."""
+"""One text: its maps, of tokens or of words, with the classes of their patterns; and its logits,
+taken apart into embeddings, heads, biases, MLPs, norms and unembedding.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+import xarray as xr
 from numpy.typing import NDArray
+from torch import Tensor
 
 from headscope.corpus import Example, surface_words
 from headscope.encode import Encoded, collate
 from headscope.encode.template import TEXT
 from headscope.errors import UserError
 from headscope.heads import Head
+from headscope.measures.logit_attribution import head_parts
 from headscope.measures.patterns.network import CLASSES, SHIPPED, load_network, pictures
-from headscope.models import LayerView, Model
+from headscope.models import LayerView, Model, OutputListener
+from headscope.models.stream import Call, Stream, StreamLayer, find_stream, recording
 from headscope.results import TextAttention
 
 if TYPE_CHECKING:
     from headscope.runs.attention import AttentionOptions
+
 
 Maps = NDArray[np.float32]
 UNLIMITED = 10**6
@@ -39,9 +46,7 @@ def text_attention(
     groups: Maps | None = None
     if options.words:
         groups, tokens, special = word_groups(encoded, tokens)
-    layers = sorted({head.layer for head in chosen})
-    numbers = sorted({head.head for head in chosen})
-    weights = head_maps(model, encoded, stack, chosen, layers, numbers, groups)
+    weights, layers, numbers = head_maps(model, encoded, stack, chosen, groups)
     classes = classify_maps(weights, options.network) if options.patterns else None
     return TextAttention.build(
         weights,
@@ -103,11 +108,12 @@ def head_maps(
     encoded: Encoded,
     stack: str,
     chosen: tuple[Head, ...],
-    layers: list[int],
-    numbers: list[int],
     groups: Maps | None,
-) -> Maps:
-    """The maps of the chosen heads, (layer, head, query, key), NaN for others of their layers."""
+) -> tuple[Maps, list[int], list[int]]:
+    """The maps of the chosen heads, (layer, head, query, key), NaN for others of their layers; and
+    which layers and numbers of heads these are.
+    """
+    layers, numbers = (sorted(set(each)) for each in zip(*chosen, strict=True))
     size = len(encoded) if groups is None else len(groups)
     weights = np.full((len(layers), len(numbers), size, size), np.nan, np.float32)
 
@@ -122,7 +128,7 @@ def head_maps(
 
     with torch.inference_mode():
         model.forward(collate([encoded], pad=model.pad), listeners=[listen], stack=stack)
-    return weights
+    return weights, layers, numbers
 
 
 def word_groups(encoded: Encoded, tokens: list[str]) -> tuple[Maps, list[str], NDArray[np.bool_]]:
@@ -170,3 +176,121 @@ def word_weights(weights: Maps, groups: Maps) -> Maps:
     means = groups / groups.sum(1, keepdims=True)
     result: Maps = means @ weights @ groups.T
     return result
+
+
+HEADS, BIAS, MLP, LAYER = "head", "attention bias", "MLP", "layer"
+EMBEDDINGS, NORM_BIAS, UNEMBEDDING = "embeddings", "norm bias", "unembedding bias"
+
+
+def parts_of_logits(model: Model, texts: tuple[str, ...], max_length: int | None) -> xr.DataArray:
+    """What :func:`headscope.logit_parts` returns."""
+    stack = model.main_stack()
+    stream = find_stream(model, stack)
+    encoded = encode_text(model, texts, stack, max_length)
+    if len(encoded) < 2:
+        raise UserError(
+            f"the text {texts[0]!r} has one token, and no next one", hint="give a longer text"
+        )
+    return _labelled(model, encoded, _Parts(model, stream, stack, encoded))
+
+
+class _Parts:
+    """Computes the parts, (token,) each, of the tokens that have a next one."""
+
+    def __init__(self, model: Model, stream: Stream, stack: str, encoded: Encoded) -> None:
+        self.stream = stream
+        self.calls, self.heads = _pass(model, stream, stack, encoded)
+        targets = torch.from_numpy(encoded.ids[1:])
+        self.targets = targets.to(stream.weight.device)
+        self.after = stream.directions(targets)  # after the last norm
+        self.before = stream.norm.direction(self.after)
+        self.inverse = self._inverse(stream.norm.module)
+
+    def _inverse(self, module: torch.nn.Module) -> Tensor:
+        """``1 / σ`` of the last norm."""
+        call = self.calls[module]
+        return self.stream.norm.inverse(call.given, call.made)[0, :-1]
+
+    def written(self, vectors: Tensor) -> Tensor:
+        """The part of what is added to the stream, (token, hidden) or (hidden,)."""
+        return (vectors.float() * self.before).sum(-1) * self.inverse
+
+    def all(self) -> dict[str, tuple[str, Tensor]]:
+        """Every part with its kind, by name."""
+        calls, layers = self.calls, self.stream.layers
+        start = calls[layers[0].block].given[0, :-1]
+        found = {EMBEDDINGS: (EMBEDDINGS, self.written(start))}
+        for number, layer in enumerate(layers):
+            found |= self._layer(number, layer)
+        shift = self.stream.norm.shift
+        found[NORM_BIAS] = (NORM_BIAS, (self.after * shift).sum(-1))
+        if self.stream.bias is not None:
+            found[UNEMBEDDING] = (UNEMBEDDING, self.stream.bias[self.targets])
+        return found
+
+    def _layer(self, number: int, layer: StreamLayer) -> dict[str, tuple[str, Tensor]]:
+        """The parts of one layer."""
+        calls, name = self.calls, number + 1
+        if layer.attention is None or layer.mlp is None or layer.output is None:
+            call = calls[layer.block]
+            whole = call.made[0, :-1].float() - call.given[0, :-1].float()
+            return {f"{LAYER} {name}": (LAYER, self.written(whole))}
+        heads = head_parts(self.heads[layer.attention][:, :-1], layer, self.before[None])[0]
+        bias = getattr(layer.output, "bias", None)
+        added = torch.zeros_like(self.before[0]) if bias is None else bias.detach().float()
+        if layer.after is not None:
+            call = calls[layer.after.module]
+            inverse = layer.after.inverse(call.given, call.made)[0, :-1]
+            heads = heads * inverse[:, None]
+            added = layer.after.apply(added.expand_as(self.before), inverse) + layer.after.shift
+        parts = {
+            str(Head(number, head)): (HEADS, heads[:, head] * self.inverse)
+            for head in range(heads.shape[1])
+        }
+        mlp = calls[layer.mlp].made.reshape(calls[layer.block].made.shape)[0, :-1]
+        parts[f"{BIAS} {name}"] = (BIAS, self.written(added))
+        parts[f"{MLP} {name}"] = (MLP, self.written(mlp))
+        return parts
+
+
+def _pass(
+    model: Model, stream: Stream, stack: str, encoded: Encoded
+) -> tuple[dict[torch.nn.Module, Call], dict[torch.nn.Module, Tensor]]:
+    """What one pass gives: calls of modules, and outputs of heads by attention module."""
+    modules: list[torch.nn.Module] = [stream.norm.module, stream.unembedding]
+    for layer in stream.layers:
+        after = None if layer.after is None else layer.after.module
+        modules += [one for one in (layer.block, after, layer.mlp) if one is not None]
+    heads: dict[torch.nn.Module, Tensor] = {}
+
+    def note(view: LayerView) -> None:
+        if view.stack == stack:
+            heads[view.module] = view.output.float()
+
+    batch = collate([encoded], pad=model.pad)
+    with recording(dict.fromkeys(modules)) as calls, torch.inference_mode():
+        model.forward(batch, listeners=[OutputListener(note)], stack=stack)
+    return calls, heads
+
+
+def _labelled(model: Model, encoded: Encoded, parts: _Parts) -> xr.DataArray:
+    """The parts with their names, and the logits as the model computed them."""
+    found = parts.all()
+    logits = parts.calls[parts.stream.unembedding].made[0, :-1].float()
+    centred = logits.gather(-1, parts.targets[:, None])[:, 0] - logits.mean(-1)
+    tokens = token_names(model, encoded)
+    values = [part.cpu().numpy() for _, part in found.values()]
+    return xr.DataArray(
+        np.stack(values, 1),
+        dims=("token", "part"),
+        coords={
+            "token": np.arange(1, len(tokens)),
+            "part": np.array(list(found), dtype=object),
+            "text": ("token", np.array(tokens[:-1], dtype=object)),
+            "next": ("token", np.array(tokens[1:], dtype=object)),
+            "logit": ("token", centred.cpu().numpy()),
+            "kind": ("part", np.array([kind for kind, _ in found.values()], dtype=object)),
+        },
+        name="logit_parts",
+        attrs={"unit": "logits", "model": model.label},
+    )

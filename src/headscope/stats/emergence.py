@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
-from headscope.results.nested import EXCESS, ROLES, Track
+from headscope.results.merge import EXCESS, ROLES, Track
 from headscope.results.schema import GRID
 from headscope.stats.grid import labelled_head
 from headscope.stats.thresholds import DEFAULT

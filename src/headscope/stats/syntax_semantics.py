@@ -14,8 +14,7 @@ from headscope.errors import ResultsError
 from headscope.results import Atlas
 from headscope.stats.bootstrap import CONFIDENCE, draws, percentiles
 from headscope.stats.probing import probing_of, task_titles
-from headscope.tasks.metrics import METRICS
-from headscope.tasks.resampled import FromCounts
+from headscope.tasks.metrics import METRICS, FromCounts
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "syntactic": ("tree_depth", "top_constituents", "bigram_shift"),

@@ -10,7 +10,7 @@ import xarray as xr
 
 from headscope.labels import map_measure
 from headscope.results import Atlas
-from headscope.results.nested import EXCESS, ROLES
+from headscope.results.merge import EXCESS, ROLES
 from headscope.results.query import split_value
 from headscope.results.schema import GRID, of_heads, statistics
 from headscope.stats.excess import Excess
@@ -34,7 +34,7 @@ def track_groups(found: Sequence[Atlas], names: Sequence[str]) -> dict[str, xr.D
     Returns
     -------
     dict of str to xarray.Dataset
-        See :class:`headscope.results.nested.Track`.
+        See :class:`headscope.results.merge.Track`.
     """
     index = xr.DataArray(np.array(names, dtype=object), dims=DIM, name=DIM)
     groups = {}

@@ -1,101 +1,242 @@
-"""Probing tasks: labelled sentences or pairs, in splits for training, choosing and testing."""
+"""Finding probing tasks: SentEval files, treebanks, GLUE; and making control tasks of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
 
-from headscope.corpus.example import Example
+from headscope.corpus import Example, read
+from headscope.corpus.grammar import GRAMMAR
+from headscope.corpus.treebank import is_brackets
+from headscope.errors import CorpusError, UserError, unknown
+from headscope.tasks.glue import task_examples
+from headscope.tasks.make import grammar_tasks, make_tasks
+from headscope.tasks.senteval import is_senteval, read_tasks
+from headscope.tasks.task import GLUE, MADE, TITLES, ProbingTask, Task, plain
 
-SPLITS = ("train", "dev", "test")
-TITLES = {
-    "sentence_length": "Length",
-    "word_content": "WordContent",
-    "tree_depth": "Depth",
-    "top_constituents": "TopConst",
-    "bigram_shift": "BigramShift",
-    "past_present": "Tense",
-    "subj_number": "SubjNum",
-    "obj_number": "ObjNum",
-    "odd_man_out": "OddManOut",
-    "coordination_inversion": "CoordInv",
-}
-"""SentEval's names of the ten tasks of Conneau et al. (2018), and the paper's, in its order."""
-SURFACE, SYNTACTIC = ("Length", "WordContent"), ("Depth", "TopConst", "BigramShift")
+# --- control tasks ---
 
 
-def task_group(title: str) -> str:
-    """The group of one of the ten tasks; empty for any other.
+def first_word(example: Example) -> str:
+    """The type of an example's first word.
 
-    >>> task_group("Depth"), task_group("Tense"), task_group("mine")
-    ('syntactic', 'semantic', '')
+    >>> first_word(Example("1", ("The dog barks .",)))
+    'the'
     """
-    if title in SURFACE:
-        return "surface"
-    return "syntactic" if title in SYNTACTIC else "semantic" if title in TITLES.values() else ""
+    return example.texts[0].split(maxsplit=1)[0].casefold()
 
 
-@dataclass(frozen=True)
-class ProbingTask:
-    """A task that a classifier is trained on, to see what a vector knows.
+def control_task(task: ProbingTask, seed: int) -> ProbingTask:
+    """Make the control task of a task, after Hewitt and Liang (2019).
+
+    They give every word type a random label. Here a sentence gets the random label of its first
+    word's type, so that only remembering words helps. Labels are drawn from those of the training
+    examples. Examples of the other splits whose first word does not begin a training example are
+    left out: nothing could be known about them.
 
     Parameters
     ----------
-    name, title : str
-        The name to type, and the one to print.
-    labels : tuple of str
-        The classes, in the order of their indices; none if the labels are numbers (a regression).
-    splits : mapping of str to tuple of Example
-        train and test; dev is optional.
-    group : str, default ""
-        surface, syntactic, semantic or downstream; empty for other tasks.
-    notes : tuple of str, optional
-        What a reader of the results should know.
+    task
+        A task with classes.
+    seed
+        Seed of the labels.
+
+    Returns
+    -------
+    ProbingTask
+        The same sentences with other labels.
+
+    Raises
+    ------
+    CorpusError
+        The labels are numbers, all types have drawn the same label, or no test example is left.
+
+    Notes
+    -----
+    A vector that has lost the first word scores low on the control task, too: a high selectivity
+    does not show that a classifier is selective in general.
+
+    References
+    ----------
+    Hewitt and Liang (2019), Designing and Interpreting Probes with Control Tasks, EMNLP.
 
     Examples
     --------
-    >>> train = [Example("1", ("Dogs bark .",), label="PRES")]
-    >>> ProbingTask("mine", "Mine", ("PAST", "PRES"), {"train": tuple(train)}).counts("train")
-    Counter({'PRES': 1})
+    >>> train = [Example(str(n), (f"{w} runs",), label=l) for n, (w, l) in
+    ...          enumerate([("A", "X"), ("B", "Y"), ("C", "X"), ("A", "Y")])]
+    >>> test = [Example("5", ("a sits",), label="X"), Example("6", ("Z sits",), label="X")]
+    >>> task = ProbingTask("t", "T", ("X", "Y"), {"train": tuple(train), "test": tuple(test)})
+    >>> made = control_task(task, seed=0)
+    >>> labels = [example.label for example in made.splits["train"]]
+    >>> labels[0] == labels[3] == made.splits["test"][0].label, len(made.splits["test"])
+    (True, 1)
     """
+    if not task.labels:
+        raise CorpusError(f"{task.title} has numbers instead of classes, so it has no control task")
+    train = task.splits["train"]
+    drawn = [str(example.label) for example in train]
+    random = Random(f"{seed} {task.name}")
+    types = sorted({first_word(example) for example in train})
+    labels = {kind: random.choice(drawn) for kind in types}
+    splits = {
+        split: tuple(
+            replace(example, label=labels[first_word(example)])
+            for example in examples
+            if first_word(example) in labels
+        )
+        for split, examples in task.splits.items()
+    }
+    used = Counter(str(example.label) for example in splits["train"])
+    if len(used) < 2 or not splits["test"]:
+        raise CorpusError(
+            f"{task.title}: too few sentences begin with the same words for a control task",
+            hint="use more sentences",
+        )
+    note = f"control task, seed {seed}: the label of a sentence is drawn for its first word"
+    return replace(task, splits=splits, notes=(note,))
 
-    name: str
-    title: str
-    labels: tuple[str, ...]
-    splits: Mapping[str, tuple[Example, ...]]
-    group: str = ""
-    notes: tuple[str, ...] = field(default=())
 
-    def counts(self, split: str) -> Counter[str]:
-        """How many examples of each label a split has."""
-        return Counter(str(example.label) for example in self.splits.get(split, ()))
+# --- finding tasks ---
+
+DOWNSTREAM = ("mrpc", "sts-b", "sst-2")
+"""The downstream tasks of Jo and Myaeng (2020)."""
 
 
-def all_notes(tasks: Sequence[ProbingTask]) -> list[str]:
-    """The notes of several tasks, each one once, with the tasks that it applies to.
+def find_tasks(
+    sources: Sequence[str | Path | ProbingTask],
+    *,
+    data: str | None = None,
+    only: Sequence[str] | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+) -> list[ProbingTask]:
+    """Read or make the tasks of some sources.
 
-    >>> one, two = (ProbingTask(n, n.title(), (), {}, notes=("small",)) for n in ("a", "b"))
-    >>> all_notes([one, two])
-    ['all tasks: small']
+    Parameters
+    ----------
+    sources : sequence of str, Path or ProbingTask
+        A SentEval file or a folder of them; a treebank, "demo" or "grammar", from which the ten
+        tasks are made; the name of a GLUE task, "opinion" or "paraphrase"; or a probing task.
+    data : str, optional
+        The folder with GLUE's files, or "hub".
+    only : sequence of str, optional
+        The names of the tasks to keep.
+    limit : int, optional
+        How many examples of each split to draw at random.
+    seed : int, default 0
+        For making tasks and drawing examples.
+
+    Raises
+    ------
+    UserError
+        If a source cannot be read, or there is no task of a name in ``only``.
+
+    Examples
+    --------
+    >>> [task.title for task in find_tasks(["demo"], only=["Tense", "Length"])]
+    ['Length', 'Tense']
     """
-    notes: dict[str, list[str]] = {}
-    for task in tasks:
-        for note in task.notes:
-            notes.setdefault(note, []).append(task.title)
-    return [
-        f"{'all tasks' if len(titles) == len(tasks) > 1 else ', '.join(titles)}: {note}"
-        for note, titles in notes.items()
+    wanted = None if only is None else {name.lower() for name in only}
+    found: list[ProbingTask] = []
+    there: list[str] = []
+    for source in sources:
+        tasks, titles = _tasks_of(source, data, wanted, seed)
+        found += tasks
+        there += titles
+    for name in only or ():
+        if not any(name.lower() in _names(task.name, task.title) for task in found):
+            raise unknown("task", name, set(there))
+    return found if limit is None else [sample(task, limit, seed) for task in found]
+
+
+def _tasks_of(
+    given: str | Path | ProbingTask, data: str | None, wanted: set[str] | None, seed: int
+) -> tuple[list[ProbingTask], list[str]]:
+    """The wanted tasks of one source, and the titles of all its tasks."""
+    if isinstance(given, ProbingTask):
+        return _chosen([given], wanted), [given.title]
+    source, path = str(given), Path(given)
+    glue = _glue(source)
+    # With data, a name is that of the task, even if there is a folder of the same name.
+    if glue is not None and (data is not None or not path.exists()):
+        if data is None and glue.name in MADE:
+            data = GRAMMAR
+        if data is None:
+            raise UserError(
+                f"{source} is a GLUE task, whose files must be given too",
+                hint="give data=FOLDER (FOLDER/MRPC/train.tsv …), or data='hub'",
+            )
+        return [glue_task(glue, data)], []
+    if path.is_dir() or (path.is_file() and is_senteval(path)):
+        tasks = read_tasks(source)
+        return _chosen(tasks, wanted), [task.title for task in tasks]
+    names = [
+        name for name, title in TITLES.items() if wanted is None or _names(name, title) & wanted
     ]
+    if source == GRAMMAR:
+        named = None if wanted is None else names
+        return (grammar_tasks(seed=seed, tasks=named) if names else []), list(TITLES.values())
+    trees = is_brackets(path)
+    corpus = read(source, format="brackets" if trees else None)
+    if not names:
+        return [], list(TITLES.values())
+    made = make_tasks(
+        corpus,
+        seed=seed,
+        tasks=None if wanted is None else names,
+        brackets=source if trees else None,
+    )
+    return made, list(TITLES.values())
 
 
-def sorted_labels(labels: set[str]) -> tuple[str, ...]:
-    """Sort classes by value if all are numbers, else by name.
+def _glue(name: str) -> Task | None:
+    known = (*GLUE.values(), *MADE.values())
+    tasks = (task for task in known if plain(name) in {plain(task.name), plain(task.title)})
+    return next(tasks, None)
 
-    >>> sorted_labels({"10", "9"}), sorted_labels({"10", "9", "a"})
-    (('9', '10'), ('10', '9', 'a'))
+
+def _chosen(tasks: Sequence[ProbingTask], wanted: set[str] | None) -> list[ProbingTask]:
+    return [task for task in tasks if wanted is None or _names(task.name, task.title) & wanted]
+
+
+def _names(name: str, title: str) -> set[str]:
+    """The names that a task may be called by."""
+    return {name.lower(), title.lower()}
+
+
+def glue_task(task: Task, data: str) -> ProbingTask:
+    """Make a probing task of a GLUE task.
+
+    It is trained on the train split, where L2 is chosen by folds, and tested on the dev split,
+    whose labels are public.
     """
-    try:
-        return tuple(sorted(labels, key=lambda label: (float(label), label)))
-    except ValueError:
-        return tuple(sorted(labels))
+    splits = {}
+    for split, name in (("train", "train"), ("test", "dev")):
+        examples = task_examples(task, data, name)
+        splits[split] = tuple(
+            replace(example, label=(example.label or "").strip()) for example in examples
+        )
+    note = "tested on the dev split; L2 is chosen by folds of the train split"
+    return ProbingTask(task.name, task.title, task.labels, splits, "downstream", (note,))
+
+
+def sample(task: ProbingTask, limit: int, seed: int) -> ProbingTask:
+    """Draw at most ``limit`` examples of each split at random; they keep their order."""
+    if limit < 1:
+        raise UserError(f"the limit must be 1 or more, got {limit} instead")
+    splits: dict[str, tuple[Example, ...]] = {}
+    for split, examples in task.splits.items():
+        rng = Random(f"{seed} {task.name} {split}")
+        chosen = sorted(rng.sample(range(len(examples)), min(limit, len(examples))))
+        splits[split] = tuple(examples[place] for place in chosen)
+    labels = {example.label for example in splits["train"]}
+    if task.labels and len(labels) < 2:
+        raise UserError(
+            f"{limit} examples of {task.title} have only one class",
+            hint="draw a larger sample",
+        )
+    note = f"at most {limit} examples of each split, drawn at random"
+    return replace(task, splits=splits, notes=(*task.notes, note))

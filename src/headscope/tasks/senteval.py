@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from headscope.corpus.example import Example
-from headscope.corpus.files import lines
+from headscope.corpus.text import lines
 from headscope.errors import CorpusError, shorten
 from headscope.files import write_text
-from headscope.tasks.probing import SPLITS, TITLES, ProbingTask, sorted_labels, task_group
+from headscope.tasks.task import SPLITS, TITLES, ProbingTask, sorted_labels, task_group
 
 MARKS = dict(zip(("tr", "va", "te"), SPLITS, strict=True))
 ENDINGS = (".txt", ".tsv", ".txt.gz", ".tsv.gz")

@@ -19,7 +19,7 @@ from headscope.runs.ablate import (
     Way,
     ablate,
 )
-from headscope.runs.ablate.plan import plan
+from headscope.runs.ablate.work import plan
 from headscope.tasks import Task
 from runs.ablate.made import NUMBER, RUN, TASK, classifier, labelled, language_model
 from tiny import SENTENCES, tiny_network, tiny_tokenizer

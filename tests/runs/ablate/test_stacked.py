@@ -14,15 +14,22 @@ from headscope.models import Shape
 from headscope.models.layer_cache import LayerCache
 from headscope.progress import Reporter
 from headscope.runs.ablate import ablate
-from headscope.runs.ablate.estimate import PassTimes, time_passes
 from headscope.runs.ablate.objectives import (
     CustomObjective,
     LanguageModelObjective,
     Objective,
     TaskObjective,
 )
-from headscope.runs.ablate.plan import NOTHING, Disabled, plan
-from headscope.runs.ablate.work import STACKED_TOKENS, AblationWork, Sweep
+from headscope.runs.ablate.work import (
+    NOTHING,
+    STACKED_TOKENS,
+    AblationWork,
+    Disabled,
+    PassTimes,
+    Sweep,
+    plan,
+    time_passes,
+)
 from runs.ablate.made import RUN, TASK, classifier, labelled, language_model, stream
 from tiny import HEADS, SENTENCES
 

@@ -14,11 +14,10 @@ from headscope.corpus import read
 from headscope.encode import Batch, collate
 from headscope.measures import Context, Position
 from headscope.models import LayerView, Model, rowblocks
-from headscope.results.stored import PARTS, ExampleStore
+from headscope.results.kept import PARTS, ExampleStore
 from headscope.runs import forward
 from headscope.runs.forward import Hearing, Pass, Place
-from headscope.runs.keeping.found import BatchExamples
-from headscope.runs.keeping.keeper import Keeper
+from headscope.runs.keeping import Keeper
 from runs.test_transfers import Counting
 from tiny import tiny_model
 
@@ -39,7 +38,7 @@ def made(kind: str, *, length: int = 60, **changes: Any) -> tuple[Pass, Keeper, 
     return Pass(model, [measure], stack, context, keeper), keeper, batch
 
 
-def found(survey: Pass, batch: Batch) -> BatchExamples:
+def found(survey: Pass, batch: Batch) -> Keeper:
     examples = survey.run(batch).examples
     assert examples is not None
     return examples

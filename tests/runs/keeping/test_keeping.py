@@ -14,7 +14,7 @@ from headscope.corpus import from_texts
 from headscope.models import Model, rowblocks
 from headscope.results import Atlas
 from headscope.results.kept import KeptMap
-from headscope.runs.keeping.windows import largest, sparse_map
+from headscope.runs.keeping import largest, sparse_map
 from headscope.runs.survey import survey
 from runs.keeping.plain import (
     CAUSAL,

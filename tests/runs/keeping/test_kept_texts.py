@@ -12,8 +12,7 @@ from headscope.corpus import ROOT, Example, Word, from_examples, from_texts, rea
 from headscope.errors import UserError
 from headscope.results import Atlas
 from headscope.results.kept import NO_HEAD
-from headscope.runs.compare import compare
-from headscope.runs.survey import survey
+from headscope.runs.survey import compare, survey
 from planted import planted_bert
 from runs.test_survey import broken_bert
 from tiny import tiny_model

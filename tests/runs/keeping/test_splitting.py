@@ -16,11 +16,11 @@ from headscope.corpus import Corpus, from_texts
 from headscope.errors import Interrupted, ResultsError, UserError
 from headscope.models import Model
 from headscope.results import Atlas, merge
+from headscope.results.kept import ExampleStore
 from headscope.results.schema import EXAMPLES
-from headscope.results.stored import ExampleStore
+from headscope.runs import keeping as keeper
 from headscope.runs import workers
-from headscope.runs.keeping import keeper
-from headscope.runs.keeping.keeper import Keeper
+from headscope.runs.keeping import Keeper
 from headscope.runs.survey import survey
 from runs.engines.conftest import forked  # noqa: F401 (fixture)
 from tiny import SENTENCES, tiny_model

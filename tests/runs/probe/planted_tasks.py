@@ -10,7 +10,7 @@ import torch
 
 from headscope.corpus import Example
 from headscope.models import Model
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 from planted import FIRST, VOCABULARY, WIDTH, planted_bert
 
 FILL = ("the", "a", "sat", "on", "mat", "who", "saw", "old", "it")

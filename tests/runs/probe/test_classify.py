@@ -13,7 +13,7 @@ from headscope.errors import CorpusError, UserError
 from headscope.runs.probe import L2, Probing
 from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.rows import LabelledRows
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 
 
 def rows_of(count: int, classes: int, *, dev: bool = True, seed: int = 0) -> LabelledRows:

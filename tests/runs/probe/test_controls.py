@@ -25,9 +25,8 @@ from headscope.runs.probe.controls import (
     uniform_length,
 )
 from headscope.runs.probe.rows import LabelledRows
-from headscope.tasks.control import control_task, first_word
-from headscope.tasks.find import find_tasks
-from headscope.tasks.probing import SPLITS, ProbingTask
+from headscope.tasks.probing import control_task, find_tasks, first_word
+from headscope.tasks.task import SPLITS, ProbingTask
 from tiny import tiny_model
 
 

@@ -15,7 +15,7 @@ from headscope.heads import Head
 from headscope.models import Model, Pooling
 from headscope.runs.probe import probe
 from headscope.stats.probing import head_table
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 from planted import WIDTH
 from runs.probe.planted_tasks import (
     ONE,

@@ -18,7 +18,7 @@ from headscope.results import Atlas
 from headscope.runs.probe import Probing, probe
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.task import count_repeats, redraw
-from headscope.tasks.probing import SPLITS
+from headscope.tasks.task import SPLITS
 from runs.probe.planted_tasks import ONE, QUICK, dogs, words_task
 from tiny import HEADS, LAYERS, tiny_model
 

@@ -8,14 +8,104 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from headscope.corpus.builtin.markup import MarkedSpan, read_markup
-from headscope.corpus.example import Example, FrameLink, Mention, Word, join_words
-from headscope.corpus.mentions import head_word, mention_kind
-from headscope.corpus.readers.conll import Tree, read_trees, tree_words
+from headscope.corpus.example import (
+    Example,
+    FrameLink,
+    Mention,
+    Word,
+    head_word,
+    join_words,
+    mention_kind,
+)
+from headscope.corpus.treebank import Tree, read_trees, tree_words
 from headscope.errors import CorpusError
+
+# --- markup ---
+
+_TOKEN = re.compile(r"\{(\d+) |<([A-Za-z_]+)(!?) |([}>])|([^{}<>]+)|.")
+
+
+class MarkupError(ValueError):
+    """The markup of a paragraph is not well formed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedSpan:
+    """A marked piece of text.
+
+    Parameters
+    ----------
+    start, end : int
+        Where it begins and ends, in characters.
+    kind : {"mention", "target", "element"}
+        What is marked.
+    name : str
+        The entity, frame or element.
+    """
+
+    start: int
+    end: int
+    kind: str
+    name: str
+
+
+def read_markup(marked: str) -> tuple[str, list[MarkedSpan]]:
+    """Read a marked-up paragraph.
+
+    Returns
+    -------
+    plain : str
+        The text without markup.
+    spans : list of MarkedSpan
+        What was marked, in the order in which it opens.
+
+    Raises
+    ------
+    MarkupError
+        If the markup is not well formed.
+
+    Examples
+    --------
+    >>> text, spans = read_markup("{1 <Buyer Maria>} left.")
+    >>> text
+    'Maria left.'
+    >>> [(span.kind, span.name, span.start, span.end) for span in spans]
+    [('mention', '1', 0, 5), ('element', 'Buyer', 0, 5)]
+    """
+    plain: list[str] = []
+    length = 0
+    open_spans: list[tuple[str, int, str, str, int]] = []  # closer, start, kind, name, order
+    spans: list[tuple[int, MarkedSpan]] = []
+    for order, token in enumerate(_TOKEN.finditer(marked)):
+        entity, frame, target, closer, text = token.groups()
+        rest = marked[token.start() : token.start() + 20]
+        if text:
+            plain.append(text)
+            length += len(text)
+        elif entity or frame:
+            kind = "mention" if entity else "target" if target else "element"
+            open_spans.append(("}" if entity else ">", length, kind, entity or frame, order))
+        elif not closer:
+            raise MarkupError(f"expected '{{1 …}}', '<Element …>' or '<Frame! …>' at {rest!r}")
+        elif not open_spans or open_spans[-1][0] != closer:
+            raise MarkupError(
+                f"{closer!r} closes nothing, or crosses another span, before {rest!r}"
+            )
+        else:
+            _, start, kind, name, number = open_spans.pop()
+            spans.append((number, MarkedSpan(start, length, kind, name)))
+    if open_spans:
+        raise MarkupError(
+            f"{open_spans[-1][2]} {open_spans[-1][3]!r} is never closed in {marked[:40]!r}"
+        )
+    return "".join(plain), [span for _, span in sorted(spans, key=lambda pair: pair[0])]
+
+
+# --- passages ---
 
 FOLDER = Path(__file__).parent
 STYLES = ("news", "narrative", "encyclopaedic", "dialogue", "instructions", "questions")

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headscope.errors import UserError
-from headscope.seals import Damaged, read_tensors, write_tensors
+from headscope.files import Damaged, read_tensors, write_tensors
 
 CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 SHIPPED = Path(__file__).parent / "data" / "network.safetensors"

@@ -6,9 +6,9 @@ Here are its options and the function.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from headscope.models.names import check_loading
 from headscope.options import PORT, PYTHON, RARE, ModelRun, takes
@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from headscope.page.explorer.start import Explorer
     from headscope.results import Atlas
 
+    ResultsLike = str | Path | Atlas
+else:
+    ResultsLike = Any
 
-@dataclass(frozen=True, kw_only=True)
+
 class ExploreOptions(ModelRun):
     """Options of :func:`explore`.
 
     Parameters
     ----------
+    results
+        Results of the same model, or their file: the page then has all views of the report, too.
     port
         The port of the page; 0 uses any free one.
     browser
@@ -39,6 +44,7 @@ class ExploreOptions(ModelRun):
 
     prefix: ClassVar[str] = "explore"
 
+    results: Annotated[ResultsLike | None, PYTHON] = field(default=None, kw_only=False)
     port: Annotated[int, PORT] = 0
     browser: bool = True
     wait: Annotated[bool, PYTHON] = True
@@ -47,9 +53,7 @@ class ExploreOptions(ModelRun):
 
 
 @takes(ExploreOptions)
-def explore(
-    model: ModelLike, results: str | Path | Atlas | None = None, *, options: ExploreOptions
-) -> Explorer:
+def explore(model: ModelLike, options: ExploreOptions) -> Explorer:
     """Look at a model's heads live: type a text, switch heads off, see what changes.
 
     A page is served on this machine only, at an address with a secret part, until Ctrl-C.
@@ -61,8 +65,6 @@ def explore(
         network with its tokenizer, ``(network, tokenizer)``. A model that is loaded by name gets
         the head it was saved with. Predictions are shown for language models and classifiers. A
         model that is being explored must not be run elsewhere at the same time.
-    results
-        Results of the same model, or their file: the page then has all views of the report, too.
 
     Returns
     -------
@@ -95,6 +97,7 @@ def explore(
     from headscope.page.explorer.start import Explorer
     from headscope.results import Atlas
 
+    results = options.results
     atlas = Atlas.open(results) if isinstance(results, str | Path) else results
     with options.reporter.status("loading libraries and model"):
         from headscope.models import as_model

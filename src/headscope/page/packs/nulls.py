@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.page.packs.roles import relation_columns, role_columns
 from headscope.results import Atlas
-from headscope.results.nested import NULL_WORDS
+from headscope.results.merge import NULL_WORDS
 from headscope.results.schema import statistics
 from headscope.stats.nulls import band
 

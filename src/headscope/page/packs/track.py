@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headscope.page.packs.roles import NONE
 from headscope.results import Atlas
-from headscope.results.nested import EXCESS, ROLES, Track, has_track
+from headscope.results.merge import EXCESS, ROLES, Track, has_track
 from headscope.results.query import split_value
 from headscope.stats.emergence import emergence
 from headscope.stats.excess import FAMILIES

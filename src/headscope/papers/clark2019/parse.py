@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from headscope.corpus import ROOT, Corpus
 from headscope.corpus.vectors import WordVectors, forms, read_vectors
 from headscope.errors import UserError, unknown
-from headscope.files import digest_of, write_text
+from headscope.files import digest_of, sealed, unsealed, write_text
 from headscope.models import Model
 from headscope.models.random import random_init
 from headscope.papers.clark2019.networks import (
@@ -42,7 +42,6 @@ from headscope.papers.clark2019.word_maps import (
 )
 from headscope.progress import PhaseUpdate, ProgressLike, Reporter, as_reporter
 from headscope.runs.run import describe, versions
-from headscope.seals import sealed, unsealed
 from headscope.stats.bootstrap import compare_ratios, draws, percentiles
 from headscope.stats.clusters import cluster_numbers
 from headscope.stats.tests import correct

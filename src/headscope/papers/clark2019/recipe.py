@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -168,7 +168,6 @@ FIGURE_5 = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Clark2019(PaperRecipe, Sampled):
     """What Does BERT Look At? Every table and figure, for any model.
 
@@ -316,7 +315,7 @@ class Clark2019(PaperRecipe, Sampled):
 
     def figure_1(self, results: Atlas) -> list[Plot]:
         """The clearest head of each kind on one short text."""
-        from headscope.runs.drawn import short_text
+        from headscope.runs.examples import short_text
 
         texts, entropy = short_text(self.texts), results.mean("entropy")
         token = results.mean("special").sel(row="all")
@@ -417,8 +416,7 @@ class Clark2019(PaperRecipe, Sampled):
 
     def on_sentence(self, row: Row) -> Any:
         """A head on the sentence that shows its relation best; None without one."""
-        from headscope.runs.drawn import relation_example
-        from headscope.runs.examples import sentences
+        from headscope.runs.examples import relation_example, sentences
 
         head, relation, way = Head.parse(row["head"]), row["relation"], row["direction"]
         example = relation_example(
@@ -434,7 +432,7 @@ class Clark2019(PaperRecipe, Sampled):
 
     def antecedent_chart(self) -> Any:
         """The coreference head on an excerpt of a document; None without one."""
-        from headscope.runs.drawn import antecedent_example
+        from headscope.runs.examples import antecedent_example
 
         table = records(antecedent_table(self.coreferences))
         best = next((row for row in table if row["system"].startswith("head ")), None)

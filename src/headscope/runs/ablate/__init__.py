@@ -8,7 +8,6 @@ before the examples are read.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -29,10 +28,10 @@ from headscope.options import (
     Workers,
     takes,
 )
-from headscope.runs.preparing import loaded
+from headscope.runs.preparing import opened
 from headscope.runs.tune.record import recorded_task
 from headscope.tasks import Task, custom_task, find_task, label_ids, task_examples
-from headscope.tasks.files import labelled
+from headscope.tasks.glue import labelled
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
@@ -65,7 +64,6 @@ Way = Literal["uniform", "zero", "mean"]
 """How heads are disabled."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Judging(Options):
     """What a model is judged by.
 
@@ -166,7 +164,6 @@ class Judging(Options):
         return [name for name in names if getattr(self, name) is not None]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Scoring(Options):
     """How scores are compared.
 
@@ -196,7 +193,6 @@ class Scoring(Options):
             )
 
 
-@dataclass(frozen=True, kw_only=True)
 class AblateOptions(Judging, Scoring, ModelRun, Pass, Workers):
     """Options of :func:`ablate`.
 
@@ -326,7 +322,6 @@ def ablate(model: ModelLike, options: AblateOptions) -> Atlas:
         return AblationRun(used, corpus, objective, options).execute()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Doubling(Options):
     """What the passages are, and which heads are disabled.
 
@@ -351,7 +346,6 @@ class Doubling(Options):
     seed: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
 class GroupOptions(Doubling, ModelRun, Saving):
     """Options of :func:`group_losses`."""
 
@@ -396,7 +390,7 @@ def group_losses(
     """
     check_loading(model, options)
     texts = read(corpus)
-    with loaded(model, options, head="lm") as used:
+    with opened(model, options, head="lm") as used:
         from headscope.runs.ablate.groups import GroupRun
 
         return GroupRun(used, texts, groups, options).execute()

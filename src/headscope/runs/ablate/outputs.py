@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -23,14 +23,18 @@ from headscope.results import Atlas
 from headscope.results.moments import BucketSums
 from headscope.runs.ablate import Scoring
 from headscope.runs.ablate.objectives import Question
-from headscope.runs.ablate.plan import Disabled
 from headscope.stats.ablation import scored, with_nodes
 from headscope.stats.importance import agreement as rank_agreement
 from headscope.tasks.metrics import METRICS
 
+if TYPE_CHECKING:
+    from headscope.runs.ablate.work import Disabled
+
 SOURCE = "Kovaleva et al. 2019, §4.6, Figures 8 and 9"
 AXES = {"outputs": 1, "losses": 1, "gold": 0, "importance": 0, "buckets": 0}
 """The arrays of a batch, and which of their axes is that of the examples."""
+NAMES = ("ids", "groups", "skipped")
+"""Its lists of names."""
 CHUNK = 1024
 """Examples that are added at a time."""
 
@@ -67,27 +71,10 @@ class BatchOutputs:
     groups: list[str]
     skipped: list[str]
 
-    @classmethod
-    def restored(
-        cls, arrays: Mapping[str, NDArray[Any]], names: Mapping[str, list[str]]
-    ) -> BatchOutputs:
-        """Outputs from their :attr:`arrays` and :attr:`names`, which a checkpoint held."""
-        return cls(**arrays, **names)  # type: ignore[arg-type]
-
     @property
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays by name."""
-        return {name: getattr(self, name) for name in AXES}
-
-    @property
-    def names(self) -> dict[str, list[str]]:
-        """The names of the examples, used and skipped, and of their documents."""
-        return {"ids": self.ids, "groups": self.groups, "skipped": self.skipped}
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """How many examples were used, and how many were skipped."""
-        return len(self.ids), len(self.skipped)
+    def examples(self) -> int:
+        """How many examples were used or skipped."""
+        return len(self.ids) + len(self.skipped)
 
 
 def finite_outputs(
@@ -127,35 +114,13 @@ def finite_outputs(
 
 def join_outputs(parts: Iterable[BatchOutputs]) -> BatchOutputs:
     """Several batches as one."""
+    whole: dict[str, Any] = {}
     batches = list(parts)
-    arrays = {
-        name: np.concatenate([part.arrays[name] for part in batches], axis)
-        for name, axis in AXES.items()
-    }
-    names = {
-        kind: [name for part in batches for name in part.names[kind]] for kind in batches[0].names
-    }
-    return BatchOutputs.restored(arrays, names)
-
-
-def split_outputs(whole: BatchOutputs, sizes: Iterable[Sequence[int]]) -> list[BatchOutputs]:
-    """The batches that :func:`join_outputs` made one of, by their sizes."""
-    parts = []
-    first = first_skipped = 0
-    for used, skipped in sizes:
-        last, last_skipped = first + used, first_skipped + skipped
-        arrays = {
-            name: values.take(range(first, last), AXES[name])
-            for name, values in whole.arrays.items()
-        }
-        names = {
-            "ids": whole.ids[first:last],
-            "groups": whole.groups[first:last],
-            "skipped": whole.skipped[first_skipped:last_skipped],
-        }
-        parts.append(BatchOutputs.restored(arrays, names))
-        first, first_skipped = last, last_skipped
-    return parts
+    for name, axis in AXES.items():
+        whole[name] = np.concatenate([getattr(part, name) for part in batches], axis)
+    for name in NAMES:
+        whole[name] = [one for part in batches for one in getattr(part, name)]
+    return BatchOutputs(**whole)
 
 
 def outputs_dataset(
@@ -274,7 +239,7 @@ class OutputParts:
     def add(self, number: int, outputs: BatchOutputs) -> None:
         """Add a batch. One that is done again takes the place of the first."""
         if number not in self.batches:
-            self.examples += sum(outputs.size)
+            self.examples += outputs.examples
         self.batches[number] = outputs
 
     def joined(self) -> BatchOutputs | None:
@@ -283,21 +248,21 @@ class OutputParts:
         return join_outputs(ordered) if ordered else None
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What a checkpoint must hold."""
-        joined = self.joined()
-        if joined is None:
-            return {"names": None, "batches": []}, {}
-        sizes = [[number, *self.batches[number].size] for number in sorted(self.batches)]
-        return {"names": joined.names, "batches": sizes}, joined.arrays
+        """What a checkpoint must hold: the names of examples, and arrays, by the batch."""
+        batches = self.batches.items()
+        names = {
+            str(number): {name: getattr(part, name) for name in NAMES} for number, part in batches
+        }
+        arrays = {
+            f"{number}/{name}": getattr(part, name) for number, part in batches for name in AXES
+        }
+        return names, arrays
 
     def restore(self, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take up what a checkpoint held."""
-        if state["names"] is None:
-            return
-        whole = BatchOutputs.restored(arrays, state["names"])
-        parts = split_outputs(whole, [size for _, *size in state["batches"]])
-        for (number, *_), part in zip(state["batches"], parts, strict=True):
-            self.add(number, part)
+        for number, names in state.items():
+            own: dict[str, Any] = {name: arrays[f"{number}/{name}"] for name in AXES}
+            self.add(int(number), BatchOutputs(**own, **names))
 
 
 def with_scores(atlas: Atlas, options: Scoring) -> Atlas:

@@ -26,7 +26,6 @@ from headscope.options import Loading, Pass
 from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.runs.ablate import AblateOptions, Scoring
-from headscope.runs.ablate.estimate import describe_time, time_passes, tokens_of_example
 from headscope.runs.ablate.objectives import (
     LanguageModelObjective,
     Objective,
@@ -40,9 +39,15 @@ from headscope.runs.ablate.outputs import (
     outputs_dataset,
     with_scores,
 )
-from headscope.runs.ablate.plan import plan
 from headscope.runs.ablate.prune import Pruning
-from headscope.runs.ablate.work import AblationWork, head_means
+from headscope.runs.ablate.work import (
+    AblationWork,
+    describe_time,
+    head_means,
+    plan,
+    time_passes,
+    tokens_of_example,
+)
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.runs.tune.classifier import load_classifier
 from headscope.runs.workers import Here, Work
@@ -261,15 +266,11 @@ class AblationRun(Run[Atlas]):
 
     def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
         """Continue from a checkpoint."""
-        own = {name: array for name, array in arrays.items() if not name.startswith(PRUNING)}
-        self.parts.restore(state["parts"], own)
+        self.parts.restore(state["parts"], arrays)
         self.skips = state["skips"]
         if self.pruning:
-            pruned = {
-                name.removeprefix(PRUNING): array
-                for name, array in arrays.items()
-                if name.startswith(PRUNING)
-            }
+            own = ((name.partition(PRUNING), array) for name, array in arrays.items())
+            pruned = {name: array for (before, prefix, name), array in own if prefix and not before}
             self.pruning.restore(state["pruning"], pruned)
 
     def result(self) -> Atlas:

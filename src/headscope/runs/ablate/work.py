@@ -1,12 +1,15 @@
-"""What is done to a batch: many sets of heads are disabled in turn, here or in a worker.
+"""Which heads are disabled in which pass, what is done to a batch, and how long it will take.
 
-One full pass over the batch records the inputs of the layers; each further pass computes only the
-layers from its first disabled head up.
+Each head, each layer and any sets of heads are disabled in turn, here or in a worker. One full pass
+over the batch records the inputs of the layers; each further pass computes only the layers from its
+first disabled head up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -18,13 +21,114 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.encode import Batch
-from headscope.models import LayerView, Model, OutputListener, Replacement
+from headscope.errors import UserError
+from headscope.heads import Head, HeadsLike, head_names
+from headscope.models import LayerView, Model, OutputListener, Replacement, Shape
 from headscope.models.layer_cache import LayerCache
 from headscope.models.replacement import FittedReplacement
 from headscope.models.sending import ModelWork
+from headscope.progress import clock
 from headscope.runs.ablate.objectives import Objective, Question, example_losses
 from headscope.runs.ablate.outputs import BatchOutputs, finite_outputs
-from headscope.runs.ablate.plan import NOTHING, Disabled
+
+BASELINE = "none"
+
+
+@dataclass(frozen=True)
+class Disabled:
+    """The heads that are disabled in one pass over the examples.
+
+    Parameters
+    ----------
+    kind
+        ``baseline``, ``head``, ``layer`` or ``set``; in a pruning curve, the order of the heads.
+    name
+        The name in results, counted from 1: ``none``, ``3-9``, ``layer 3`` or ``3-9,4-1``.
+    heads
+        The disabled heads, in the order of the model.
+    """
+
+    kind: str
+    name: str
+    heads: tuple[Head, ...]
+
+    @property
+    def size(self) -> int:
+        """How many heads are disabled."""
+        return len(self.heads)
+
+
+NOTHING = Disabled("baseline", BASELINE, ())
+"""The pass with all heads."""
+
+
+def plan(
+    shape: Shape, *, heads: bool = True, layers: bool = True, sets: Sequence[HeadsLike] = ()
+) -> list[Disabled]:
+    """What to disable, one pass after the other.
+
+    Parameters
+    ----------
+    shape
+        The shape of the model.
+    heads, layers
+        Whether to disable each head and each layer in turn. The layer of a model that has only one
+        is skipped if there is anything else to disable.
+    sets
+        Sets of heads to disable together, such as ``"3-9,4-1"`` or ``"4-*"``.
+
+    Returns
+    -------
+    list of Disabled
+        The baseline, then heads, layers and sets.
+
+    Raises
+    ------
+    UserError
+        If there is nothing to disable, if the model has no such head, or if a pass would disable
+        all heads.
+
+    Examples
+    --------
+    >>> [off.name for off in plan(Shape(2, 2, 8), sets=["1-2,2-1"])]
+    ['none', '1-1', '1-2', '2-1', '2-2', 'layer 1', 'layer 2', '1-2,2-1']
+    """
+    every = shape.every_head
+    passes = [NOTHING]
+    if heads:
+        passes += [Disabled("head", str(head), (head,)) for head in every]
+    if layers and (shape.layers > 1 or not (heads or sets)):
+        for layer in shape.numbers:
+            chosen = tuple(head for head in every if head.layer == layer)
+            passes.append(Disabled("layer", f"layer {layer + 1}", chosen))
+    passes += [disabled_set(shape, chosen) for chosen in sets]
+    if len(passes) == 1:
+        raise UserError("there is nothing to disable", hint="give heads, layers or sets")
+    for off in passes:
+        if off.size == len(every):
+            raise UserError(
+                f"{off.name} would disable all {off.size} heads of the model, "
+                "which leaves nothing to compare",
+                hint="leave at least one head enabled",
+            )
+    return passes
+
+
+def disabled_set(shape: Shape, heads: HeadsLike, kind: str = "set", name: str = "") -> Disabled:
+    """A pass with several heads disabled.
+
+    Parameters
+    ----------
+    shape
+        The shape of the model.
+    heads
+        The heads, see :func:`headscope.heads.parse_heads`.
+    kind, name
+        See :class:`Disabled`. The name is that of the heads if it is empty.
+    """
+    chosen = tuple(sorted(shape.parse(heads)))
+    return Disabled(kind, name or head_names(chosen), chosen)
+
 
 Means = Mapping[int, Tensor]
 """The mean output of every head, {layer from 0: (head, width)}."""
@@ -350,3 +454,124 @@ def _exchanged(objective: Objective, one: Any, other: Any) -> Objective:
         if value is one:
             setattr(changed, name, other)
     return changed
+
+
+IMPORTANCE = 3.0
+"""Gradient importance takes about as long as so many full passes."""
+WARM = 1.0
+"""A first pass that takes so many seconds is timed; a shorter one only warms up."""
+
+
+@dataclass(frozen=True)
+class PassTimes:
+    """The seconds that passes over one batch take.
+
+    Parameters
+    ----------
+    full
+        The pass with all heads.
+    lowest, highest
+        A pass with a head of the first layer disabled, and one with a head of the last.
+    tokens
+        The tokens of the batch, padding included.
+    """
+
+    full: float
+    lowest: float
+    highest: float
+    tokens: int
+
+    def disabled(self, off: Disabled, shape: Shape) -> float:
+        """The seconds of a pass: in proportion to the layers that are computed.
+
+        Examples
+        --------
+        >>> from headscope.heads import Head
+        >>> times = PassTimes(12.0, 12.0, 2.0, 100)
+        >>> times.disabled(Disabled("head", "2-1", (Head(1, 0),)), Shape(3, 2, 8))
+        7.0
+        """
+        if not off.heads or shape.layers == 1:
+            return self.lowest if off.heads else 0.0
+        above = shape.layers - 1 - _place(off, shape)
+        return self.highest + (self.lowest - self.highest) * above / (shape.layers - 1)
+
+    def sweep(self, passes: Sequence[Disabled], shape: Shape, *, importance: bool = False) -> float:
+        """The seconds of all passes over the batch, the first with all heads."""
+        extra = IMPORTANCE * self.full if importance else 0.0
+        return self.full + sum(self.disabled(off, shape) for off in passes) + extra
+
+
+def time_passes(
+    work: AblationWork, batch: Batch, passes: Sequence[Disabled], *, threads: int | None = None
+) -> PassTimes:
+    """Measure passes over one batch.
+
+    Parameters
+    ----------
+    work
+        What is done to a batch.
+    batch
+        The batch.
+    passes
+        What is disabled in each pass of the ablation.
+    threads
+        The threads of a worker; None for those of this process.
+    """
+    shape = work.model.shape(work.stack)
+    most = max(STACKED_TOKENS // batch.ids.size, 1)
+    places = sorted({_place(off, shape) for off in passes if off.heads})
+    with _threads(threads):
+        full = _seconds(work, batch, [NOTHING])
+        if full < WARM:
+            full = _seconds(work, batch, [NOTHING])
+        found: list[float] = []
+        for place in (places[0], places[-1]):
+            group = [off for off in passes if off.heads and _place(off, shape) == place][:most]
+            if len(group) > 1 and not found:
+                work(batch, [NOTHING, *group])  # the first of these is checked against single ones
+            took = _seconds(work, batch, [NOTHING, *group]) - full
+            found.append(max(took, 0.0) / len(group))
+    lowest, highest = found
+    if len(places) == 1:  # heads of one layer: all passes take the same time
+        lowest = highest
+    return PassTimes(full, lowest, highest, int(batch.ids.size))
+
+
+def tokens_of_example(window: Sequence[Batch]) -> float:
+    """The mean number of tokens of an example in some batches, padding included."""
+    return sum(batch.ids.size for batch in window) / sum(map(len, window))
+
+
+def describe_time(seconds: float, *, passes: int, examples: int, workers: int = 1) -> str:
+    """The estimate as a sentence.
+
+    Examples
+    --------
+    >>> describe_time(7400.0, passes=157, examples=408, workers=2)
+    '157 passes over 408 examples will take about 1:01:40 with 2 workers'
+    """
+    share = clock(max(seconds / workers, 1.0))
+    by = f" with {workers} workers" if workers > 1 else ""
+    return f"{passes} passes over {examples} examples will take about {share}{by}"
+
+
+def _place(off: Disabled, shape: Shape) -> int:
+    """The place of the first layer in which heads are disabled."""
+    return min(shape.place(head.layer) for head in off.heads)
+
+
+def _seconds(work: AblationWork, batch: Batch, passes: Sequence[Disabled]) -> float:
+    began = time.perf_counter()
+    work(batch, passes)
+    return time.perf_counter() - began
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from headscope.models.names import check_loading
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from headscope.results import Atlas
 
 
-@dataclass(frozen=True, kw_only=True)
 class CircuitOptions(ModelRun, Saving):
     """Options of :func:`circuits`.
 

@@ -6,7 +6,7 @@ Here are its options and the function; nothing of it needs torch before the task
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -14,8 +14,8 @@ from headscope.errors import UserError, wrong_type
 from headscope.models.names import check_loading
 from headscope.options import AnyPath, ModelRun, Option, Options, Workers, takes
 from headscope.runs.preparing import loaded
-from headscope.tasks.find import find_tasks
-from headscope.tasks.probing import ProbingTask, all_notes
+from headscope.tasks.probing import find_tasks
+from headscope.tasks.task import ProbingTask, all_notes
 
 if TYPE_CHECKING:
     from headscope.models.like import ModelLike
@@ -30,7 +30,6 @@ TaskLike = str | Path | ProbingTask
 """A probing task, or where tasks come from."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Vectors(Options):
     """The vectors that classifiers read.
 
@@ -57,7 +56,6 @@ class Vectors(Options):
     batch_size: Annotated[int, Option(least=1)] = 32
 
 
-@dataclass(frozen=True, kw_only=True)
 class Probing(Vectors):
     """Everything that changes the numbers of a probing run, besides the model and the tasks.
 
@@ -179,7 +177,6 @@ def default_counts(heads: int, total: int) -> tuple[int, ...]:
     return tuple(sorted({point for point in points if 1 <= point <= total}))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProbeOptions(Probing, ModelRun, Workers):
     """Options of :func:`probe`.
 
@@ -218,7 +215,7 @@ def probe(model: ModelLike, tasks: TaskLike | Sequence[TaskLike], options: Probe
     tasks
         One or more of: a SentEval file or a folder of them; a treebank or ``"demo"``, from which
         the ten tasks of Conneau et al. (2018) are made; the name of a GLUE task, such as
-        ``"mrpc"`` (needs ``data``); a :class:`~headscope.tasks.probing.ProbingTask`.
+        ``"mrpc"`` (needs ``data``); a :class:`~headscope.tasks.task.ProbingTask`.
 
     Returns
     -------

@@ -38,8 +38,8 @@ from headscope.runs.probe.results import TaskResults, joined
 from headscope.runs.probe.rows import LabelledRows, task_texts
 from headscope.runs.probe.task import TaskProbe, count_repeats
 from headscope.runs.probe.vectors import HeadOutputs, make_head_outputs
-from headscope.tasks.control import control_task, first_word
-from headscope.tasks.probing import SPLITS, ProbingTask
+from headscope.tasks.probing import control_task, first_word
+from headscope.tasks.task import SPLITS, ProbingTask
 
 DRAWS, SETS = 3, 20
 """How many control tasks and how many sets of random heads are drawn."""

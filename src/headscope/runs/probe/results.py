@@ -15,7 +15,7 @@ from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.select import SHORTLIST
 from headscope.runs.probe.task import NOTHING, SPLIT_WAYS, WAYS, Arrays
 from headscope.stats.probe_splits import HEADS, TOP, split_interval
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 
 SOURCE = "Jo and Myaeng 2020"
 REDRAWN = "Mean test score over splits that were drawn again"

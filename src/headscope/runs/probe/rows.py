@@ -20,7 +20,7 @@ from headscope.models import Model
 from headscope.runs.probe import Vectors
 from headscope.runs.probe.blocks import Texts
 from headscope.runs.probe.vectors import HeadOutputs, text_embeddings
-from headscope.tasks.probing import SPLITS, ProbingTask
+from headscope.tasks.task import SPLITS, ProbingTask
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from headscope.runs.probe.rows import LabelledRows, TaskFeatures, task_texts
 from headscope.runs.probe.task import SMALL, Scores, TaskProbe, count_repeats
 from headscope.runs.probe.vectors import HeadOutputs, make_head_outputs
 from headscope.runs.run import Arrays, Block, Run, describe
-from headscope.tasks.probing import SPLITS, ProbingTask, all_notes
+from headscope.tasks.task import SPLITS, ProbingTask, all_notes
 
 NEVER = ("too_long", "split", "nonfinite")
 """Counts of a survey that are always 0 here."""

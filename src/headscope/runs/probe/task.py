@@ -23,7 +23,7 @@ from headscope.runs.probe.classify import ClassifierScores, classify, standardis
 from headscope.runs.probe.rows import LabelledRows, TaskFeatures
 from headscope.runs.probe.select import SELECTED, candidates, greedy, judging_rows, ranking
 from headscope.runs.probe.vectors import HeadOutputs
-from headscope.tasks.probing import ProbingTask
+from headscope.tasks.task import ProbingTask
 
 COST = 2e10
 """Points of the curve over n whose classifiers take more operations per step can be skipped."""

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from headscope.corpus import CorpusLike, read
+from headscope.corpus import read
 from headscope.errors import CorpusError, UserError
 from headscope.limits import read_text
 from headscope.models.names import check_loading
-from headscope.options import ModelRun, Option, Resuming, takes
+from headscope.options import PYTHON, ModelRun, Option, Resuming, takes
 
 if TYPE_CHECKING:
+    from headscope.corpus import CorpusLike
     from headscope.models.like import ModelLike
     from headscope.results import Atlas
+else:
+    CorpusLike = Any  # checked where it is read
 
 __all__ = ["Needle", "RetrievalOptions", "retrieval"]
 
@@ -163,12 +166,14 @@ def choose_needles(needles: NeedlesLike = None) -> tuple[Needle, ...]:
     return given
 
 
-@dataclass(frozen=True, kw_only=True)
 class RetrievalOptions(ModelRun, Resuming):
     """Options of :func:`retrieval`.
 
     Parameters
     ----------
+    text
+        The text around the needles: whatever :func:`headscope.read` takes. Default: the built-in
+        corpus, which is repeated where a context is longer.
     lengths
         Tokens of the prompts, at most; shortened to what the model takes. Default: 512 and 1024.
     depths
@@ -198,6 +203,7 @@ class RetrievalOptions(ModelRun, Resuming):
 
     prefix: ClassVar[str] = "retrieval"
 
+    text: Annotated[CorpusLike, PYTHON] = field(default="demo", kw_only=False)
     lengths: Annotated[
         Sequence[int], Option(flag="--length", least=1, name="length in tokens", metavar="N")
     ] = (512, 1024)
@@ -239,7 +245,7 @@ class RetrievalOptions(ModelRun, Resuming):
 
 
 @takes(RetrievalOptions)
-def retrieval(model: ModelLike, text: CorpusLike = "demo", *, options: RetrievalOptions) -> Atlas:
+def retrieval(model: ModelLike, options: RetrievalOptions) -> Atlas:
     """Find the heads that copy an answer out of a long text (Wu et al. 2024).
 
     An invented fact, the needle, is hidden in a long text, and a question about it is asked. While
@@ -251,9 +257,6 @@ def retrieval(model: ModelLike, text: CorpusLike = "demo", *, options: Retrieval
     model
         A hub id, a folder, ``"demo-llm"``, a :class:`~headscope.Model`, or a network with its
         tokenizer, ``(network, tokenizer)``. It must be a causal language model.
-    text
-        The text around the needles: whatever :func:`headscope.read` takes. Default: the built-in
-        corpus, which is repeated where a context is longer.
 
     Returns
     -------
@@ -295,7 +298,7 @@ def retrieval(model: ModelLike, text: CorpusLike = "demo", *, options: Retrieval
     ['19-7']
     """
     check_loading(model, options)
-    corpus = read(text)
+    corpus = read(options.text)
     with options.reporter.status("loading libraries and model"):
         from headscope.runs.retrieval.asking import RetrievalRun, language_model
     with language_model(model, options) as used:

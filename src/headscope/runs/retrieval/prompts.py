@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Corpus
-from headscope.encode.chat import ask_chat, check_chat
-from headscope.encode.template import TemplatePart, find_template, with_bos
+from headscope.encode.template import TemplatePart, ask_chat, check_chat, find_template, with_bos
 from headscope.errors import CorpusError, ModelError, UserError
 from headscope.models import Model
 

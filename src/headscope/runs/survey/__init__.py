@@ -1,15 +1,15 @@
-"""A survey: every measure that fits, over a whole corpus, in one pass.
+"""Surveys: every measure that fits, over a whole corpus, in one pass; of one model, of two side by
+side, and of the checkpoints of a training.
 
-Here are its options and the function; nothing of it needs torch before the corpus is read.
+Here are options and functions; nothing of it needs torch before the corpus is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from headscope.corpus import CorpusLike
 from headscope.errors import UserError
 from headscope.measures.registry import (
     MEASURES,
@@ -19,25 +19,37 @@ from headscope.measures.registry import (
     not_for_cross,
     offered_measures,
 )
-from headscope.options import RARE, AnyPath, CorpusRun, Option, Options, Workers, takes
-from headscope.runs.preparing import prepared
+from headscope.models.checkpoints import check_configs, find_checkpoints
+from headscope.models.names import check_loading
+from headscope.options import (
+    PYTHON,
+    RARE,
+    AnyPath,
+    CorpusRun,
+    Option,
+    Options,
+    Reading,
+    Workers,
+    takes,
+)
+from headscope.runs.preparing import opened, prepared, read_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from headscope.corpus import CorpusLike
     from headscope.measures.base import Measure
     from headscope.models.like import ModelLike
     from headscope.results import Atlas
 
     MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
 else:  # what the command line takes, and what options keep
-    MeasuresLike = Sequence[Any]
+    MeasuresLike, CorpusLike = Sequence[Any], Any
 
 MOST_EXAMPLES = 1024
 NullName = Literal["random-weights", "random-weights-keep-embeddings", "shuffled-words"]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Roles(Options):
     """How the roles of heads are measured, where measures are given by name.
 
@@ -78,7 +90,6 @@ def check_measures(measures: MeasuresLike | None, *, cross: bool = False) -> Non
             raise not_for_cross(name)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Measuring(CorpusRun, Roles):
     """What is measured, and on what.
 
@@ -180,7 +191,6 @@ class Measuring(CorpusRun, Roles):
         return (*(one for one in named if one not in mine), *own)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SurveyOptions(Measuring, Workers):
     """Options of :func:`survey`.
 
@@ -254,6 +264,165 @@ def survey(model: ModelLike, corpus: CorpusLike, options: SurveyOptions) -> Atla
     1.0
     """
     with prepared(model, corpus, options, head=options.head) as (loaded, texts):
-        from headscope.runs.survey.several import survey_run
+        from headscope.runs.survey.surveying import survey_run
 
         return survey_run(loaded, texts, options).execute()
+
+
+NOT_FOR_RESULTS = {"engine", "workers", "address"}
+
+
+class CompareOptions(CorpusRun, Workers):
+    """Options of :func:`compare`.
+
+    Parameters
+    ----------
+    corpus
+        What the models are run on; not for results.
+    measures
+        Measures whose paired differences are computed too, as names, objects or classes.
+    """
+
+    prefix: ClassVar[str] = "compare"
+
+    corpus: Annotated[CorpusLike | None, PYTHON] = field(default=None, kw_only=False)
+    measures: Annotated[
+        MeasuresLike, Option(flag="--measure", metavar="NAME", completes="measures")
+    ] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_measures(self.measures)
+
+    def check_for_results(self) -> None:
+        """Refuse options that say how a corpus is read and run, where none is."""
+        unused = [*self.changed(Reading), *self.changed(Workers).keys() & NOT_FOR_RESULTS]
+        if unused:
+            value = getattr(self, unused[0])
+            option = f"{unused[0]}={value if isinstance(value, bool) else ''}"
+            raise UserError(
+                f"two results are compared without a corpus: {option} has no effect",
+                hint=f"leave {option} out",
+            )
+
+
+@takes(CompareOptions)
+def compare(first: ModelLike | Atlas, second: ModelLike | Atlas, options: CompareOptions) -> Atlas:
+    """Compare two models on a corpus, or two results.
+
+    Two models: the measure ``change`` is the cosine of their maps, head by head; for each of
+    ``measures`` there is also ``NAME-change``, its value in the second model minus that in the
+    first, paired by example. Two results: for every measure that both have, the difference of their
+    means (second minus first) with its interval and p-values, over the labels that they share; the
+    provenance lists what only one of them has.
+
+    Parameters
+    ----------
+    first, second
+        Two models of one shape and one tokenizer, each as in :func:`headscope.survey`; or two
+        :class:`Atlas`. An adapter is put on the second model alone.
+
+    Returns
+    -------
+    Atlas
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> texts = ["The dog barks.", "A cat sleeps."]
+    >>> atlas = hs.compare("demo", "demo", texts, measures="entropy")
+    >>> float(atlas.mean("change").min()) > 0.9999
+    True
+    """
+    from headscope.results import Atlas
+
+    if isinstance(first, Atlas) and isinstance(second, Atlas):
+        if options.corpus is not None:
+            raise UserError("results are compared without a corpus", hint="leave the corpus out")
+        options.check_for_results()
+        from headscope.runs.survey.comparison import ResultsComparison
+
+        return ResultsComparison(first, second, options).execute()
+    if isinstance(first, Atlas) or isinstance(second, Atlas):
+        raise UserError(
+            "a model and results cannot be compared: give two models or two results",
+            hint="survey the model, then compare the two results",
+        )
+    if options.corpus is None:
+        raise UserError(
+            "comparing two models needs a corpus to run them on",
+            hint="give the corpus after the two models",
+        )
+    check_loading(first, options)
+    check_loading(second, options)
+    texts = read_for(options.corpus, options)
+    bare = replace(options, adapter="")
+    with opened(first, bare) as one, opened(second, options) as two:
+        from headscope.runs.survey.comparison import Comparison, check_alike
+
+        check_alike(one, two, options.stack or one.main_stack())
+        return Comparison(one, two, texts, options).execute()
+
+
+class TrackOptions(Measuring, Workers):
+    """Options of :func:`track`.
+
+    Parameters
+    ----------
+    revisions
+        Branches, tags or commits of one hub model, in their order.
+    """
+
+    revisions: Annotated[Sequence[str], Option(separator=",", metavar="A,B,...")] = ()
+
+
+@takes(TrackOptions)
+def track(
+    models: ModelLike | Sequence[ModelLike], corpus: CorpusLike, options: TrackOptions
+) -> Atlas:
+    """Survey the checkpoints of a training, to see when heads get their roles.
+
+    The checkpoints are surveyed one after the other, so that one model is in memory at a time. A
+    run that was stopped resumes: finished checkpoints are kept in the folder ``OUTPUT.parts`` until
+    all are done. Examples are kept of the last checkpoint.
+
+    Parameters
+    ----------
+    models
+        The checkpoints, in their order: folders, hub ids, models, or pairs of a network and its
+        tokenizer. Or one folder that holds a folder for each checkpoint, as a Trainer writes them
+        (``checkpoint-500``, …). Or one hub id, with ``revisions``.
+    corpus
+        As in :func:`headscope.survey`.
+
+    Returns
+    -------
+    Atlas
+        The survey of the last checkpoint, and the values of all checkpoints beside it: see
+        :attr:`headscope.Atlas.track`.
+
+    Raises
+    ------
+    ModelError
+        If a folder holds no model, a revision cannot be read, or checkpoints differ in shape.
+
+    See Also
+    --------
+    headscope.stats.emergence : the first checkpoint from which on a head keeps a role.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> from headscope.models.random import random_init
+    >>> texts = ["The dog barks.", "A cat sleeps."]
+    >>> random = random_init(hs.load("demo"), seed=0)
+    >>> atlas = hs.track([random, hs.load("demo")], texts, measures="position")
+    >>> hs.stats.emergence(atlas, by="position:previous", threshold=0.5)["head"].tolist()
+    ['1-3']
+    """
+    checkpoints = find_checkpoints(models, options.revisions)
+    texts = read_for(corpus, options)
+    check_configs(checkpoints, trust_remote_code=options.trust_remote_code)
+    from headscope.runs.survey.surveying import track_run
+
+    return track_run(checkpoints, texts, options).execute()

@@ -5,9 +5,9 @@ Layer by layer, each head's map is put beside the other model's. No maps are sto
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from queue import Empty, Full, Queue
@@ -22,19 +22,16 @@ from headscope.corpus import Corpus, Example
 from headscope.encode import Batch, Encoded, Encoder
 from headscope.encode.cross import CrossEncoder
 from headscope.errors import ModelError, UserError
-from headscope.identity import KEYS
-from headscope.measures.base import Context, Measure
+from headscope.measures.base import Measure
 from headscope.measures.change import Change, Difference
 from headscope.measures.registry import choose
 from headscope.models import LayerView, Model
-from headscope.options import Pass as Settings
-from headscope.options import Saving
+from headscope.options import CorpusRun, Saving, Workers
 from headscope.progress import Reporter
 from headscope.results import Atlas
-from headscope.runs.compare import CompareOptions
 from headscope.runs.forward import BatchValues, Pass
-from headscope.runs.run import Run, describe, versions
-from headscope.runs.survey import SurveyOptions
+from headscope.runs.run import Run, describe
+from headscope.runs.survey import CompareOptions, SurveyOptions
 from headscope.runs.survey.surveying import Survey
 from headscope.runs.survey.work import SurveyWork
 from headscope.stats.differences import difference_atlas
@@ -64,15 +61,10 @@ class ResultsComparison(Run[Atlas]):
             "model": _joined(one["model"], two["model"]) | _shared_shape(differences),
             "corpus": _joined(one["corpus"], two["corpus"]),
             "settings": {},
-            "shards": ["1/1"],
             "counts": {},
-            **self.about,
-            KEYS: ["compared"],
             "not_compared": shared.sentences(),
-            "versions": versions(),
-            "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
-        return Atlas.build(differences, about)
+        return Atlas.build(differences, self.provenance() | about)
 
 
 def _shared_shape(differences: dict[str, xr.Dataset]) -> dict[str, Any]:
@@ -144,14 +136,17 @@ class Comparison(Survey):
                 hint="survey both models with stack='cross', and compare the results",
             )
         self.second = second
-        surveying = SurveyOptions(**options.subset(CompareOptions), examples=0, synthetic=False)
+        shared = options.subset(CorpusRun) | options.subset(Workers)
+        own = {"measures": options.measures, "examples": 0, "synthetic": False}
+        surveying = SurveyOptions(**shared | own)
         size = first.size + second.size  # workers load both
         super().__init__(first, corpus, surveying, title="comparing", size=size)
 
     def make_work(self) -> SurveyWork:
         """Both models on every unit."""
         return CompareWork(
-            self.model, self.second, self.measures, self.stack, self.context, self.settings
+            *(self.model, self.measures, self.stack, self.context, self.settings),
+            second=self.second,
         )
 
     def chosen(self, options: SurveyOptions) -> list[Measure]:
@@ -169,20 +164,11 @@ class Comparison(Survey):
         return _joined(one, other) | {"name": f"{_short(one['name'])} and {_short(other['name'])}"}
 
 
+@dataclass(eq=False, kw_only=True)
 class CompareWork(SurveyWork):
     """Two models on the same units."""
 
-    def __init__(
-        self,
-        first: Model,
-        second: Model,
-        measures: Sequence[Measure],
-        stack: str,
-        context: Context,
-        settings: Settings,
-    ) -> None:
-        super().__init__(first, measures, stack, context, settings)
-        self.second = second
+    second: Model
 
     def encode(
         self, examples: Iterable[Example], encoder: Encoder | CrossEncoder
@@ -202,7 +188,7 @@ class CompareWork(SurveyWork):
 
     def make_forward(self) -> Callable[[Batch], BatchValues]:
         """Both models, in lockstep."""
-        return Lockstep(self.model, self.second, self.measures, self.stack, self.context).run
+        return Lockstep(self).run
 
 
 def _tokens(model: Model, items: Sequence[Encoded]) -> str:
@@ -227,23 +213,15 @@ class Lockstep:
     taken, so that at most two blocks of the first model are held at a time.
     """
 
-    def __init__(
-        self,
-        first: Model,
-        second: Model,
-        measures: Sequence[Measure],
-        stack: str,
-        context: Context,
-    ) -> None:
-        self.change, *others = measures
+    def __init__(self, work: CompareWork) -> None:
+        self.change, *others = work.measures
         self.differences = [one for one in others if isinstance(one, Difference)]
         compared = [difference.measure for difference in self.differences]
-        self.first, self.second = (
-            Pass(model, compared, stack, context) for model in (first, second)
-        )
-        self.stack = stack
+        both = work.model, work.second
+        self.first, self.second = (Pass(one, compared, work.stack, work.context) for one in both)
+        self.stack = work.stack
         # Networks of different kinds may cut their maps differently.
-        self.whole_maps = type(first.network) is not type(second.network)
+        self.whole_maps = type(both[0].network) is not type(both[1].network)
 
     def run(self, batch: Batch) -> BatchValues:
         """Likeness and differences of a batch."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -22,10 +22,10 @@ from headscope.measures.sums import Kept, Sums
 from headscope.models import Model
 from headscope.models.sending import ModelWork
 from headscope.options import Pass as Options
+from headscope.results.kept import PARTS, ExampleStore, Standing
 from headscope.results.schema import EXAMPLES
-from headscope.results.stored import PARTS, ExampleStore, Standing
 from headscope.runs.forward import BatchValues, Pass
-from headscope.runs.keeping.keeper import Keeper
+from headscope.runs.keeping import Keeper
 
 Arrays = Mapping[str, NDArray[Any]]
 FAR = 10**6
@@ -149,6 +149,7 @@ def _tally(batch: Batch, found: BatchValues) -> Tally:
     return tally
 
 
+@dataclass(eq=False)
 class SurveyWork(ModelWork):
     """What is done to a unit of examples, here or by a worker: sent to each worker once.
 
@@ -164,25 +165,19 @@ class SurveyWork(ModelWork):
         How many examples are kept in the sample that all heads share; 0 for none.
     """
 
-    made_there = ("_forward", "_keeper", "_standing")
-    _forward: Callable[[Batch], BatchValues] | None = None
-    _keeper: Keeper | None = None
-    _standing: Standing | None = None
+    made_there: ClassVar[tuple[str, ...]] = ("_forward", "_keeper", "_standing")
 
-    def __init__(
-        self,
-        model: Model,
-        measures: Sequence[Measure],
-        stack: str,
-        context: Context,
-        settings: Options,
-        examples: int = 0,
-    ) -> None:
-        self.model, self.measures = model, list(measures)
-        self.stack, self.context, self.settings = stack, context, settings
-        self.examples = examples
-        self.keys: dict[int, int] = {}
-        """Number and part of each example of the unit in work, by the identity of its tokens."""
+    model: Model
+    measures: Sequence[Measure]
+    stack: str
+    context: Context
+    settings: Options
+    examples: int = 0
+    keys: dict[int, int] = field(default_factory=dict, init=False)
+    """Number and part of each example of the unit in work, by the identity of its tokens."""
+    _forward: Callable[[Batch], BatchValues] | None = field(default=None, init=False)
+    _keeper: Keeper | None = field(default=None, init=False)
+    _standing: Standing | None = field(default=None, init=False)
 
     def __call__(self, unit: WorkUnit, skip: int = 0) -> tuple[dict[str, Any], Arrays]:
         """Survey a unit of examples, without its first ``skip`` batches; what it gives as state."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -21,7 +21,7 @@ from headscope.models.names import check_model_name
 from headscope.models.pooling import Pooling
 from headscope.options import PYTHON, AnyPath, Engines, Option, Options, Saving, Source, takes
 from headscope.tasks import Task, find_task
-from headscope.tasks.data import TaskData, training_data
+from headscope.tasks.glue import TaskData, training_data
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
@@ -60,7 +60,6 @@ FEW = 4
 MOST_SEED = 2**32 - 1
 
 
-@dataclass(frozen=True, kw_only=True)
 class Training(Options):
     """How a model is trained. The defaults are those of Kovaleva et al. 2019 (§3) and of Devlin et
     al. 2019, whom they follow.
@@ -108,7 +107,6 @@ class Training(Options):
                 raise UserError(f"the {rule}, got {value} instead")
 
 
-@dataclass(frozen=True, kw_only=True)
 class TuneSettings(Training):
     """Everything that changes the numbers of a fine-tuning run, besides model and data.
 
@@ -132,7 +130,6 @@ class TuneSettings(Training):
     seed: Annotated[int, Option(least=0, most=MOST_SEED)] = 0
 
 
-@dataclass(frozen=True, kw_only=True)
 class Classifying(Training, Source, Saving):
     """What a classifier is trained on, and where it sits.
 
@@ -204,7 +201,6 @@ class Classifying(Training, Source, Saving):
         return TaskData(data.task, data.train.first(self.limit), data.dev.first(self.limit))
 
 
-@dataclass(frozen=True, kw_only=True)
 class TuneOptions(TuneSettings, Classifying):
     """Options of :func:`tune`.
 
@@ -283,7 +279,6 @@ def tune(model: ModelLike, options: TuneOptions) -> Tuned:
     return tune_on(model, data, options)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SeveralOptions(Classifying, Engines):
     """Options of :func:`tune_several`.
 

@@ -16,6 +16,7 @@ from transformers import AutoModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 from headscope.errors import ModelError
+from headscope.files import Damaged, read_tensors, write_tensors
 from headscope.heads import Head
 from headscope.models import LayerView, Model, OutputListener, Pooling, Watch, load, take, watching
 from headscope.models.layer_cache import layer_blocks
@@ -23,7 +24,6 @@ from headscope.models.pooling import MODULES, POOLING, write_modules
 from headscope.models.vectors import layer_states
 from headscope.runs.tune.classifier import SPREAD, draw_normal
 from headscope.runs.tune.record import read_record
-from headscope.seals import Damaged, read_tensors, write_tensors
 
 CLASSIFIER = "headscope-classifier.safetensors"
 LAYERS = ("dense", "classifier")

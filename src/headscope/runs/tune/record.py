@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from headscope.errors import UserError, cut
-from headscope.files import write_text
+from headscope.files import sealed, unsealed, write_text
 from headscope.models.pooling import Pooling
 from headscope.runs.tune import Start, TuneSettings
-from headscope.seals import sealed, unsealed
 from headscope.tasks.task import Task
 
 RECORD = "headscope-tune.json"

@@ -17,8 +17,7 @@ from headscope.encode import Encoded
 from headscope.errors import CorpusError
 from headscope.labels import lost_tokens
 from headscope.models import Model
-from headscope.tasks.labels import label_ids
-from headscope.tasks.task import Task
+from headscope.tasks.task import Task, label_ids
 
 if TYPE_CHECKING:
     from headscope.runs.tune.pooled import PooledClassifier

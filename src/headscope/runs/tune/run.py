@@ -17,6 +17,7 @@ import numpy as np
 
 from headscope.corpus import Corpus
 from headscope.errors import Interrupted, ModelError, ResultsError, UserError
+from headscope.files import FILES, folder_damage, seal_folder
 from headscope.identity import another_run, differences
 from headscope.models import Model, ModelLike, Pooling, using_model
 from headscope.options import Source
@@ -37,8 +38,7 @@ from headscope.runs.tune.trainer import (
 )
 from headscope.runs.workers import Task as WorkerTask
 from headscope.runs.workers import make_engine
-from headscope.seals import FILES, folder_damage, seal_folder
-from headscope.tasks.data import TaskData
+from headscope.tasks.glue import TaskData
 from headscope.tasks.metrics import majority, score
 from headscope.tasks.task import Task
 

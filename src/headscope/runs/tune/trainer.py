@@ -19,13 +19,12 @@ from safetensors import SafetensorError
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from headscope.errors import UserError
-from headscope.files import DISK, sync_folder, write_text
+from headscope.files import DISK, sealed, sync_folder, unsealed, write_text
 from headscope.models import NAME, Model
 from headscope.progress import Update
 from headscope.runs.tune import TuneOptions
 from headscope.runs.tune.pooled import PooledClassifier
 from headscope.runs.tune.rows import LengthOrder, TokenRows, collator
-from headscope.seals import sealed, unsealed
 
 DECAY = 0.01
 """Weight decay, as in Devlin et al. 2019, whose settings Kovaleva et al. 2019 use."""

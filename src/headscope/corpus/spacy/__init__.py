@@ -1,1 +1,0 @@
-"""Parsing plain text with spaCy, and a cache for the parses."""

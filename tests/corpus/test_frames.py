@@ -1,0 +1,338 @@
+"""Frame links from JSON lines and from FrameNet, and the filter of the paper."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headscope import corpus
+from headscope.corpus import Example, FrameLink
+from headscope.corpus.frames import HINT, OFFSETS, cut_words, open_framenet, read_framenet
+from headscope.errors import CorpusError
+
+AGITATED = {
+    "sentence": "He was becoming agitated .",
+    "target": [16, 24],
+    "links": [{"start": 0, "end": 2, "fe": "Experiencer"}],
+    "frame": "Emotion_directed",
+}
+
+
+def written(path: Path, *records: Any) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_a_sentence_becomes_words_with_links_and_its_keys_give_the_format(
+    tmp_path: Path,
+) -> None:
+    read = corpus.read(written(tmp_path / "a.jsonl", AGITATED))
+    (example,) = read
+    assert (read.format, read.annotations) == ("frames-jsonl", {"words", "frames"})
+    assert example.texts == ("He was becoming agitated .",)
+    assert [word.text for word in example.words] == ["He", "was", "becoming", "agitated", "."]
+    assert example.links == (FrameLink("Emotion_directed", "Experiencer", (3, 3), (0, 0)),)
+    assert example.source == f"{tmp_path / 'a.jsonl'}, line 1"
+
+
+def test_spans_that_end_inside_a_word_cut_it(tmp_path: Path) -> None:
+    record = {
+        "sentence": " Mitch's  chin dipped.",
+        "target": [15, 21],
+        "links": [{"start": 1, "end": 6}, {"start": 10, "end": 14}],
+    }
+    (example,) = corpus.read(written(tmp_path / "a.jsonl", record))
+    assert example.texts == ("Mitch 's chin dipped .",)
+    assert example.links == (FrameLink("", "", (3, 3), (0, 0)), FrameLink("", "", (3, 3), (2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("text", "spans", "words"),
+    [
+        ("ab cd", [], ["ab", "cd"]),
+        ("ab cd", [(1, 4)], ["a", "b", "c", "d"]),
+        ("ab", [(0, 1), (1, 2)], ["a", "b"]),
+        ("a  b", [(1, 3)], ["a", "b"]),
+        ("", [], []),
+    ],
+)
+def test_words_are_separated_by_space_and_cut_at_the_ends_of_spans(
+    text: str, spans: list[tuple[int, int]], words: list[str]
+) -> None:
+    assert [text[start:end] for start, end in cut_words(text, spans)] == words
+
+
+def test_columns_or_a_format_override_the_keys(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", AGITATED)
+    assert corpus.read(path, columns=["sentence"]).format == "jsonl"
+    assert corpus.read(path, format="jsonl").format == "jsonl"
+    assert (
+        corpus.read(written(tmp_path / "b.jsonl", {"sentence": "x", "links": []})).format == "jsonl"
+    )
+
+
+def without(key: str) -> dict[str, Any]:
+    return {name: value for name, value in AGITATED.items() if name != key}
+
+
+LINKS = [{"start": 0, "end": 2}]
+WRONG = {
+    "no object": (["x"], "expected a JSON object, got list", HINT),
+    "no sentence": (without("sentence"), "'sentence' must be a string, got nothing", HINT),
+    "a sentence that is a list": (
+        AGITATED | {"sentence": ["He"]},
+        "'sentence' must be a string, got list",
+        HINT,
+    ),
+    "links that are no list": (
+        AGITATED | {"links": {}},
+        "'links' must be a list of objects, got dict",
+        HINT,
+    ),
+    "a link that is no object": (
+        AGITATED | {"links": [[0, 2]]},
+        "links[0] must be an object, got list",
+        HINT,
+    ),
+    "a target of one number": (
+        AGITATED | {"target": [16]},
+        "'target' must have two whole numbers, start and end; got [16]",
+        HINT,
+    ),
+    "an offset that is true": (
+        AGITATED | {"target": [True, 24]},
+        "'target' must have two whole numbers, start and end; got [True, 24]",
+        HINT,
+    ),
+    "a link without an end": (
+        AGITATED | {"links": [{"start": 0}]},
+        "links[0] must have two whole numbers, start and end; got [0, None]",
+        HINT,
+    ),
+    "a target beyond the sentence": (
+        AGITATED | {"target": [16, 27]},
+        "'target': 16 to 27 is not a word of the sentence, which has 26 characters",
+        OFFSETS,
+    ),
+    "a target the wrong way round": (
+        AGITATED | {"target": [24, 16]},
+        "'target': 24 to 16 is not a word of the sentence, which has 26 characters",
+        OFFSETS,
+    ),
+    "a target before the sentence": (
+        AGITATED | {"target": [-3, 2]},
+        "'target': -3 to 2 is not a word of the sentence, which has 26 characters",
+        OFFSETS,
+    ),
+    "a link that is a space": (
+        AGITATED | {"links": [{"start": 2, "end": 3}]},
+        "links[0]: 2 to 3 is not a word of the sentence, which has 26 characters",
+        OFFSETS,
+    ),
+    "another target": (
+        AGITATED | {"target_text": "becoming"},
+        "'target': 16 to 24 is 'agitated', not 'becoming'",
+        OFFSETS,
+    ),
+    "another element": (
+        AGITATED | {"links": [{"start": 0, "end": 2, "text": "She"}]},
+        "links[0]: 0 to 2 is 'He', not 'She'",
+        OFFSETS,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_is_wrong_is_reported_with_its_line(tmp_path: Path, what: str) -> None:
+    record, message, hint = WRONG[what]
+    path = written(tmp_path / "a.jsonl", AGITATED, record)
+    with pytest.raises(CorpusError) as caught:
+        list(corpus.read(path, format="frames-jsonl"))
+    assert str(caught.value) == f"{path}, line 2: {message}\nnext: {hint}"
+
+
+class Entry(dict[str, Any]):
+    """As nltk's: a dict whose keys are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+CORE = {"Experiencer": "Core", "Content": "Core", "Time": "Peripheral"}
+
+
+def frame() -> Entry:
+    return Entry(
+        name="Emotion_directed", FE={name: Entry(coreType=kind) for name, kind in CORE.items()}
+    )
+
+
+def exemplar(marked: str, number: int = 1, **changes: Any) -> Entry:
+    """A sentence with ``[Element words]`` and ``*target*`` marked, as nltk gives it."""
+    text, elements, targets = "", [], []
+    opened: list[tuple[int, str]] = []
+    at = 0
+    while at < len(marked):
+        if marked[at] == "[":
+            name, _, _ = marked[at + 1 :].partition(" ")
+            opened.append((len(text), name))
+            at += len(name) + 2
+        elif marked[at] == "]":
+            start, name = opened.pop()
+            elements.append((start, len(text), name))
+            at += 1
+        elif marked[at] == "*":
+            if targets and len(targets[-1]) == 1:
+                targets[-1] += (len(text),)
+            else:
+                targets.append((len(text),))
+            at += 1
+        else:
+            text += marked[at]
+            at += 1
+    return (
+        Entry(
+            ID=number,
+            text=text,
+            frame=frame(),
+            LU=Entry(name="agitated.a"),
+            Target=targets,
+            FE=(elements, {}),
+        )
+        | changes
+    )
+
+
+def framenet(*sentences: Entry) -> Any:
+    return SimpleNamespace(exemplars=lambda: iter([Entry(sentence) for sentence in sentences]))
+
+
+def kept(marked: str, **changes: Any) -> list[Example]:
+    return list(read_framenet(framenet(exemplar(marked, **changes))))
+
+
+def test_an_exemplar_becomes_an_example_linked_to_its_core_elements() -> None:
+    (example,) = kept("[Experiencer He] was becoming *agitated* [Time on Monday].", number=7)
+    assert (example.id, example.texts) == ("7", ("He was becoming agitated on Monday.",))
+    assert example.links == (FrameLink("Emotion_directed", "Experiencer", (3, 3), (0, 0)),)
+    assert example.source == "FrameNet, agitated.a"
+
+
+@pytest.mark.parametrize(
+    ("marked", "passes"),
+    [
+        ("[Experiencer He] was becoming *agitated*", True),
+        ("[Experiencer He] became *agitated*", False),  # only one word between
+        ("[Experiencer The old man] was becoming *agitated*", True),
+        (
+            "[Experiencer The very old man] was becoming *agitated*",
+            False,
+        ),  # an element of four words
+        ("*agitated* as ever was [Experiencer he]", True),
+        ("*agitated* was [Experiencer he]", False),
+        ("[Experiencer He] was becoming *agitated* about it [Content the noise]", True),
+        (
+            "[Experiencer He] was becoming *agitated* at [Content the noise]",
+            False,
+        ),  # one of two core elements is next to the target
+        (
+            "[Experiencer He] was becoming *agitated* [Time yesterday]",
+            True,
+        ),  # one that is not core may be anywhere
+        ("was becoming *agitated* as ever [Time yesterday]", False),  # no core element
+        ("[Experiencer He] was becoming *agitated* a b c d e f g h", True),  # twelve words
+        ("[Experiencer He] was becoming *agitated* a b c d e f g h i", False),  # thirteen
+        (
+            "*agitated* [Experiencer he became *agitated* indeed]",
+            False,
+        ),  # an element around the target
+    ],
+)
+def test_the_filter_of_the_paper(marked: str, passes: bool) -> None:
+    assert bool(kept(marked)) is passes
+
+
+def test_a_target_in_two_parts_is_linked_from_each_and_both_must_be_apart() -> None:
+    (example,) = kept("[Experiencer He] did not *cheer* them *up*")
+    assert [link.target for link in example.links] == [(3, 3), (5, 5)]
+    assert kept("*cheer* it *up* [Experiencer he]") == []
+
+
+def test_elements_of_the_second_layer_count_and_sentences_without_annotation_do_not() -> None:
+    (example,) = kept("He was becoming *agitated*", FE=([], {}), FE2=([(0, 2, "Content")], {}))
+    assert [link.element for link in example.links] == ["Content"]
+    sentence = exemplar("[Experiencer He] was becoming *agitated*")
+    del sentence["Target"]
+    assert list(read_framenet(framenet(sentence))) == []
+
+
+def test_framenet_by_name_is_the_filtered_exemplars_held_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from headscope.corpus import frames as module
+
+    sentences = [
+        exemplar("[Experiencer He] was becoming *agitated*", number) for number in (1, 2, 3)
+    ]
+    monkeypatch.setattr(module, "open_framenet", lambda: framenet(*sentences))
+    read = corpus.read("framenet")
+    assert (read.name, read.format, read.size(), read.annotations) == (
+        "framenet",
+        "framenet",
+        3,
+        {"words", "frames"},
+    )
+    assert [example.id for example in corpus.read("framenet", limit=2)] == ["1", "2"]
+    assert read.checksum != corpus.read("framenet", limit=2).checksum
+
+
+def test_without_nltk_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nltk.corpus", None)
+    with pytest.raises(CorpusError) as caught:
+        corpus.read("framenet")
+    assert (
+        str(caught.value) == "FrameNet is read with nltk, which is not installed\n"
+        "next: pip install 'headscope[framenet]' && python -m nltk.downloader framenet_v17"
+    )
+
+
+def test_without_framenet_s_data_the_error_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("nltk")
+    import nltk.data
+
+    monkeypatch.setattr(nltk.data, "path", [])
+    with pytest.raises(CorpusError) as caught:
+        open_framenet()
+    assert (
+        str(caught.value) == "nltk does not find FrameNet's data (framenet_v17)\n"
+        "next: python -m nltk.downloader framenet_v17"
+    )
+
+
+@pytest.mark.shared
+def test_all_473_sentences_of_the_paper_are_read(shared: Path) -> None:
+    path = shared / "data" / "framenet" / "kovaleva_473.jsonl.gz"
+    examples = list(corpus.read(path))
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        records = [json.loads(line) for line in file]
+    assert len(examples) == len(records) == 473
+    for example, record in zip(examples, records, strict=True):
+        words = [word.text for word in example.words]
+        assert words == record["sentence"].split()
+        assert len(words) <= 12
+        spoken = [
+            (
+                " ".join(words[link.target[0] : link.target[1] + 1]),
+                " ".join(words[link.filler[0] : link.filler[1] + 1]),
+            )
+            for link in example.links
+        ]
+        assert spoken == [(record["target_text"], link["text"]) for link in record["links"]]
