@@ -67,7 +67,7 @@ def test_a_loaded_model_gives_the_files_that_its_name_gives(
         assert again.provenance["model"]["name"] == "demo"
         assert Clark2019(model).folder == Path("clark2019-demo")
         assert Kovaleva2019(model).source("demo") is model
-        assert [one.name for one in Pande2021("demo", tuned=[model]).chosen][-1] == "shift"
+        assert Pande2021("demo", tuned=[model]).tuned == (model,)
 
 
 def test_a_network_with_its_tokenizer_is_put_back(
@@ -133,7 +133,7 @@ def test_one_part_needs_no_list() -> None:
 
 def test_a_part_without_its_input_is_refused_with_python_advice() -> None:
     with pytest.raises(UserError) as caught:
-        Kovaleva2019("demo", parts=["disabling"])
+        Kovaleva2019("demo", tasks=[], parts=["disabling"])
     assert str(caught.value) == (
         "Disabling heads (Section 4.6, Figures 8 and 9): no GLUE task was given\n"
         'next: give tasks=["rte"]'
@@ -143,10 +143,10 @@ def test_a_part_without_its_input_is_refused_with_python_advice() -> None:
 def test_a_part_without_its_input_is_refused_with_command_line_advice(
     run: Run, tmp_path: Path
 ) -> None:
-    told = mistake(run("paper", "pande2021", "--part", "shift", "-o", tmp_path / "x"))
+    told = mistake(run("paper", "jo2020", "--part", "controls", "-o", tmp_path / "x"))
     assert told == (
-        "Shift by fine-tuning (Figure 6): no fine-tuned model was given",
-        "give --tuned FOLDER",
+        "Controls (Sections 3.2 and 3.3): no request for controls was given",
+        "give --controls",
     )
     assert not (tmp_path / "x").exists()
 

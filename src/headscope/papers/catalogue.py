@@ -48,8 +48,8 @@ PAPERS = {
             "Jo and Myaeng 2020",
             "Roles and Utilization of Attention Heads",
             "Probing, heat maps, top heads, fine-tuning.\n\n"
-            "Without task files, small versions of the ten probing tasks are made from the "
-            "built-in corpus. --limit applies to probing, not to fine-tuning.\n\n"
+            "Without task files, a built-in grammar writes the sentences of ten probing tasks and "
+            "of two downstream tasks. --limit applies to probing, not to fine-tuning.\n\n"
             "Example: headscope paper jo2020 --model bert-base-uncased --tasks senteval/probing",
         ),
         Paper(
@@ -57,7 +57,8 @@ PAPERS = {
             "Kovaleva et al. 2019",
             "Revealing the Dark Secrets of BERT",
             "Fine-tuning, patterns, frames, change, disabled heads.\n\n"
-            "Models are tuned first (batches of 32), unless --tuned has them. --limit applies to "
+            "Without --task, a built-in grammar writes the sentences of two tasks. Models are "
+            "tuned first (batches of 32), unless --tuned has them. --limit applies to "
             "the dev examples, not to training (--train-limit) and not to the sentences with frame "
             "links.\n\n"
             "Example: headscope paper kovaleva2019 --model bert-base-uncased --task mrpc --data "

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from headscope import models
+from headscope.corpus.grammar import GRAMMAR
 from headscope.errors import ResultsError, UserError
 from headscope.figures import agreement_grid, before_after, probe_grid, scatter_grid
 from headscope.figures.probing.panels import RANGES
@@ -46,7 +47,7 @@ from headscope.papers.jo2020_release import (
     encoder_of,
     read_release,
 )
-from headscope.papers.recipe import PaperRecipe, Step, Training, part
+from headscope.papers.recipe import PaperRecipe, Step, Training, part, written_remarks
 from headscope.papers.report import as_sentence, counted, gallery, short_name
 from headscope.results import Atlas
 from headscope.runs.probe import Position, Probing, Solver, probe
@@ -115,17 +116,19 @@ class Jo2020(PaperRecipe, Training):
         A hub id, a model folder, a .gguf file or an embedded model; in Python also a loaded model
         or a network with its tokenizer.
     tasks
-        Where probing tasks come from: SentEval files, a folder of them, or a treebank; in Python
-        also tasks. Default: the ten tasks, made from the built-in corpus.
+        Where probing tasks come from: SentEval files, a folder of them, a treebank, or demo for the
+        built-in corpus; in Python also tasks. Default: the ten tasks, with sentences of a built-in
+        grammar.
     only
         Only this probing task, such as Tense or past_present.
     limit
         At most N examples of each split of a probing task, drawn at random; fine-tuning uses all.
     downstream
-        A GLUE task such as mrpc, sts-b or sst-2; in Python also a Task.
+        A GLUE task such as mrpc, sts-b or sst-2; in Python also a Task. Default: opinion and
+        paraphrase, whose sentences a built-in grammar writes.
     seeds
         How many models to fine-tune from each of the last layer, the best layer and the top heads;
-        0 skips fine-tuning.
+        0 skips fine-tuning. Default: 5, as in the paper; 1 for tasks of the grammar.
     tuned
         Where tuned models are, or will be. Finished ones are reused. Default: tuned/ in the output
         folder.
@@ -170,11 +173,13 @@ class Jo2020(PaperRecipe, Training):
         ModelLike | Sequence[ModelLike],
         Option(metavar="MODEL", completes="models"),
     ] = field(default=("demo",), kw_only=False)  # type: ignore[assignment]
-    tasks: Annotated[Sequence[str | Path | ProbingTask], Option(metavar="SOURCE")] = ("demo",)
+    tasks: Annotated[Sequence[str | Path | ProbingTask], Option(metavar="SOURCE")] = (GRAMMAR,)
     only: Annotated[Sequence[str], Option(flag="--task", metavar="NAME", completes="tasks")] = ()
     limit: Annotated[int | None, Option(least=1, metavar="N")] = None
-    downstream: Annotated[Sequence[str | Task], Option(metavar="NAME", completes="tasks")] = ()
-    seeds: Annotated[int, Option(least=0, name="number of seeds", metavar="N")] = 5
+    downstream: Annotated[Sequence[str | Task], Option(metavar="NAME", completes="tasks")] = tuple(
+        MADE
+    )
+    seeds: Annotated[int | None, Option(least=0, name="number of seeds", metavar="N")] = None
     tuned: Annotated[AnyPath | None, Option(metavar="FOLDER")] = None
     learning_rate: float = 2e-5
     position: Position | None = None
@@ -188,8 +193,8 @@ class Jo2020(PaperRecipe, Training):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_training(self, trains=bool(self.downstream and self.seeds))
-        _ = self.downstream_tasks
+        tunes = any(one.name == "tuning" for one in self.chosen)
+        self.check_training(self, trains=bool(tunes and self.downstream and self.all_seeds))
         for name in self.models:
             same = [other for other in self.models if slug(other) == slug(name)]
             if len(same) > 1:
@@ -204,6 +209,18 @@ class Jo2020(PaperRecipe, Training):
         """The downstream tasks, each once."""
         tasks = (find_task(task) if isinstance(task, str) else task for task in self.downstream)
         return tuple(dict.fromkeys(tasks))
+
+    @cached_property
+    def all_seeds(self) -> range:
+        """The seeds of fine-tuning."""
+        written = all(task in MADE.values() for task in self.downstream_tasks)
+        count = (1 if written else 5) if self.seeds is None else self.seeds
+        return range(self.seed, self.seed + count)
+
+    def remarks(self) -> list[str]:
+        """Which sentences a grammar wrote."""
+        titles = [one.title for one in self.downstream_tasks if one in MADE.values()]
+        return written_remarks([*(["the probing tasks"] if GRAMMAR in self.tasks else []), *titles])
 
     @cached_property
     def probing_tasks(self) -> list[ProbingTask]:
@@ -370,7 +387,7 @@ class Jo2020(PaperRecipe, Training):
     @cached_property
     def _examples(self) -> dict[str, ProbingTask]:
         """The downstream tasks as probing tasks, by name."""
-        found = {task.name: glue_task(task, str(self.data)) for task in self.downstream_tasks}
+        found = {task.name: glue_task(task, self.data_of(task)) for task in self.downstream_tasks}
         if self.limit is None:
             return found
         return {name: sample(task, self.limit, self.seed) for name, task in found.items()}
@@ -426,7 +443,7 @@ class Jo2020(PaperRecipe, Training):
     )
     def tuning(self) -> Section | Sequence[Step]:
         """Fine-tuning from the last layer, the best layer and the top heads (Table 4, Figure 4)."""
-        if not self.seeds:
+        if not self.all_seeds:
             return []
         done: dict[str, dict[str, Runs]] = {}
         probed: dict[str, dict[str, dict[str, Atlas]]] = {}
@@ -436,9 +453,8 @@ class Jo2020(PaperRecipe, Training):
             for task in self.downstream_tasks:
                 before = self._before(name, task)
                 poolings = self.poolings(before, task.name)
-                seeds = range(self.seed, self.seed + self.seeds)
                 runs = {
-                    state: [self._tuned(name, task, pooling, seed) for seed in seeds]
+                    state: [self._tuned(name, task, pooling, seed) for seed in self.all_seeds]
                     for state, pooling in poolings.items()
                 }
                 done.setdefault(short, {})[task.name] = runs
@@ -456,7 +472,7 @@ class Jo2020(PaperRecipe, Training):
         states = state_rows(probed)
         near = {name: neighbour_gains(tasks) for name, tasks in probed.items()}
         self.results.update(gains=gains, states=by_model(states), neighbour_gains=near)
-        seeds_text = counted(self.seeds, "seed")
+        seeds_text = counted(len(self.all_seeds), "seed")
         note = (
             f"Dev scores in percent: the median over {seeds_text}, with the lowest and the "
             f"highest. {' '.join(chosen)}"
@@ -497,7 +513,7 @@ class Jo2020(PaperRecipe, Training):
             return tune(
                 self.source(name),
                 task=task,
-                data=self.data,
+                data=self.data_of(task),
                 output=folder,
                 overwrite=self.overwrite,
                 pooling=pooling,

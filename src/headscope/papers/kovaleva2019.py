@@ -15,6 +15,7 @@ import xarray as xr
 from scipy.stats import norm
 
 from headscope.corpus import Corpus, Example, read
+from headscope.errors import UserError
 from headscope.figures import attention_lines, attention_panel, pattern_grid, task_patterns
 from headscope.figures.ablation.scores import WAYS
 from headscope.figures.grids import Scale, heat_grid, measure_grid
@@ -50,7 +51,7 @@ from headscope.papers.kovaleva2019_tuned import (
     tuned_places,
     tuning_tables,
 )
-from headscope.papers.recipe import PaperRecipe, Sampled, Training, part, rows
+from headscope.papers.recipe import PaperRecipe, Sampled, Training, part, rows, written_remarks
 from headscope.papers.report import as_sentence, gallery
 from headscope.results import Atlas
 from headscope.runs.ablate import ablate
@@ -64,6 +65,7 @@ from headscope.stats.patterns import pattern_shares
 from headscope.stats.tests import correct
 from headscope.tasks import Task, find_task
 from headscope.tasks.metrics import METRICS, metric_title
+from headscope.tasks.task import MADE
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
@@ -129,8 +131,8 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
     Parameters
     ----------
     tasks
-        GLUE tasks: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli; in Python also a Task.
-        Without one, only the parts patterns and frames can run.
+        GLUE tasks: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli; in Python also a Task. Default:
+        opinion and paraphrase, whose sentences a built-in grammar writes.
     limit
         Use at most N dev examples of each task (1000 at most, as in the paper); neither the
         sentences with frame links nor training are limited.
@@ -161,7 +163,7 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
 
     tasks: Annotated[
         Sequence[str | Task], Option(flag="--task", metavar="NAME", completes="tasks")
-    ] = ()
+    ] = tuple(MADE)
     limit: Annotated[int | None, Option(least=1, metavar="N")] = None
     frames: Annotated[CorpusLike, Option(metavar="FILE", completes="corpora")] = "demo"
     way: Annotated[Literal["uniform", "zero", "mean"], Option(name="way of disabling heads")] = (
@@ -172,7 +174,8 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_training(self, trains=bool(self.tasks))
+        trains = any(one.name != "frames" for one in self.chosen)
+        self.check_training(self, trains=bool(self.tasks) and trains)
         _ = self.links, self.places
 
     @cached_property
@@ -209,6 +212,10 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
     def facts(self) -> list[tuple[str, str]]:
         """The tasks."""
         return [(", ".join(task.title for task in self.chosen_tasks) or "none", "tasks")]
+
+    def remarks(self) -> list[str]:
+        """Which sentences a grammar wrote."""
+        return written_remarks([one.title for one in self.chosen_tasks if one in MADE.values()])
 
     def examples_sentence(self) -> str:
         """Say which dev examples of each task are used."""
@@ -252,12 +259,13 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
         drawn: dict[str, DrawnExample] = {}
         for task in self.chosen_tasks:
             dev = self.tuned_models.dev(task)
-            after = next(iter(self.tuned_models.models(task).values()))
             before = self._pattern_survey(f"patterns-{task.name}-before", dev)
             found[f"{task.title}, pretrained"] = before
-            tuned[task.title] = self._pattern_survey(f"patterns-{task.name}", dev, after)
-            found[f"{task.title}, tuned"] = tuned[task.title]
-            drawn[task.title] = self._random_example(after, dev)
+            after = self._first_tuned(task)
+            if after is not None:
+                tuned[task.title] = self._pattern_survey(f"patterns-{task.name}", dev, after)
+                found[f"{task.title}, tuned"] = tuned[task.title]
+            drawn[task.title] = self._random_example(after or self.model_loaded, dev)
         self.results["tuned_patterns"] = tuned
         if not found:
             own = self.links.format == "builtin"
@@ -287,6 +295,16 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
                 *map(appendix_plot, drawn.items()),
             ],
         )
+
+    def _first_tuned(self, task: Task) -> Model | None:
+        """The first tuned model of a task; None if nobody asked for the task, and it has none."""
+        try:
+            return next(iter(self.tuned_models.models(task).values()))
+        except UserError as error:
+            if self.tasks != tuple(MADE):
+                raise
+            self.reporter.say(f"patterns of the pretrained model alone: {error.message}")
+            return None
 
     def _random_example(self, model: Model, corpus: Corpus) -> DrawnExample:
         """All maps of a model on one example that is drawn at random, as in Appendix A."""

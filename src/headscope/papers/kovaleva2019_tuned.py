@@ -209,7 +209,7 @@ class TunedModels:
 
     def all_dev(self, task: Task) -> Corpus:
         """All dev examples of a task."""
-        return task_examples(task, str(self.recipe.data), "dev")
+        return task_examples(task, self.recipe.data_of(task), "dev")
 
     def dev(self, task: Task) -> Corpus:
         """The dev examples that are looked at: random ones if there are more than the limit."""
@@ -256,7 +256,7 @@ class TunedModels:
         recipe = self.recipe
         if recipe.places.home is not None and _is_model(folder):
             return self._found(str(folder), task, start)
-        train = recipe.drawn(task_examples(task, str(recipe.data), "train"), recipe.train_limit)
+        train = recipe.drawn(task_examples(task, recipe.data_of(task), "train"), recipe.train_limit)
         with recipe.reporter.progress(folder.name) as progress:
             done = tune(
                 recipe.source(recipe.models[0]),
@@ -300,7 +300,7 @@ class TunedModels:
     def _most_frequent(self, task: Task, dev: Corpus) -> dict[str, float]:
         """Scores of the most frequent training answer; NaN without the training examples."""
         try:
-            train = list(task_examples(task, str(self.recipe.data), "train"))
+            train = list(task_examples(task, self.recipe.data_of(task), "train"))
         except CorpusError:
             return dict.fromkeys(task.metrics, float("nan"))
         return majority(task, label_ids(task, train), label_ids(task, list(dev)))

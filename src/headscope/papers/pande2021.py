@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from headscope import measures, models
 from headscope.corpus import ROOT, Corpus, Example, read
+from headscope.corpus.grammar import GRAMMAR
 from headscope.encode import TEXT, Encoded
 from headscope.errors import UserError
 from headscope.figures import DrawnSieve, p_histogram, score_curves, sieve_arcs
@@ -36,6 +37,7 @@ from headscope.papers.recipe import PaperRecipe, Sampled, Step, part, rows
 from headscope.papers.report import with_suffix
 from headscope.results import Atlas
 from headscope.runs.survey import Roles
+from headscope.runs.tune import tune
 from headscope.stats import (
     COARSE,
     FINE,
@@ -57,6 +59,7 @@ from headscope.stats.lengths import WIDTH
 from headscope.stats.overlap import RELATIONS
 from headscope.stats.role_scores import mean_lengths
 from headscope.stats.tau import Tau, is_exploratory, parse_tau
+from headscope.tasks.task import MADE
 
 if TYPE_CHECKING:
     from headscope.models import Model
@@ -93,6 +96,9 @@ SPEARMAN = {"QNLI": 0.78, "QQP": 0.81, "MRPC": 0.85, "SST-2": 0.73}
 SKILLED_LAYERS, SYNTACTIC_LAYERS = (5 / 12, 10 / 12), (6 / 12, 9 / 12)
 """Where multi-skilled heads (layers 5 to 9 of 0 to 11) and syntactic heads (6 to 8) are most
 frequent, as shares of the model's depth."""
+
+PARAPHRASE = MADE["paraphrase"]
+"""What the model is tuned on if no tuned model is given: pairs, as in most of the paper's tasks."""
 
 # --- The recipe -----------------------------------------------------------------------------------
 
@@ -154,7 +160,8 @@ class Pande2021(PaperRecipe, RoleTests, Roles, Sampled):
         gives them names. At most 1000 sequences of each are used.
     tuned
         Fine-tuned models: one for all corpora, or one for each. With them, roles are those of the
-        fine-tuned model, and the part shift compares it with the model.
+        fine-tuned model, and the part shift compares it with the model. Without one, the part shift
+        tunes the model on pairs that a built-in grammar writes (the task paraphrase).
     least
         The smallest shift by fine-tuning that is of interest, in times uniform attention.
     parser
@@ -241,7 +248,7 @@ class Pande2021(PaperRecipe, RoleTests, Roles, Sampled):
     def missing(self, result: str) -> str | None:
         """Claims on fine-tuning are listed in any case."""
         tested = "role_tests" in self.results
-        return "no fine-tuned model was given" if result == "role_shifts" and tested else None
+        return NOT_SHIFTED if result == "role_shifts" and tested else None
 
     # --- scores and their tests ---
 
@@ -387,23 +394,51 @@ class Pande2021(PaperRecipe, RoleTests, Roles, Sampled):
             suffix="all",
         )
 
-    @part("shift", "Shift by fine-tuning", "Figure 6", "tuned")
+    def tuned_here(self, name: str) -> Atlas:
+        """The scores on a corpus after fine-tuning on sentences of the built-in grammar."""
+        folder = self.folder / "tuned" / PARAPHRASE.name
+        with self.reporter.progress(f"tuning on {PARAPHRASE.name}") as progress:
+            done = tune(
+                self.source(self.models[0]),
+                task=PARAPHRASE,
+                data=GRAMMAR,
+                output=folder,
+                overwrite=self.overwrite,
+                progress=progress,
+                seed=self.seed,
+                max_length=self.max_length,
+                **self.for_training,
+            )
+        model = models.load(done.folder, **self.for_other_models)
+        return self._surveyed(f"{name}-{PARAPHRASE.name}", name, model)
+
+    @part("shift", "Shift by fine-tuning", "Figure 6")
     def shift(self) -> Section:
         """What fine-tuning does, all corpora side by side."""
         shifts = self.results.setdefault("role_shifts", {})
         counts: list[Row] = []
         for name in self.opened:
-            old, new = self.before(name), self.after(name)
+            old = self.before(name)
+            new = self.after(name) if self.tuned else self.tuned_here(name)
             shift = role_shift(old, new, alpha=self.alpha, least=self.least, clusters=self.clusters)
             shifts[name] = shift.assign(corpus=name)
-            both = self.tested(old, self._tau, self.seed), self.tests(name)
+            tests = self.tests(name)  # of the tuned model, if one was given
+            after = tests if self.tuned else self.tested(new, self._tau, self.seed)
+            both = self.tested(old, self._tau, self.seed), after
             counts += [{"corpus": name} | row for row in count_rows(*both)]
         whole = pd.concat(shifts.values(), ignore_index=True)
         first = next(iter(shifts.values()))
         whole.attrs |= {key: first.attrs[key] for key in ("least", "alpha", "correction")}
         section = shift_section(whole)
         table = Table(counts, title="Heads with each role", id="shift-counts")
-        return replace(section, tables=[*section.tables, table])
+        text = section.text
+        if not self.tuned:
+            text = (
+                "No fine-tuned model was given, so the model was fine-tuned on pairs of sentences "
+                f"that the built-in grammar writes (the task {PARAPHRASE.name}), and looked at on "
+                f"the same texts as above. {text}"
+            )
+        return replace(section, text=text, tables=[*section.tables, table])
 
 
 def corpus_names(paths: Sequence[str]) -> list[str]:
@@ -970,7 +1005,7 @@ def syntactic_last(role_tests: xr.Dataset) -> Verdict:
     return Verdict(text, bool(here < others / 2 - ROUNDING))
 
 
-NOT_SHIFTED = "no fine-tuned model was given"
+NOT_SHIFTED = "the model was not compared with a fine-tuned one"
 
 
 def in_last_third(shift: pd.DataFrame, role: str, verdict: str) -> Verdict:

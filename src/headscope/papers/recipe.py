@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from headscope import models
 from headscope.corpus import Corpus
+from headscope.corpus.grammar import GRAMMAR
 from headscope.errors import AnotherRunError, Interrupted, UserError, unknown
 from headscope.figures.save import save_in_formats
 from headscope.files import check_writable, locked, slug
@@ -31,6 +32,7 @@ from headscope.papers.report import PaperReport, run_rows, short_name, with_suff
 from headscope.results import Atlas
 from headscope.results.netcdf import without_folders
 from headscope.runs.survey import survey
+from headscope.tasks.task import MADE, Task
 
 if TYPE_CHECKING:
     from headscope.models import Model, ModelLike
@@ -552,6 +554,7 @@ class Training(Options):
     ----------
     data
         The files of GLUE tasks, such as FOLDER/RTE/train.tsv (.gz too), or hub to download them.
+        The tasks opinion and paraphrase need none: a built-in grammar writes their sentences.
     epochs
         Passes over the training examples.
     learning_rate
@@ -563,6 +566,10 @@ class Training(Options):
     data: Annotated[AnyPath, Option(metavar="FOLDER")] = "hub"
     epochs: Annotated[int, Option(least=1, name="number of epochs")] = 3
     learning_rate: float = 5e-5
+
+    def data_of(self, task: Task) -> str:
+        """Where the examples of a task are."""
+        return GRAMMAR if task in MADE.values() else str(self.data)
 
     def check_training(self, loading: Loading, *, trains: bool) -> None:
         """Check what cannot be checked of one option alone.
@@ -583,6 +590,17 @@ class Training(Options):
                 f"fine-tuning starts from whole weights: {unfit[0]}= cannot be combined with it",
                 hint=f"leave {unfit[0]}= out, or the tasks",
             )
+
+
+def written_remarks(titles: Sequence[str]) -> list[str]:
+    """Say that the sentences of some tasks come from a grammar; nothing if there are none."""
+    if not titles:
+        return []
+    return [
+        f"The sentences of {', '.join(titles)} come from the built-in grammar: they are English "
+        "with certain labels, but they say nothing. Scores on them show what the heads can tell, "
+        "not how a model reads real text."
+    ]
 
 
 Row = Mapping[str, Any]
