@@ -97,7 +97,7 @@ _KINDS: dict[str, Completer] = {
         lambda atlas: [str(name) for name in atlas["dependency"]["relation"].values]
     ),
     "statistics": _of_results(_statistics),
-    "tasks": _listed("tasks.probing:TITLES", "tasks.task:GLUE"),
+    "tasks": _listed("tasks.task:TITLES", "tasks.task:GLUE"),
     "glue": _listed("tasks.task:GLUE"),
     "roles": _of_results(lambda atlas: [str(name) for name in atlas["role"]["role"].values]),
 }
