@@ -68,7 +68,7 @@ from headscope.stats.syntax_semantics import correlation, syntactic_semantic
 from headscope.stats.top_heads import top_heads
 from headscope.tasks import Task, find_task
 from headscope.tasks.probing import find_tasks, glue_task, sample
-from headscope.tasks.task import TITLES, ProbingTask, all_notes
+from headscope.tasks.task import MADE, TITLES, ProbingTask, all_notes
 
 if TYPE_CHECKING:
     from headscope.models import Model
