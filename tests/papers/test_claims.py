@@ -26,7 +26,7 @@ from papers.conftest import rows_of
 
 
 def separator(share: float) -> Verdict:
-    """Whether [SEP] attends to [SEP]."""
+    """[SEP] attends to [SEP]."""
     if np.isnan(share):
         raise Untested("the model has no [SEP]")
     return Verdict(f"{100 * share:.1f} %", share > 0.9)
@@ -35,11 +35,14 @@ def separator(share: float) -> Verdict:
 SEPARATOR = Claim(
     "[SEP] attends to [SEP]", "Section 3.2", "over 90 %", "the mean is over 90 %", separator
 )
-BROAD = Claim(
-    "some heads are broad",
-    *("Section 3.3", "layer 1", "a head is near uniform"),
-    lambda heads: Verdict(heads, True),
-)
+
+
+def broad(heads: str) -> Verdict:
+    """some heads are broad."""
+    return Verdict(heads, True)
+
+
+BROAD = Claim("some heads are broad", "Section 3.3", "layer 1", "a head is near uniform", broad)
 LOW, NONE = SEPARATOR.finding({"share": 0.12}), SEPARATOR.finding({"share": np.nan})
 SOME = BROAD.finding({"heads": "head 1-7"})
 
@@ -94,8 +97,8 @@ class Claiming(PaperRecipe):
         return Section("surface", "surface")
 
 
-Claiming.claim("[SEP] attends to [SEP]", "Section 3.2", "over 90 %", "over 90 %")(separator)
-Claiming.claim("some heads are broad", "Section 3.3", "layer 1", "one is")(BROAD.test)
+Claiming.claim("Section 3.2", "over 90 %", "over 90 %")(separator)
+Claiming.claim("Section 3.3", "layer 1", "one is")(broad)
 
 
 def test_the_page_ends_with_the_claims_and_counts_them_at_the_top(
@@ -115,6 +118,10 @@ def test_a_page_without_results_for_claims_has_no_such_section(
     report = Claiming(tiny_folder, output=tmp_path).run()
     assert [section.id for section in report.sections] == ["surface"]
     assert "claims hold" not in report.page.read_text(encoding="utf-8")
+
+
+def test_the_docstring_of_a_test_is_what_the_paper_says() -> None:
+    assert [claim.text for claim in Claiming.claims] == [SEPARATOR.text, BROAD.text]
 
 
 def test_a_claim_is_tested_on_each_corpus_and_most_decide() -> None:

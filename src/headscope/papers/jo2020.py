@@ -1092,14 +1092,17 @@ def halves(means: pd.Series) -> tuple[float, float]:
 
 
 @of_models(
-    "heads of the lower layers are better at Length and Depth; scores fall from the mid-upper "
-    "layers on",
-    *("Section 4.3, Figure 3", SEEN),
+    "Section 4.3, Figure 3",
+    SEEN,
     "in both tasks (or the one that was probed), the heads of the lower half have a higher "
     "mean score than the others",
     ours="halves",
 )
 def low(probed: Atlas) -> Verdict:
+    """heads of the lower layers are better at Length and Depth; scores fall from the mid-upper
+    layers on.
+    """
+
     def check(means: pd.Series) -> tuple[str, bool]:
         below, above = halves(means)
         return f"{below:.1f} below, {above:.1f} above", below > above
@@ -1108,13 +1111,15 @@ def low(probed: Atlas) -> Verdict:
 
 
 @of_models(
-    "heads of the middle layers are activated for SubjNum and CoordInv",
-    *("Section 4.3, Figure 3", SEEN),
+    "Section 4.3, Figure 3",
+    SEEN,
     "in both tasks (or the one that was probed), the layer whose heads have the highest mean "
     "score is in the middle third",
     ours="the middle third",
 )
 def middle(probed: Atlas) -> Verdict:
+    """heads of the middle layers are activated for SubjNum and CoordInv."""
+
     def check(means: pd.Series) -> tuple[str, bool]:
         place = int(np.argmax(means.to_numpy())) + 1
         inside = len(means) / 3 < place <= 2 * len(means) / 3
@@ -1124,13 +1129,15 @@ def middle(probed: Atlas) -> Verdict:
 
 
 @of_models(
-    "heads of the upper layers are mostly activated for BigramShift and OddManOut",
-    *("Section 4.3, Figure 3", SEEN),
+    "Section 4.3, Figure 3",
+    SEEN,
     "in both tasks (or the one that was probed), the heads of the upper half have a higher "
     "mean score than the others",
     ours="halves",
 )
 def high(probed: Atlas) -> Verdict:
+    """heads of the upper layers are mostly activated for BigramShift and OddManOut."""
+
     def check(means: pd.Series) -> tuple[str, bool]:
         below, above = halves(means)
         return f"{below:.1f} below, {above:.1f} above", above > below
@@ -1189,13 +1196,14 @@ def pairs_of(probed: Mapping[str, Atlas]) -> dict[tuple[str, str], tuple[bool, f
 
 
 @claim(
-    "heat maps of one family look alike, those of different families do not",
-    *("Section 4.3, Figure 3", SEEN),
+    "Section 4.3, Figure 3",
+    SEEN,
     "scores by depth correlate more within families than between them, on average, ELECTRA large "
     "left out",
     ours="means of layers, in ten steps of depth",
 )
 def families_alike(probed: Mapping[str, Atlas]) -> Verdict:
+    """heat maps of one family look alike, those of different families do not."""
     others = {name: one for name, one in probed.items() if name != "ELECTRA large"}
     pairs = pairs_of(others).values()
     within, between = (
@@ -1205,12 +1213,13 @@ def families_alike(probed: Mapping[str, Atlas]) -> Verdict:
 
 
 @claim(
-    "ELECTRA large is unlike ELECTRA small and base, which look alike",
-    *("Section 4.3, Appendix B", SEEN),
+    "Section 4.3, Appendix B",
+    SEEN,
     "small and base correlate more by depth with each other than large does with either",
     ours="means of layers, in ten steps of depth",
 )
 def electra_large(probed: Mapping[str, Atlas]) -> Verdict:
+    """ELECTRA large is unlike ELECTRA small and base, which look alike."""
     names = ("ELECTRA small", "ELECTRA base", "ELECTRA large")
     if any(name not in probed for name in names):
         raise Untested(f"the three ELECTRA models are needed: {RELEASED}")
@@ -1238,12 +1247,14 @@ def by_family(
 
 
 @claim(
-    "in GPT many heads work together on SubjNum and CoordInversion, in BERT only a few",
-    *("Section 4.3, Figure 3", SEEN),
+    "Section 4.3, Figure 3",
+    SEEN,
     "the share of heads with at least half of the best head's gain over chance is larger in GPT",
     ours="half of the gain",
 )
 def gpt_spreads(probed: Mapping[str, Atlas]) -> Verdict:
+    """in GPT many heads work together on SubjNum and CoordInversion, in BERT only a few."""
+
     def share(scores: xr.DataArray) -> float:
         gains = scores.values - 0.5  # both tasks have two classes of equal size
         return float((gains >= np.nanmax(gains) / 2).mean())
@@ -1253,12 +1264,14 @@ def gpt_spreads(probed: Mapping[str, Atlas]) -> Verdict:
 
 
 @claim(
-    "upper heads of BERT are better at BigramShift and OddManOut than those of GPT",
-    *("Section 4.3, Figure 3", SEEN),
+    "Section 4.3, Figure 3",
+    SEEN,
     "the heads of the upper half have a higher mean score in BERT",
     ours="the upper half",
 )
 def bert_upper(probed: Mapping[str, Atlas]) -> Verdict:
+    """upper heads of BERT are better at BigramShift and OddManOut than those of GPT."""
+
     def upper_mean(scores: xr.DataArray) -> float:
         return 100 * float(scores.isel(layer=slice(-(scores.sizes["layer"] // 2), None)).mean())
 
@@ -1267,30 +1280,31 @@ def bert_upper(probed: Mapping[str, Atlas]) -> Verdict:
 
 
 @of_models(
-    "the last layer is no better than the best layer in any task",
-    *("Section 4.4, Tables 3 and 5", "40 of 40"),
+    "Section 4.4, Tables 3 and 5",
+    "40 of 40",
     "the layer that validation chooses is at least as good on the test data, in all tasks",
 )
 def last(layers: pd.DataFrame) -> Verdict:
+    """the last layer is no better than the best layer in any task."""
     return counted_tasks(layers["best"] >= layers["last"], 1.0)
 
 
 @of_models(
-    "the top heads are better than the best layer in almost all tasks",
-    *("Section 4.4, Tables 3 and 5", "39 of 40", "in nine tasks of ten or more"),
-    ours="nine of ten",
+    "Section 4.4, Tables 3 and 5", "39 of 40", "in nine tasks of ten or more", ours="nine of ten"
 )
 def top(layers: pd.DataFrame) -> Verdict:
+    """the top heads are better than the best layer in almost all tasks."""
     return counted_tasks(layers["top"] > layers["best"], 0.9)
 
 
 @claim(
-    "accuracy is increased by 19.22 % in the median",
-    *("Section 4.4", f"{MEDIAN_GAIN:g} % (by the paper's tables, over the last layer)"),
+    "Section 4.4",
+    f"{MEDIAN_GAIN:g} % (by the paper's tables, over the last layer)",
     "the median gain over the last layer, over all models and tasks, is 19 % or more",
     ours="rounded down",
 )
 def gain(all_layers: pd.DataFrame) -> Verdict:
+    """accuracy is increased by 19.22 % in the median."""
     over_last, over_best = median_gain(all_layers, over="last"), median_gain(all_layers)
     here = f"{over_last:.1f} % (over the best layer {over_best:.1f} %)"
     return Verdict(here, bool(over_last >= np.floor(MEDIAN_GAIN)))
@@ -1305,11 +1319,12 @@ def both_scores(results: Atlas) -> pd.DataFrame:
 
 
 @of_models(
-    "syntactic and semantic scores of heads are linearly related",
-    *("Section 6.2, Figure 5", PLOTTED),
+    "Section 6.2, Figure 5",
+    PLOTTED,
     "Pearson's correlation is positive, and so is its 95 % interval over layers",
 )
 def linear(probed: Atlas) -> Verdict:
+    """syntactic and semantic scores of heads are linearly related."""
     row = records(correlation(both_scores(probed), resamples=2000))[0]
     if np.isnan(row["value"]) or np.isnan(row["layer low"]):
         raise Untested("no syntactic or no semantic task was probed")
@@ -1318,12 +1333,13 @@ def linear(probed: Atlas) -> Verdict:
 
 
 @of_models(
-    "the lower the layer, the less it matters for syntax and semantics; not in large models",
-    *("Section 6.2, Figure 5", PLOTTED),
+    "Section 6.2, Figure 5",
+    PLOTTED,
     "both layer means rise with the layer (Spearman's correlation above 0), or the model has "
     "24 layers or more and not both do",
 )
 def rise(probed: Atlas) -> Verdict:
+    """the lower the layer, the less it matters for syntax and semantics; not in large models."""
     means = both_scores(probed).groupby("layer")[["syntactic", "semantic"]].mean().dropna()
     if len(means) < 3:
         raise Untested("no syntactic or no semantic task was probed")
@@ -1335,12 +1351,13 @@ def rise(probed: Atlas) -> Verdict:
 
 
 @of_models(
-    "in large models, the highest layers contribute less to both",
-    *("Section 6.2, Figure 5", "BERT large, ELECTRA large"),
+    "Section 6.2, Figure 5",
+    "BERT large, ELECTRA large",
     "in a model of 24 layers or more, the last quarter has lower means than the rest in both",
     ours="the last quarter",
 )
 def upper(probed: Atlas) -> Verdict:
+    """in large models, the highest layers contribute less to both."""
     try:
         frame = syntactic_semantic(probed).dropna()
     except UserError:
@@ -1358,21 +1375,23 @@ def upper(probed: Atlas) -> Verdict:
 
 
 @of_models(
-    "fine-tuning from the top heads is better than from the last layer",
-    *("Section 5.2, Table 4", "0.82 and 1.04 points"),
+    "Section 5.2, Table 4",
+    "0.82 and 1.04 points",
     "the mean gain over tasks and metrics is above 0",
 )
 def tuned_from_top(gains: Gains) -> Verdict:
+    """fine-tuning from the top heads is better than from the last layer."""
     mean = gains[STATES[2]][0]
     return Verdict(f"{mean:+.2f} points", mean > 0)
 
 
 @of_models(
-    "fine-tuning from the best layer gives no consistent gain",
-    *("Section 5.2, Table 4", "below the last layer in 7 of 10 rows"),
+    "Section 5.2, Table 4",
+    "below the last layer in 7 of 10 rows",
     "a score of some task is below that of the last layer, or the mean gain is not above 0",
 )
 def best_layer_inconsistent(gains: Gains) -> Verdict:
+    """fine-tuning from the best layer gives no consistent gain."""
     mean, _, medians = gains[STATES[1]]
     worse = int((medians < 0).sum())
     text = f"{mean:+.2f} points on average; {worse} of {len(medians)} rows below the last layer"
@@ -1392,12 +1411,15 @@ def frozen_means(frozen: Mapping[str, Mapping[str, Atlas]], task: str) -> dict[s
 
 
 @claim(
-    "heads that matter for MRPC are spread over all layers, those for SST-2 are in the upper ones",
-    *("Section 6.1, Figure 4", SEEN),
+    "Section 6.1, Figure 4",
+    SEEN,
     "the best tenth of the heads lies higher for SST-2 than for MRPC, on average",
     ours="the best tenth",
 )
 def sst_upper(frozen: Mapping[str, Mapping[str, Atlas]]) -> Verdict:
+    """heads that matter for MRPC are spread over all layers, those for SST-2 are in the upper
+    ones.
+    """
     depths: dict[str, list[float]] = {"mrpc": [], "sst-2": []}
     for tasks in frozen.values():
         for task in depths.keys() & tasks.keys():
@@ -1413,13 +1435,14 @@ def sst_upper(frozen: Mapping[str, Mapping[str, Atlas]]) -> Verdict:
 
 
 @claim(
-    "STS-B has two influential regions, in the lower (first 25 to 30 %) and the upper layers",
-    *("Section 6.1, Figure 4", SEEN),
+    "Section 6.1, Figure 4",
+    SEEN,
     "a layer in the lowest 30 % and one in the upper half have higher mean scores than the lowest "
     "layer between them, in most models",
     ours="means of layers",
 )
 def two_regions(frozen: Mapping[str, Mapping[str, Atlas]]) -> Verdict:
+    """STS-B has two influential regions, in the lower (first 25 to 30 %) and the upper layers."""
     texts, holds = [], []
     for name, means in frozen_means(frozen, "sts-b").items():
         values = means.to_numpy(float)
@@ -1433,23 +1456,25 @@ def two_regions(frozen: Mapping[str, Mapping[str, Atlas]]) -> Verdict:
 
 
 @of_models(
-    "heads adjacent to superior ones also gain slightly by fine-tuning",
-    *("Section 6.1, Figure 4", SEEN),
+    "Section 6.1, Figure 4",
+    SEEN,
     "the neighbours of the best tenth of heads gain, on average over tasks and states",
     ours="the best tenth; neighbours in the next layers, and in the same layer",
 )
 def neighbours(neighbour_gains: Sequence[float]) -> Verdict:
+    """heads adjacent to superior ones also gain slightly by fine-tuning."""
     mean = float(np.mean(neighbour_gains))
     return Verdict(f"{mean:+.2f} points", mean > 0)
 
 
 @of_models(
-    "fine-tuning amplifies the heat maps and preserves their pattern",
-    *("Section 6.1, Figure 4", SEEN),
+    "Section 6.1, Figure 4",
+    SEEN,
     "in all tasks and states, the mean over heads rises and the rank correlation with before "
     "is 0.5 or more",
     ours="0.5",
 )
 def amplified(states: Sequence[tuple[float, float]]) -> Verdict:
+    """fine-tuning amplifies the heat maps and preserves their pattern."""
     text = "; ".join(f"{change:+.1f} points, {rho:.2f}" for change, rho in states)
     return Verdict(text, all(change > 0 and rho >= 0.5 for change, rho in states))

@@ -966,11 +966,12 @@ def class_shares(tuned: Mapping[str, Atlas], classes: Sequence[str]) -> dict[str
 
 
 @claim(
-    "Heterogeneous maps are a third to well over half of all maps, depending on the task",
-    *("Section 4.1, Figure 2", "32 % (MRPC) to 61 % (QQP)"),
+    "Section 4.1, Figure 2",
+    "32 % (MRPC) to 61 % (QQP)",
     "32 to 61 % of the tuned model's maps are, on every task",
 )
 def heterogeneous(tuned_patterns: Mapping[str, Atlas]) -> Verdict:
+    """Heterogeneous maps are a third to well over half of all maps, depending on the task."""
     mixed = class_shares(tuned_patterns, ["heterogeneous"])
     least, most = (value / 100 for value in HETEROGENEOUS.values())
     holds = all(least <= value <= most for value in mixed.values())
@@ -978,21 +979,20 @@ def heterogeneous(tuned_patterns: Mapping[str, Atlas]) -> Verdict:
 
 
 @claim(
-    "A large part of the maps are vertical, diagonal or both",
-    *("Section 4.1, Figure 2", "–"),
+    "Section 4.1, Figure 2",
+    "–",
     "these three classes have more than a third of the maps, on every task",
 )
 def repeated(tuned_patterns: Mapping[str, Atlas]) -> Verdict:
+    """A large part of the maps are vertical, diagonal or both."""
     simple = class_shares(tuned_patterns, SIMPLE)
     holds = all(value > 1 / 3 for value in simple.values())
     return Verdict(listed({task: 100 * value for task, value in simple.items()}, "{:.0f} %"), holds)
 
 
-@claim(
-    "Two heads attend to core frame elements",
-    *("Section 4.2, Figure 3", "0.201 and 0.209", "the two strongest heads have 0.201 or more"),
-)
+@claim("Section 4.2, Figure 3", "0.201 and 0.209", "the two strongest heads have 0.201 or more")
 def two_frame_heads(frames: Atlas) -> Verdict:
+    """Two heads attend to core frame elements."""
     found = records(frame_table(frames, top=2))
     here = ", ".join(f"{row['head']}: {number(row['mean'])}" for row in found)
     return Verdict(here, all(row["mean"] >= min(FRAME_HEADS) for row in found))
@@ -1006,11 +1006,9 @@ def compared(done: Sequence[Scored], first: Start, second: Start, missing: str) 
     return gains
 
 
-@claim(
-    "Fine-tuning beats an untrained classifier by a wide margin on all tasks",
-    *("Section 4.3, Table 1", f"{MEAN_GAIN} points on average", "it does on every task"),
-)
+@claim("Section 4.3, Table 1", f"{MEAN_GAIN} points on average", "it does on every task")
 def gain(tuned: Sequence[Scored]) -> Verdict:
+    """Fine-tuning beats an untrained classifier by a wide margin on all tasks."""
     missing = "the column untrained or pretrained was not run"
     gains = compared(tuned, "untrained", "pretrained", missing)
     average = float(np.mean(list(gains.values())))
@@ -1018,21 +1016,20 @@ def gain(tuned: Sequence[Scored]) -> Verdict:
     return Verdict(here, all(value > 0 for value in gains.values()))
 
 
-@claim(
-    "Fine-tuning from random weights gives lower scores than from pretrained ones",
-    *("Section 4.3, Table 1", "on all tasks", "it does on every task"),
-)
+@claim("Section 4.3, Table 1", "on all tasks", "it does on every task")
 def from_random(tuned: Sequence[Scored]) -> Verdict:
+    """Fine-tuning from random weights gives lower scores than from pretrained ones."""
     gains = compared(tuned, "random", "pretrained", "the column random was not run")
     return Verdict(listed(gains, "{:+.1f}"), all(value > 0 for value in gains.values()))
 
 
 @claim(
-    "On STS-B and QNLI, tuned random weights are worse than pretrained ones without tuning",
-    *("Section 4.3, Table 1", "2.9 against 33.1; 49.5 against 52.8"),
+    "Section 4.3, Table 1",
+    "2.9 against 33.1; 49.5 against 52.8",
     "they are on both tasks, or on the one that was run",
 )
 def worse_than_untuned(tuned: Sequence[Scored]) -> Verdict:
+    """On STS-B and QNLI, tuned random weights are worse than pretrained ones without tuning."""
     missing = "neither STS-B nor QNLI was run with random weights"
     of_both = [one for one in tuned if one.task.title in ("STS-B", "QNLI")]
     gains = compared(of_both, "random", "untrained", missing)
@@ -1040,11 +1037,12 @@ def worse_than_untuned(tuned: Sequence[Scored]) -> Verdict:
 
 
 @claim(
-    "The last two layers change most by fine-tuning, except on QQP",
-    *("Section 4.3, Figure 5", "all tasks but QQP"),
+    "Section 4.3, Figure 5",
+    "all tasks but QQP",
     "their mean cosines are the two lowest on every task but QQP",
 )
 def last_layers(changes: Off) -> Verdict:
+    """The last two layers change most by fine-tuning, except on QQP."""
     lowest, holds = {}, []
     for task, seeds in changes.items():
         if task != "QQP":
@@ -1059,12 +1057,13 @@ def last_layers(changes: Off) -> Verdict:
 
 
 @claim(
-    "Attention to linguistic features is negligible beside [CLS] and [SEP]",
-    *("Section 4.4", "–"),
+    "Section 4.4",
+    "–",
     "[CLS] and [SEP] together get more than twice what any feature gets (mean over heads), on "
     "every task",
 )
 def stripes(after: Mapping[str, Atlas]) -> Verdict:
+    """Attention to linguistic features is negligible beside [CLS] and [SEP]."""
     texts, holds = {}, []
     for task, results in after.items():
         means = results.mean("feature").mean(["layer", "head"])
@@ -1099,30 +1098,28 @@ def gaining(changes: Off, tasks: Sequence[str], features: Sequence[str]) -> Verd
 
 
 @claim(
-    "Some heads pay more attention to nouns and direct objects after tuning on MRPC, RTE and QQP",
-    *("Section 4.4", "–"),
+    "Section 4.4",
+    "–",
     "on each of these tasks that was run, a head does so for nouns and one for objects "
     "(p < 0.05, Holm over heads)",
     ours="the test",
 )
 def more_nouns(changes: Off) -> Verdict:
+    """Some heads pay more attention to nouns and direct objects after tuning on MRPC, RTE and
+    QQP.
+    """
     return gaining(changes, ("MRPC", "RTE", "QQP"), ("noun", "object"))
 
 
-@claim(
-    "Some heads pay more attention to negation after tuning on QNLI",
-    *("Section 4.4", "–", "a head does (p < 0.05, Holm over heads)"),
-    ours="the test",
-)
+@claim("Section 4.4", "–", "a head does (p < 0.05, Holm over heads)", ours="the test")
 def more_negation(changes: Off) -> Verdict:
+    """Some heads pay more attention to negation after tuning on QNLI."""
     return gaining(changes, ("QNLI",), ("negation",))
 
 
-@claim(
-    "[SEP] gets more on SST-2 than on other tasks, because its inputs have only one",
-    *("Section 4.4, Figure 6", "–", "the mean over heads is largest on SST-2"),
-)
+@claim("Section 4.4, Figure 6", "–", "the mean over heads is largest on SST-2")
 def one_separator(after: Mapping[str, Atlas]) -> Verdict:
+    """[SEP] gets more on SST-2 than on other tasks, because its inputs have only one."""
     if "SST-2" not in after or len(after) < 2:
         raise Untested("SST-2 and another task are needed")
     means = {
@@ -1133,11 +1130,12 @@ def one_separator(after: Mapping[str, Atlas]) -> Verdict:
 
 
 @claim(
-    "Earlier layers attend to [CLS], later layers to [SEP], on all tasks",
-    *("Section 4.4, Figure 6", "–"),
+    "Section 4.4, Figure 6",
+    "–",
     "[CLS] gets more in the lower half of the layers and [SEP] in the upper half, on every task",
 )
 def early_cls(after: Mapping[str, Atlas]) -> Verdict:
+    """Earlier layers attend to [CLS], later layers to [SEP], on all tasks."""
     texts, holds = {}, []
     for task, results in after.items():
         means = results.mean("feature").mean("head")
@@ -1156,11 +1154,11 @@ def early_cls(after: Mapping[str, Atlas]) -> Verdict:
     return Verdict(listed(texts, "{}"), all(holds))
 
 
-@claim(
-    "[CLS] of the last layer attends most to [SEP], except on STS-B, RTE and QNLI (punctuation)",
-    *("Section 4.5, Figure 7", "–", "it does on every task; on those three, most to punctuation"),
-)
+@claim("Section 4.5, Figure 7", "–", "it does on every task; on those three, most to punctuation")
 def from_cls(after: Mapping[str, Atlas]) -> Verdict:
+    """[CLS] of the last layer attends most to [SEP], except on STS-B, RTE and QNLI
+    (punctuation).
+    """
     most, holds = {}, []
     for task, results in after.items():
         means = {
@@ -1174,12 +1172,13 @@ def from_cls(after: Mapping[str, Atlas]) -> Verdict:
 
 
 @claim(
-    "Heads for verb–subject and noun–pronoun links are those with diagonal maps",
-    *("Section 4.5", "–"),
+    "Section 4.5",
+    "–",
     "more than half of the strongest heads put over half of their attention on the previous, the "
     "same or the next token",
 )
 def diagonal(after: Mapping[str, Atlas]) -> Verdict:
+    """Heads for verb–subject and noun–pronoun links are those with diagonal maps."""
     near = [float(row["to a neighbour"]) for row in link_rows(after)]
     if not near:
         raise Untested("no example has such a link")
@@ -1189,12 +1188,13 @@ def diagonal(after: Mapping[str, Atlas]) -> Verdict:
 
 
 @claim(
-    "On every task, disabling some heads raises the score",
-    *("Section 4.6, Figure 8", "by 0.1 (STS-B) to 1.2 points (MRPC)"),
+    "Section 4.6, Figure 8",
+    "by 0.1 (STS-B) to 1.2 points (MRPC)",
     "on every task, the best head gains more than the best head would by chance (p < 0.05) and "
     "gains on other examples too; mean over seeds, median p",
 )
 def some_heads(heads_off: Summaries) -> Verdict:
+    """On every task, disabling some heads raises the score."""
     texts, holds = {}, []
     for task, seeds in heads_off.items():
         best, fitted, chance, p = (
@@ -1210,11 +1210,12 @@ def some_heads(heads_off: Summaries) -> Verdict:
 
 
 @claim(
-    "On MRPC and RTE, disabling a random head raises the score on average",
-    *("Section 4.6", "an increase"),
+    "Section 4.6",
+    "an increase",
     "the mean over all heads is above 0 with its 95 % interval, on these tasks and all seeds",
 )
 def any_head(heads_off: Summaries) -> Verdict:
+    """On MRPC and RTE, disabling a random head raises the score on average."""
     chosen = {task: heads_off[task] for task in ("MRPC", "RTE") if task in heads_off}
     if not chosen:
         raise Untested("neither MRPC nor RTE was run")
@@ -1226,11 +1227,12 @@ def any_head(heads_off: Summaries) -> Verdict:
 
 
 @claim(
-    "On RTE, disabling the first layer raises the score",
-    *("Section 4.6, Figure 9", "+3.2 points"),
+    "Section 4.6, Figure 9",
+    "+3.2 points",
     "it does with every seed, and the 95 % intervals are above 0",
 )
 def first_layer(off: Off) -> Verdict:
+    """On RTE, disabling the first layer raises the score."""
     if "RTE" not in off:
         raise Untested("RTE was not run")
     texts, holds = [], []
@@ -1244,11 +1246,12 @@ def first_layer(off: Off) -> Verdict:
 
 
 @claim(
-    "Disabling a whole layer can raise the score",
-    *("Section 4.6, Figure 9", "–"),
+    "Section 4.6, Figure 9",
+    "–",
     "on some task, the best layer gains more than the best layer would by chance (p < 0.05)",
 )
 def any_layer(layers_off: Summaries) -> Verdict:
+    """Disabling a whole layer can raise the score."""
     task, seed, best = min(of_models(layers_off), key=lambda one: float(one[2].p))
     name = f"{task}, {seed}: layer {best.best.removeprefix('layer ')}"
     here = f"at best {name}: {signed(100 * best.best_gain)}, p {p_value(best.p)}"
@@ -1256,12 +1259,13 @@ def any_layer(layers_off: Summaries) -> Verdict:
 
 
 @claim(
-    "On QNLI and MNLI, disabling a layer lowers the score by up to 0.2 points",
-    *("Section 4.6, Figure 9", "-0.2 points"),
+    "Section 4.6, Figure 9",
+    "-0.2 points",
     "without the layer that hurts most the score falls, by at most 0.2 points, on both (or the "
     "one that was run; mean over seeds)",
 )
 def layer_losses(off: Off) -> Verdict:
+    """On QNLI and MNLI, disabling a layer lowers the score by up to 0.2 points."""
     worst = {}
     for task in ("QNLI", "MNLI"):
         if task in off:
@@ -1275,11 +1279,9 @@ def layer_losses(off: Off) -> Verdict:
     return Verdict(listed(worst, "{:+.2f}"), all(-0.2 <= value < 0 for value in worst.values()))
 
 
-@claim(
-    "Disabling either of the two frame heads does not lead to a drop",
-    *("Section 5", "–", "no model loses significantly without one of them (p < 0.05, corrected)"),
-)
+@claim("Section 5", "–", "no model loses significantly without one of them (p < 0.05, corrected)")
 def without_frame_heads(off: Off, frames: Atlas) -> Verdict:
+    """Disabling either of the two frame heads does not lead to a drop."""
     names = [str(head) for head in frame_heads(frames)]
     losses, worst = [], 0.0
     for task, seed, one in of_models(off):
@@ -1295,11 +1297,12 @@ def without_frame_heads(off: Off, frames: Atlas) -> Verdict:
 
 
 @claim(
-    "STS-B and RTE rely on the same two heads",
-    *("Section 5, Figure 8", "4-1 and 2-12"),
+    "Section 5, Figure 8",
+    "4-1 and 2-12",
     "the two heads whose removal hurts most are the same (mean over seeds)",
 )
 def same_heads(off: Off) -> Verdict:
+    """STS-B and RTE rely on the same two heads."""
     if not {"STS-B", "RTE"} <= set(off):
         raise Untested("STS-B and RTE are both needed")
     most = {}

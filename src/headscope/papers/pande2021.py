@@ -681,11 +681,12 @@ of_corpora = partial(claim, each="corpora")
 
 
 @of_corpora(
-    "averages are inflated by outliers: some heads with a mean above τ do not pass the test",
-    *("Hypothesis Testing, Figure 2", "one head shown"),
+    "Hypothesis Testing, Figure 2",
+    "one head shown",
     "a head has a mean above τ for one of the four roles, and p of 0.05 or more",
 )
 def outliers(role_tests: xr.Dataset) -> Verdict:
+    """averages are inflated by outliers: some heads with a mean above τ do not pass the test."""
     roles = present(role_tests, COARSE)
     if not roles:
         raise Untested("none of the four roles could be tested")
@@ -695,11 +696,9 @@ def outliers(role_tests: xr.Dataset) -> Verdict:
     return Verdict(f"{count} of {int(over.sum())} with a mean above τ", count > 0)
 
 
-@claim(
-    "the mean score of all heads, roles and sequences is about 2.8, so that τ = 3",
-    *("Assigning functional roles, Figure 3a", "2.8", "the smallest integer above the mean is 3"),
-)
+@claim("Assigning functional roles, Figure 3a", "2.8", "the smallest integer above the mean is 3")
 def tau_is_three(role_scores: Mapping[str, Atlas]) -> Verdict:
+    """the mean score of all heads, roles and sequences is about 2.8, so that τ = 3."""
     mean = pooled_mean(list(role_scores.values()))
     if not np.isfinite(mean):
         raise Untested("no sequence has any of the roles")
@@ -707,12 +706,13 @@ def tau_is_three(role_scores: Mapping[str, Atlas]) -> Verdict:
 
 
 @of_corpora(
-    "the test decides clearly: p-values are close to 0 or close to 1",
-    *("Assigning functional roles, Figure 3b", "1.8 % between 0.05 and 0.95"),
+    "Assigning functional roles, Figure 3b",
+    "1.8 % between 0.05 and 0.95",
     "at most 5 % lie between",
     ours="5 %",
 )
 def bimodal(role_tests: xr.Dataset) -> Verdict:
+    """the test decides clearly: p-values are close to 0 or close to 1."""
     value = undecided(role_tests)
     if np.isnan(value):
         raise Untested("no role could be tested")
@@ -727,42 +727,35 @@ def share_of(tests: xr.Dataset, name: str, reason: str) -> float:
     return float(value)
 
 
-@of_corpora(
-    "a significant number of heads are delimiter heads",
-    *(OVERLAP, "73.4 %", "more than half of the heads are"),
-    ours="half",
-)
+@of_corpora(OVERLAP, "73.4 %", "more than half of the heads are", ours="half")
 def delimiter(role_tests: xr.Dataset) -> Verdict:
+    """a significant number of heads are delimiter heads."""
     share = share_of(role_tests, "delimiter heads", "no delimiters")
     return Verdict(percent(share), share > 0.5)
 
 
-@of_corpora(
-    "very few heads do not have any role",
-    *(OVERLAP, "9.4 %", "at most 20 % do not"),
-    ours="20 %",
-)
+@of_corpora(OVERLAP, "9.4 %", "at most 20 % do not", ours="20 %")
 def unskilled(role_tests: xr.Dataset) -> Verdict:
+    """very few heads do not have any role."""
     share = share_of(role_tests, "heads without a role", "no role")
     return Verdict(percent(share), share <= 0.2)
 
 
 @of_corpora(
-    "syntactic heads overlap with local heads",
-    *(OVERLAP, "70.9 % (42.1 to 88.8 %)", "at least half of the syntactic heads are local too"),
+    OVERLAP,
+    "70.9 % (42.1 to 88.8 %)",
+    "at least half of the syntactic heads are local too",
     ours="half",
 )
 def local(role_tests: xr.Dataset) -> Verdict:
+    """syntactic heads overlap with local heads."""
     share = share_of(role_tests, "syntactic heads that are local too", "no syntactic heads")
     return Verdict(percent(share), share >= 0.5)
 
 
-@of_corpora(
-    "local and syntactic scores are highly correlated",
-    *(OVERLAP, "Spearman 0.73 to 0.85", "0.7 or more, over heads"),
-    ours="0.7, and over heads",
-)
+@of_corpora(OVERLAP, "Spearman 0.73 to 0.85", "0.7 or more, over heads", ours="0.7, and over heads")
 def spearman(role_scores: Atlas) -> Verdict:
+    """local and syntactic scores are highly correlated."""
     both = role_correlations(role_scores, ("local", "syntactic"))
     if both.empty or np.isnan(both["rho (heads)"].iloc[0]):
         raise Untested(NO_TREE)
@@ -778,32 +771,27 @@ def fine_overlap(tests: xr.Dataset, role: str, other: str, reason: str) -> Verdi
     raise Untested(reason)
 
 
-@of_corpora(
-    "nsubj heads have a high overlap with next-local heads",
-    *(OVERLAP, "high", "at least half of the nsubj heads are next-local too"),
-    ours="half",
-)
+@of_corpora(OVERLAP, "high", "at least half of the nsubj heads are next-local too", ours="half")
 def nsubj(role_tests: xr.Dataset) -> Verdict:
+    """nsubj heads have a high overlap with next-local heads."""
     reason = "no nsubj heads, or no next-local role"
     return fine_overlap(role_tests, "nsubj", "next-local", reason)
 
 
-@of_corpora(
-    "dobj heads have a high overlap with previous-local heads",
-    *(OVERLAP, "high", "at least half of the dobj heads are previous-local too"),
-    ours="half",
-)
+@of_corpora(OVERLAP, "high", "at least half of the dobj heads are previous-local too", ours="half")
 def dobj(role_tests: xr.Dataset) -> Verdict:
+    """dobj heads have a high overlap with previous-local heads."""
     return fine_overlap(role_tests, "dobj", "previous-local", "no dobj heads")
 
 
 @of_corpora(
-    "block heads hardly overlap with syntactic or local heads",
-    *(OVERLAP, "marginal"),
+    OVERLAP,
+    "marginal",
     "fewer than a quarter of the block heads are syntactic or local",
     ours="a quarter",
 )
 def block(role_tests: xr.Dataset) -> Verdict:
+    """block heads hardly overlap with syntactic or local heads."""
     sets = role_sets(role_tests)
     if not sets.get("block"):
         raise Untested(NO_BLOCK)
@@ -838,12 +826,13 @@ def skills_by_layer(tests: xr.Dataset) -> NDArray[np.float64]:
 
 
 @of_corpora(
-    "multi-skilled heads are most frequent in the middle layers",
-    *(LAYERS, "layers 6 to 10 of 12, in three of four tasks"),
+    LAYERS,
+    "layers 6 to 10 of 12, in three of four tasks",
     "heads at this depth have more fine roles than others, on average",
     ours="comparing means, by depth",
 )
 def skilled(role_tests: xr.Dataset) -> Verdict:
+    """multi-skilled heads are most frequent in the middle layers."""
     text = "{:.1f} against {:.1f} elsewhere"
     return at_depth(skills_by_layer(role_tests), SKILLED_LAYERS, text)
 
@@ -859,24 +848,27 @@ def of_tasks(tests: Mapping[str, xr.Dataset], *names: str) -> dict[str, xr.Datas
 
 
 @claim(
-    "on QQP, multi-skilled heads are more frequent in the first layers",
-    *(LAYERS, "seen in Figure 5", "layers 1 to 5 of 12 have more fine roles per head than others"),
+    LAYERS,
+    "seen in Figure 5",
+    "layers 1 to 5 of 12 have more fine roles per head than others",
     ours="comparing means, by depth",
 )
 def skilled_early(role_tests: Mapping[str, xr.Dataset]) -> Verdict:
+    """on QQP, multi-skilled heads are more frequent in the first layers."""
     tests = of_tasks(role_tests, "QQP")["QQP"]
     text = "{:.1f} against {:.1f} elsewhere"
     return at_depth(skills_by_layer(tests), (0.0, SKILLED_LAYERS[0]), text)
 
 
 @of_corpora(
-    "delimiter heads are often the only heads with a role in the last three layers",
-    *(LAYERS, "Figure 5"),
+    LAYERS,
+    "Figure 5",
     "in the last quarter of the layers, at least half of the heads with a fine role have only "
     "[CLS] or [SEP]",
     ours="half",
 )
 def delimiter_last(role_tests: xr.Dataset) -> Verdict:
+    """delimiter heads are often the only heads with a role in the last three layers."""
     there = present(role_tests, FINE)
     layers = max(1, round(role_tests.sizes["layer"] / 4))
     last = role_tests["has"].sel(role=there).isel(layer=slice(-layers, None))
@@ -889,11 +881,10 @@ def delimiter_last(role_tests: xr.Dataset) -> Verdict:
 
 
 @of_corpora(
-    "the first layer has very few delimiter heads",
-    *(LAYERS, "Figure 5", "their share there is below half of that of the other layers"),
-    ours="half",
+    LAYERS, "Figure 5", "their share there is below half of that of the other layers", ours="half"
 )
 def delimiter_first(role_tests: xr.Dataset) -> Verdict:
+    """the first layer has very few delimiter heads."""
     shares = by_layer(role_tests, ("delimiter",), "no delimiters")
     if len(shares) < 2:
         raise Untested("no delimiters")
@@ -903,12 +894,13 @@ def delimiter_first(role_tests: xr.Dataset) -> Verdict:
 
 
 @of_corpora(
-    "block heads are prevalent in the first layer",
-    *(LAYERS, "Figure 5"),
+    LAYERS,
+    "Figure 5",
     "the first layer has a larger share of them than the other layers, on average",
     ours="comparing means",
 )
 def block_first(role_tests: xr.Dataset) -> Verdict:
+    """block heads are prevalent in the first layer."""
     shares = by_layer(role_tests, ("block",), NO_BLOCK)
     if not shares.any() or len(shares) < 2:
         raise Untested(NO_BLOCK)
@@ -934,22 +926,23 @@ def with_block(layers: Mapping[str, Any]) -> str:
 
 
 @claim(
-    "on QNLI and MRPC, block heads are in layers 2 to 5, too",
-    *(LAYERS, "Figure 5", "each layer of the first five of twelve has one, by depth"),
-    ours="by depth",
+    LAYERS, "Figure 5", "each layer of the first five of twelve has one, by depth", ours="by depth"
 )
 def block_early(role_tests: Mapping[str, xr.Dataset]) -> Verdict:
+    """on QNLI and MRPC, block heads are in layers 2 to 5, too."""
     layers = block_layers(role_tests, "QNLI", "MRPC")
     first = {name: has[: max(1, round(5 * len(has) / 12))] for name, has in layers.items()}
     return Verdict(with_block(layers), all(bool(has.all()) for has in first.values()))
 
 
 @claim(
-    "on QQP, block heads are in the first and the last layer, and not in the middle",
-    *(LAYERS, "Figure 5", "the first and last layer have one, the middle third has none"),
+    LAYERS,
+    "Figure 5",
+    "the first and last layer have one, the middle third has none",
     ours="the middle third",
 )
 def block_at_ends(role_tests: Mapping[str, xr.Dataset]) -> Verdict:
+    """on QQP, block heads are in the first and the last layer, and not in the middle."""
     layers = block_layers(role_tests, "QQP")
     has = layers["QQP"]
     third = len(has) // 3
@@ -957,45 +950,47 @@ def block_at_ends(role_tests: Mapping[str, xr.Dataset]) -> Verdict:
     return Verdict(with_block(layers), bool(has[0] and has[-1] and not middle.any()))
 
 
-@claim(
-    "on MRPC, block heads are in all layers",
-    *(LAYERS, "Figure 5", "every layer has one"),
-)
+@claim(LAYERS, "Figure 5", "every layer has one")
 def block_everywhere(role_tests: Mapping[str, xr.Dataset]) -> Verdict:
+    """on MRPC, block heads are in all layers."""
     layers = block_layers(role_tests, "MRPC")
     return Verdict(with_block(layers), bool(layers["MRPC"].all()))
 
 
 @of_corpora(
-    "almost all layers have at least 3 syntactic heads of 12",
-    *(LAYERS, "3 of 12"),
+    LAYERS,
+    "3 of 12",
     "in at least three quarters of the layers, at least a quarter of the heads have nsubj, "
     "dobj, amod or advmod",
     ours="three quarters",
 )
 def syntactic_everywhere(role_tests: xr.Dataset) -> Verdict:
+    """almost all layers have at least 3 syntactic heads of 12."""
     shares = by_layer(role_tests, RELATIONS, NO_TREE)
     count = int((shares >= 0.25).sum())
     return Verdict(f"{count} of {len(shares)} layers", count >= 0.75 * len(shares))
 
 
 @of_corpora(
-    "syntactic heads are most prevalent in layers 7 to 9 of 12",
-    *(LAYERS, "Figure 5", "the share of such heads at this depth is larger than elsewhere"),
+    LAYERS,
+    "Figure 5",
+    "the share of such heads at this depth is larger than elsewhere",
     ours="comparing means, by depth",
 )
 def syntactic_middle(role_tests: xr.Dataset) -> Verdict:
+    """syntactic heads are most prevalent in layers 7 to 9 of 12."""
     shares = 100 * by_layer(role_tests, RELATIONS, NO_TREE)
     return at_depth(shares, SYNTACTIC_LAYERS, "{:.1f} % against {:.1f} % elsewhere")
 
 
 @of_corpora(
-    "the last two layers of 12 have very few syntactic heads",
-    *(LAYERS, "Figure 5"),
+    LAYERS,
+    "Figure 5",
     "in the last sixth of the layers, their share is below half of that of the others",
     ours="half",
 )
 def syntactic_last(role_tests: xr.Dataset) -> Verdict:
+    """the last two layers of 12 have very few syntactic heads."""
     shares = by_layer(role_tests, RELATIONS, NO_TREE)
     if len(shares) < 2:
         raise Untested(NO_TREE)
@@ -1018,23 +1013,25 @@ def in_last_third(shift: pd.DataFrame, role: str, verdict: str) -> Verdict:
 
 
 @of_corpora(
-    "the delimiter score falls in the last layers",
-    *(f"{TUNING}, Figure 6", "falls"),
+    f"{TUNING}, Figure 6",
+    "falls",
     "it is lower in the last third, by more than the smallest shift of interest",
     ours="the smallest shift",
 )
 def delimiter_falls(role_shifts: pd.DataFrame) -> Verdict:
+    """the delimiter score falls in the last layers."""
     return in_last_third(role_shifts, "delimiter", "lower")
 
 
 @of_corpora(
-    "it falls because of [SEP]; attention to [CLS] does not change much",
-    *(TUNING, "[SEP] falls"),
+    TUNING,
+    "[SEP] falls",
     "in the last third [SEP] is lower, by more than the smallest shift of interest, and "
     "changes more than [CLS]",
     ours="the smallest shift",
 )
 def sep_falls(role_shifts: pd.DataFrame) -> Verdict:
+    """it falls because of [SEP]; attention to [CLS] does not change much."""
     last = role_shifts[role_shifts["third"] == "last"].dropna(subset=["shift"]).set_index("role")
     if not {"cls", "sep"} <= set(last.index):
         raise Untested(NOT_SHIFTED)
@@ -1044,22 +1041,24 @@ def sep_falls(role_shifts: pd.DataFrame) -> Verdict:
 
 
 @of_corpora(
-    "the block score rises in the last layers",
-    *(f"{TUNING}, Figure 6", "rises"),
+    f"{TUNING}, Figure 6",
+    "rises",
     "it is higher in the last third, by more than the smallest shift of interest",
     ours="the smallest shift",
 )
 def block_rises(role_shifts: pd.DataFrame) -> Verdict:
+    """the block score rises in the last layers."""
     return in_last_third(role_shifts, "block", "higher")
 
 
 @of_corpora(
-    "roles do not change much in the first and middle layers",
-    *(f"{TUNING}, Figure 6", "little change"),
+    f"{TUNING}, Figure 6",
+    "little change",
     "the mean absolute shift of the four roles is largest in the last third",
     ours="comparing means",
 )
 def early_same(role_shifts: pd.DataFrame) -> Verdict:
+    """roles do not change much in the first and middle layers."""
     four = role_shifts[role_shifts["role"].isin(COARSE)].dropna(subset=["shift"])
     sizes = four.assign(size=four["shift"].abs()).groupby("third")["size"].mean()
     if not {"first", "middle", "last"} <= set(sizes.index):

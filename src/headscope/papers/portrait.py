@@ -582,11 +582,12 @@ claim = Portrait.claim
 
 
 @claim(
-    "heads attend to the first token whatever it is",
-    *("Gu et al. 2025, section 2", ""),
+    "Gu et al. 2025, section 2",
+    "",
     "the mean sink rate over heads is larger for the first token than for any other",
 )
 def sink(survey: Atlas) -> Verdict:
+    """heads attend to the first token whatever it is."""
     if not int(survey["sink"]["n"].max()):
         raise Untested("no text was long enough")
     first = sink_table(survey)["rate"].mean()
@@ -597,12 +598,13 @@ def sink(survey: Atlas) -> Verdict:
 
 
 @claim(
-    "some heads attend to what followed the same token before",
-    *("Olsson et al. 2022", ""),
+    "Olsson et al. 2022",
+    "",
     "a head has more than half of its attention there on random tokens written twice (interval)",
     ours="one half",
 )
 def follows(survey: Atlas) -> Verdict:
+    """some heads attend to what followed the same token before."""
     if "synthetic" not in survey:
         raise Untested(NO_RANDOM)
     best = survey.heads(by="synthetic:induction", top=1).iloc[0]
@@ -645,11 +647,12 @@ def induction_heads(groups: Portrait) -> list[Head]:
 
 
 @claim(
-    "previous-token heads feed induction heads by K-composition",
-    *("Elhage et al. 2021", ""),
+    "Elhage et al. 2021",
+    "",
     "their K-composition is larger than that of other earlier heads (2000 draws, p < 0.05)",
 )
 def fed(circuits: Atlas, groups: Portrait, seed: int) -> Verdict:
+    """previous-token heads feed induction heads by K-composition."""
     table = feeding(circuits, induction_heads(groups))
     previous = [str(head) for head in groups.ranked("previous token")]
     chosen = np.flatnonzero(table["head"].isin(previous))
@@ -658,11 +661,12 @@ def fed(circuits: Atlas, groups: Portrait, seed: int) -> Verdict:
 
 
 @claim(
-    "induction heads copy the token that they attend to",
-    *("Elhage et al. 2021", ""),
+    "Elhage et al. 2021",
+    "",
     "their copying score is larger than that of other heads (2000 draws, p < 0.05)",
 )
 def copies(circuits: Atlas, groups: Portrait, seed: int) -> Verdict:
+    """induction heads copy the token that they attend to."""
     heads = [str(head) for head in induction_heads(groups)]
     if "copying" not in circuits:
         raise Untested("the model has no unembedding to copy to")
@@ -674,12 +678,13 @@ def copies(circuits: Atlas, groups: Portrait, seed: int) -> Verdict:
 
 
 @claim(
-    "induction heads carry what a model gains from having read a text",
-    *("Olsson et al. 2022", ""),
+    "Olsson et al. 2022",
+    "",
     "disabling them raises the loss on repeated text by more than on new text (interval above 0), "
     "and by more than any draw of other heads of the same layers",
 )
 def needed(disabling: Atlas) -> Verdict:
+    """induction heads carry what a model gains from having read a text."""
     if "induction" not in disabling["group_loss"]["disabled"].values:
         raise Untested("the part was not run")
     table = group_table(disabling)
@@ -694,11 +699,12 @@ def needed(disabling: Atlas) -> Verdict:
 
 
 @claim(
-    "some heads find a syntactic relation",
-    *("Clark et al. 2019, section 4.2", ""),
+    "Clark et al. 2019, section 4.2",
+    "",
     "a head beats the best fixed offset at a relation (corrected p < 0.05)",
 )
 def finds_relation(survey: Atlas) -> Verdict:
+    """some heads find a syntactic relation."""
     if "dependency" not in survey:
         raise Untested("the corpus has no trees")
     table = best_heads(survey)
@@ -721,11 +727,10 @@ def recovered(retrieval: Atlas) -> Atlas:
 
 
 @claim(
-    "retrieval heads are rare",
-    *("Wu et al. 2024", "less than 5 % of heads"),
-    "less than 5 % of heads have a score of 0.1 or more",
+    "Wu et al. 2024", "less than 5 % of heads", "less than 5 % of heads have a score of 0.1 or more"
 )
 def rare(retrieval: Atlas) -> Verdict:
+    """retrieval heads are rare."""
     scores = recovered(retrieval)["retrieval"]["mean"].values.ravel()
     many = int((scores >= 0.1).sum())
     share = many / scores.size
@@ -733,12 +738,13 @@ def rare(retrieval: Atlas) -> Verdict:
 
 
 @claim(
-    "without its retrieval heads a model loses answers that it had found",
-    *("Wu et al. 2024", ""),
+    "Wu et al. 2024",
+    "",
     "recall is lower than without as many other heads of the same layers (interval below 0, "
     "largest number of heads)",
 )
 def loses_answers(retrieval: Atlas) -> Verdict:
+    """without its retrieval heads a model loses answers that it had found."""
     if MASKING not in recovered(retrieval):
         raise Untested("no heads were disabled")
     data = retrieval[MASKING]

@@ -141,7 +141,6 @@ class Recipe(FolderRun):
     @classmethod
     def claim(
         cls,
-        text: str,
         source: str,
         published: str,
         rule: str,
@@ -149,9 +148,13 @@ class Recipe(FolderRun):
         ours: str = "",
         each: str = "",
     ) -> Callable[[Test], Test]:
-        """Mark a function as the test of a claim; see :class:`headscope.papers.claims.Claim`."""
+        """Mark a function as the test of a claim: its docstring is what the paper says.
+
+        See :class:`headscope.papers.claims.Claim` for the parameters.
+        """
 
         def add(test: Test) -> Test:
+            text = " ".join((test.__doc__ or "").split()).removesuffix(".")
             cls.claims.append(Claim(text, source, published, rule, test, ours, each))
             return test
 

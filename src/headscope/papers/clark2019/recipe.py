@@ -858,30 +858,35 @@ def over_half(surface: Atlas, offset: str) -> Verdict:
 
 
 @claim(
-    "Some heads put over half of their attention on the previous token",
-    *("Section 3.1", "4 heads (layers 2, 4, 7, 8)", "at least one head does"),
+    "Section 3.1",
+    "4 heads (layers 2, 4, 7, 8)",
+    "at least one head does",
     ours="one head is enough",
 )
 def previous(surface: Atlas) -> Verdict:
+    """Some heads put over half of their attention on the previous token."""
     return over_half(surface, "previous")
 
 
 @claim(
-    "Some heads put over half of their attention on the next token",
-    *("Section 3.1", "5 heads (layers 1, 2, 2, 3, 6)", "at least one head does"),
+    "Section 3.1",
+    "5 heads (layers 1, 2, 2, 3, 6)",
+    "at least one head does",
     ours="one head is enough",
 )
 def following(surface: Atlas) -> Verdict:
+    """Some heads put over half of their attention on the next token."""
     return over_half(surface, "next")
 
 
 @claim(
-    "Heads on the previous or next token are mostly in earlier layers",
-    *("Section 3.1", "7 of 9 in layers 1–6"),
+    "Section 3.1",
+    "7 of 9 in layers 1–6",
     "more than half of them are in the lower half of the layers",
     ours="where earlier layers end",
 )
 def early(surface: Atlas) -> Verdict:
+    """Heads on the previous or next token are mostly in earlier layers."""
     means = surface.mean("position")
     near = [heads_over(means.sel(offset=where), 0.5) for where in ("previous", "next")]
     heads = {head for several in near for head in several}
@@ -891,12 +896,9 @@ def early(surface: Atlas) -> Verdict:
     return Verdict(f"{low} of {len(heads)} in the lower half", low > len(heads) / 2)
 
 
-@claim(
-    "Most heads put little attention on the current token",
-    *("Section 3.1", MISSING, "more than half of the heads put under 10 % on it"),
-    ours="10 %",
-)
+@claim("Section 3.1", MISSING, "more than half of the heads put under 10 % on it", ours="10 %")
 def current(surface: Atlas) -> Verdict:
+    """Most heads put little attention on the current token."""
     shares = surface.mean("position").sel(offset="current").values.ravel()
     little = int((shares < 0.1).sum())
     return Verdict(f"{little} of {shares.size} heads under 10 %", little > shares.size / 2)
@@ -912,12 +914,13 @@ def separators(surface: Atlas) -> tuple[xr.DataArray, xr.DataArray, int]:
 
 
 @claim(
-    "Over half of the attention in layers 6–10 is on [SEP]",
-    *("Section 3.2, Figure 2", "over 50 %; 1.6 % (1/64) if uniform"),
+    "Section 3.2, Figure 2",
+    "over 50 %; 1.6 % (1/64) if uniform",
     "in every layer at this depth, the mean over heads is over 50 %",
     ours="the same depth, where there are not 12 layers",
 )
 def separator(surface: Atlas, uniform: float) -> Verdict:
+    """Over half of the attention in layers 6–10 is on [SEP]."""
     _, shares, _ = separators(surface)
     depths = (np.arange(shares.size) + 0.5) / shares.size
     inside = shares[(depths > SEPARATOR_LAYERS[0]) & (depths < SEPARATOR_LAYERS[1])]
@@ -930,23 +933,26 @@ def separator(surface: Atlas, uniform: float) -> Verdict:
 
 
 @claim(
-    "In some layer, over half of the attention is on [SEP]",
-    *("Section 3.2, Figure 2", "layers 6–10"),
+    "Section 3.2, Figure 2",
+    "layers 6–10",
     "in some layer, the mean over heads is over 50 %",
     ours="any layer",
 )
 def some_separator(surface: Atlas) -> Verdict:
+    """In some layer, over half of the attention is on [SEP]."""
     _, shares, layer = separators(surface)
     most = float(shares.max())
     return Verdict(f"{percent(most)} in layer {layer}", most > 0.5)
 
 
 @claim(
-    "Early heads attend to [CLS], middle heads to [SEP], deep heads to full stops and commas",
-    *("Figure 2", MISSING, "the layers with the most attention to each come in this order"),
+    "Figure 2",
+    MISSING,
+    "the layers with the most attention to each come in this order",
     ours="one layer stands for each",
 )
 def order(surface: Atlas) -> Verdict:
+    """Early heads attend to [CLS], middle heads to [SEP], deep heads to full stops and commas."""
     means = separators(surface)[0].sel(row="all")
     if not bool(means.notnull().any("layer").all()):
         raise Untested("the model has no [CLS], or the text no full stops and commas")
@@ -955,24 +961,26 @@ def order(surface: Atlas) -> Verdict:
 
 
 @claim(
-    "[SEP] attends almost entirely to [SEP]",
-    *("Section 3.2, Figure 2", "over 90 %"),
+    "Section 3.2, Figure 2",
+    "over 90 %",
     "in the layer with the most attention to [SEP], [SEP] itself puts over 90 % on [SEP]",
     ours="this layer",
 )
 def from_separator(surface: Atlas) -> Verdict:
+    """[SEP] attends almost entirely to [SEP]."""
     means, _, layer = separators(surface)
     itself = float(means.sel(token="sep", row="sep", layer=layer))
     return Verdict(f"{percent(itself)} in layer {layer}", itself > 0.9)
 
 
 @claim(
-    "Gradients for attention to [SEP] become small where attention to [SEP] becomes high",
-    *("Section 3.2, Figure 3", "from layer 5 on"),
+    "Section 3.2, Figure 3",
+    "from layer 5 on",
     "over layers, the two correlate negatively (Spearman, one-sided p < 0.05)",
     ours="this test",
 )
 def no_op(surface: Atlas, gradient: Atlas) -> Verdict:
+    """Gradients for attention to [SEP] become small where attention to [SEP] becomes high."""
     shares = surface.mean("special").sel(token="sep", row="all").mean("head")
     size = gradient.mean("gradient").sel(token="sep").mean("head")
     if shares.size < 3 or not bool((shares.notnull() & size.notnull()).all()):
@@ -990,12 +998,13 @@ def broad_heads(surface: Atlas) -> tuple[xr.DataArray, list[Head]]:
 
 
 @claim(
-    "Some heads in lower layers attend very broadly",
-    *("Section 3.3, Figure 4", "layer 1"),
+    "Section 3.3, Figure 4",
+    "layer 1",
     "a head in the lower half of the layers has over 90 % of uniform entropy",
     ours="90 %",
 )
 def some_broad(surface: Atlas) -> Verdict:
+    """Some heads in lower layers attend very broadly."""
     heads = broad_heads(surface)[1]
     low = sorted(head for head in heads if is_low(head, surface))
     more = f", {len(heads)} in all" if len(heads) > len(low) else ""
@@ -1003,12 +1012,13 @@ def some_broad(surface: Atlas) -> Verdict:
 
 
 @claim(
-    "Such heads put at most 10 % of their attention on any single word",
-    *("Section 3.3", "10 %"),
+    "Section 3.3",
+    "10 %",
     "their largest weight is at most 10 %, averaged over tokens and heads",
     ours="the average",
 )
 def at_most(surface: Atlas) -> Verdict:
+    """Such heads put at most 10 % of their attention on any single word."""
     if "peak" not in surface.measures:
         raise Untested("the measure peak was not asked for")
     peaks = surface.mean("peak").sel(peak="weight").where(broad_heads(surface)[0] > BROAD)
@@ -1020,12 +1030,13 @@ def at_most(surface: Atlas) -> Verdict:
 
 
 @claim(
-    "In the last layer, [CLS] attends very broadly",
-    *("Section 3.3", "3.89 nats, 80 % of uniform (ln 128)"),
+    "Section 3.3",
+    "3.89 nats, 80 % of uniform (ln 128)",
     "its entropy is at least 80 % of uniform",
     ours="a share of uniform instead of nats",
 )
 def last_cls(surface: Atlas) -> Verdict:
+    """In the last layer, [CLS] attends very broadly."""
     entropy = surface.mean("entropy")
     entropy = entropy.sel(layer=int(entropy["layer"].max())).mean("head")
     from_cls = float(entropy.sel(row="cls"))
@@ -1037,12 +1048,13 @@ def last_cls(surface: Atlas) -> Verdict:
 
 
 @claim(
-    "Ignoring [SEP] and [CLS] does not significantly change the accuracies of most heads",
-    *("Section 4.1, footnote 3", MISSING),
+    "Section 4.1, footnote 3",
+    MISSING,
     "for more than half of the heads, accuracy over all words changes by less than 1 point",
     ours="1 point",
 )
 def footnote(dependency: Atlas, dependency_special: Atlas) -> Verdict:
+    """Ignoring [SEP] and [CLS] does not significantly change the accuracies of most heads."""
     where = {"relation": ALL, "words": "every", "direction": UP}
     both = (dependency, dependency_special)
     before, after = (found["dependency"]["mean"].sel(where).values for found in both)
@@ -1065,12 +1077,13 @@ def between(low: float, high: float) -> str:
 
 
 @claim(
-    "No single head does well at syntax overall",
-    *("Section 4.2, Table 1", "34.5 % (offset 26.3 %)"),
+    "Section 4.2, Table 1",
+    "34.5 % (offset 26.3 %)",
     "the best head gets under 50 % of all words (held out)",
     ours="50 %",
 )
 def no_parser(relations: Relations) -> Verdict:
+    """No single head does well at syntax overall."""
     row = relations.tested().get(ALL)
     if row is None:
         raise Untested("there are too few words")
@@ -1080,11 +1093,12 @@ def no_parser(relations: Relations) -> Verdict:
 
 
 @claim(
-    "Heads find direct objects, determiners, objects of prepositions and possessives",
-    *("Section 1, Table 1", "dobj 86.8, det 94.3, pobj 76.3, poss 80.5 %"),
+    "Section 1, Table 1",
+    "dobj 86.8, det 94.3, pobj 76.3, poss 80.5 %",
     "each of the four is over 75 % (held out)",
 )
 def over_75(relations: Relations) -> Verdict:
+    """Heads find direct objects, determiners, objects of prepositions and possessives."""
     tested, wanted = relations.tested(), ("dobj", "det", "pobj", "poss")
     if missing := [name for name in wanted if name not in tested]:
         raise Untested(f"{', '.join(missing)}: fewer than 20 words")
@@ -1097,12 +1111,13 @@ def over_75(relations: Relations) -> Verdict:
 
 
 @claim(
-    "Certain heads specialise in a relation and substantially outperform the offset",
-    *("Section 4.2, Table 1", "7 of 14 relations by over 20 points"),
+    "Section 4.2, Table 1",
+    "7 of 14 relations by over 20 points",
     "for at least one relation the gain is over 20 points (held out), with p < 0.05 (Holm)",
     ours="20 points, one relation",
 )
 def specialise(relations: Relations) -> Verdict:
+    """Certain heads specialise in a relation and substantially outperform the offset."""
     single = {name: row for name, row in relations.tested().items() if name != ALL}
     gains = {
         name: float(row["held_out"] - row["held_out_baseline"])
@@ -1117,11 +1132,9 @@ def specialise(relations: Relations) -> Verdict:
     return Verdict(text, bool(large))
 
 
-@claim(
-    "In Table 1 the dependent attends to its head word, except for pobj",
-    *("Section 4.2", "13 of 13", "so it is for each relation but pobj"),
-)
+@claim("Section 4.2", "13 of 13", "so it is for each relation but pobj")
 def direction(relations: Relations) -> Verdict:
+    """In Table 1 the dependent attends to its head word, except for pobj."""
     others = {name: row for name, row in relations.tested().items() if name not in (ALL, "pobj")}
     if not others:
         raise Untested("no relation but pobj has 20 words")
@@ -1131,12 +1144,13 @@ def direction(relations: Relations) -> Verdict:
 
 
 @claim(
-    "For many relations, heads only slightly improve over the simple baseline",
-    *("Section 4.2, Table 1", "6 of 14 by under 10 points"),
+    "Section 4.2, Table 1",
+    "6 of 14 by under 10 points",
     "for at least a third of the relations the gain is under 10 points (held out)",
     ours="10 points, a third",
 )
 def slight(relations: Relations) -> Verdict:
+    """For many relations, heads only slightly improve over the simple baseline."""
     tested = {name: row for name, row in relations.tested().items() if name != ALL}
     gains = [row["held_out"] - row["held_out_baseline"] for row in tested.values()]
     few = sum(gain < 0.1 for gain in gains)
@@ -1173,31 +1187,34 @@ def over(coreference: Atlas, baseline: str, least: float) -> Verdict:
 
 
 @claim(
-    "A head finds antecedents over 10 points better than string matching",
-    *("Section 4.3, Table 2", "65 against 52 %"),
+    "Section 4.3, Table 2",
+    "65 against 52 %",
     "the gain over the same head word is over 10 points (held out)",
 )
 def over_strings(coreference: Atlas) -> Verdict:
+    """A head finds antecedents over 10 points better than string matching."""
     return over(coreference, "same head word", 0.1)
 
 
 @claim(
-    "It is close to the rule-based system",
-    *("Section 4.3, Table 2", "65 against 69 %"),
+    "Section 4.3, Table 2",
+    "65 against 69 %",
     "it is at most 5 points below the rules (held out)",
     ours="5 points",
 )
 def near_rules(coreference: Atlas) -> Verdict:
+    """It is close to the rule-based system."""
     return over(coreference, "rules", -0.05)
 
 
 @claim(
-    "It is particularly good with nominal mentions",
-    *("Section 4.3, Table 2", "18 points over the same head word; pronouns 17, proper names 6"),
+    "Section 4.3, Table 2",
+    "18 points over the same head word; pronouns 17, proper names 6",
     "the gain over the same head word is largest for nominal mentions (held out)",
     ours="comparing gains",
 )
 def nominal(coreference: Atlas) -> Verdict:
+    """It is particularly good with nominal mentions."""
     gains = gains_over(coreference, "same head word")
     kinds = ("nominal", "pronoun", "proper")
     if any(np.isnan(gains.get(kind, (np.nan,))[0]) for kind in kinds):
@@ -1227,33 +1244,36 @@ def better(probes: pd.DataFrame, probe: str, *baselines: str) -> Verdict:
 
 
 @claim(
-    "Attention alone carries much syntax",
-    *("Section 5, Table 3", "61 UAS; right-branching 26"),
+    "Section 5, Table 3",
+    "61 UAS; right-branching 26",
     "at least 10 points above right-branching",
     ours="10 points",
 )
 def attention_only(probes: pd.DataFrame) -> Verdict:
+    """Attention alone carries much syntax."""
     return better(probes, "attention", "right-branching")
 
 
 @claim(
-    "Attention and words together parse substantially better than the baselines",
-    *("Section 5, Table 3", "77 against 58, 30 and 26 UAS"),
+    "Section 5, Table 3",
+    "77 against 58, 30 and 26 UAS",
     "at least 10 points above every baseline",
     ours="10 points",
 )
 def with_words(probes: pd.DataFrame) -> Verdict:
+    """Attention and words together parse substantially better than the baselines."""
     others = ("words + distances", "attention + words, random encoder", "right-branching")
     return better(probes, "attention + words", *others)
 
 
 @claim(
-    "Heads of one layer are close to each other",
-    *("Section 6, Figure 6", MISSING),
+    "Section 6, Figure 6",
+    MISSING,
     "the mean distance within layers is smaller than between layers (permutation test, p < 0.05)",
     ours="this test",
 )
 def within_layers(distance: Atlas, seed: int) -> Verdict:
+    """Heads of one layer are close to each other."""
     found = layer_closeness(distance.mean("distance"), seed=seed)
     if np.isnan(found.p):
         raise Untested("one layer, or one head per layer, has nothing to compare")
