@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from tasks.test_resampled import OUTSIDE, made
 
 from headscope.errors import UserError
 from headscope.stats.bootstrap import bootstrap, compare_ratios, draws
-from tasks.test_resampled import OUTSIDE, made
 
 
 def test_a_resample_draws_as_many_examples_as_there_are_and_the_same_for_one_seed() -> None:
