@@ -75,7 +75,7 @@ bench-alternatives: $(VENV)/dev.stamp
 bench-growth: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.growth
 
-# What each kind of run costs: benchmarks/recipes/recorded.json and docs/tasks/cluster.md.
+# What each kind of run costs: benchmarks/recipes/recorded.json and docs/howto/long-runs.md.
 bench-recipes: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.recipes $(BENCH)
 	$(BIN)/python -m benchmarks.recipes.page
@@ -135,7 +135,7 @@ audit: $(VENV)/bin/python
 	  { echo "make audit: vulnerabilities were found (listed above), or packages could not be" \
 	    "looked up ('could not be audited': the network does not reach the database)"; exit 1; }
 
-# The faults of docs/reliability.md, injected one by one (some 30 minutes); SHARE=0.2 for fewer,
+# The faults of docs/explanation/checks.md, injected one by one (some 30 minutes); SHARE=0.2 for fewer,
 # FAULTS="--only probe tune --times 5" for five of each kind in these runs.
 SHARE ?= 1
 faults: $(VENV)/dev.stamp

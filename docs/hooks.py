@@ -1,26 +1,107 @@
-"""What the documentation makes of the code when it is built: the command-line reference, from the
-commands themselves.
+"""What the documentation makes of the code when it is built: the reference pages, from the
+definitions of commands, measures, figures and public names.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from inspect import cleandoc
+from itertools import chain
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headscope.cli.app import Command
     from headscope.options import Described
 
-PAGE = "reference/cli.md"
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the offline plugin would load from the network for search to work from disk."""
+PACKAGE = Path(__file__).parents[1] / "src" / "headscope"
+VOCABULARY = ("heads", "errors", "options", "files", "registry", "progress", "identity", "numbers")
+"""Modules that belong to no folder."""
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Put the commands on the page of the command line."""
-    return f"{markdown}\n{cli_reference()}" if page.file.src_uri == PAGE else markdown
+    """Add what is generated to the pages of the reference."""
+    folder, _sep, name = page.file.src_uri.removesuffix(".md").partition("/")
+    return f"{markdown}\n{reference(name)}" if folder == "reference" else markdown
+
+
+def reference(name: str) -> str:
+    """What the code says of itself on a page of the reference; empty for pages that are written."""
+    if name == "cli":
+        return cli_reference()
+    if name == "headscope":
+        return public_names()
+    if name == "vocabulary":
+        return _modules(VOCABULARY)
+    if not (PACKAGE / name).is_dir():
+        return ""
+    table = _measures() if name == "measures" else _figures() if name == "figures" else ""
+    return f"{table}\n{_modules(public_modules(name))}"
+
+
+def _modules(names: Iterable[str]) -> str:
+    return "\n".join(f"::: headscope.{name}\n" for name in names)
+
+
+def public_modules(package: str) -> list[str]:
+    """The modules of a folder that define what it, or headscope itself, offers."""
+    modules: dict[str, None] = {}
+    for contents in (PACKAGE / package, PACKAGE):
+        for module in chain.from_iterable(map(_imports, contents.glob("__init__.py*"))):
+            whole = module if contents == PACKAGE else f"{package}.{module}"
+            if whole.split(".")[0] == package and whole != package:
+                modules[whole] = None
+    return list(modules)
+
+
+def _imports(file: Path) -> list[str]:
+    """The modules of its own folder, or of this package, that a file imports from."""
+    tree = ast.parse(file.read_text("utf-8"))
+    froms = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    relative = [str(node.module) for node in froms if node.level == 1]
+    prefix = ".".join(("headscope", *file.parent.relative_to(PACKAGE).parts, ""))
+    absolute = [str(node.module) for node in froms if str(node.module).startswith(prefix)]
+    return relative + [module.removeprefix(prefix) for module in absolute]
+
+
+def public_names() -> str:
+    """A table of everything that headscope offers, with the page that describes it."""
+    import headscope as hs
+
+    rows = []
+    for name in sorted(hs.__all__, key=str.lower):
+        found = getattr(hs, name)
+        if isinstance(found, ModuleType):
+            continue
+        module = getattr(found, "__module__", "headscope.results").split(".")
+        page = module[1] if (PACKAGE / module[1]).is_dir() else "vocabulary"
+        about = cleandoc(found.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+        rows.append(f"| [`hs.{name}`]({page}.md) | {about} |")
+    return "\n".join(["| name | what it is |", "|---|---|", *rows])
+
+
+def _measures() -> str:
+    """A table of all measures."""
+    from headscope.measures import MEASURES
+
+    rows = ["| measure | what it is | source |", "|---|---|---|"]
+    for name in sorted(MEASURES):
+        one = MEASURES[name]
+        rows.append(f"| `{name}` | {one.title} | {one.source} |")
+    return "\n".join(rows)
+
+
+def _figures() -> str:
+    """A table of all figures."""
+    from headscope.figures import all_figures
+
+    rows = [f"| `{one.name}` | {one.title} |" for one in all_figures()]
+    return "\n".join(["| figure | what it shows |", "|---|---|", *rows])
 
 
 def on_post_page(output: str, *, page: Any, **_: Any) -> str:
@@ -32,6 +113,70 @@ def on_post_page(output: str, *, page: Any, **_: Any) -> str:
 def on_post_template(output: str, *, template_name: str, **_: Any) -> str:
     """The page for addresses that do not exist is not a page of the site."""
     return output.replace(SHIM, "/javascripts/iframe-worker.js")
+
+
+MOVED = {
+    "start": "tutorials/start",
+    "tutorial": "tutorials/hour",
+    "tasks/survey": "howto/survey",
+    "tasks/norm-weighted": "howto/survey",
+    "tasks/corpora": "howto/corpora",
+    "tasks/split": "howto/long-runs",
+    "tasks/cluster": "howto/long-runs",
+    "tasks/compare": "howto/compare",
+    "tasks/checkpoints-and-nulls": "howto/compare",
+    "tasks/results": "howto/results",
+    "tasks/scripts": "howto/results",
+    "tasks/roles": "howto/heads",
+    "tasks/examples": "howto/heads",
+    "tasks/report": "howto/pages",
+    "tasks/explore": "howto/pages",
+    "tasks/notebooks": "howto/pages",
+    "tasks/figures": "howto/figures",
+    "tasks/portrait": "howto/language-models",
+    "tasks/circuits": "howto/language-models",
+    "tasks/retrieval": "howto/language-models",
+    "tasks/logits": "howto/language-models",
+    "tasks/attention": "howto/attention",
+    "tasks/observe": "howto/attention",
+    "tasks/ablate": "howto/ablate",
+    "tasks/tune": "howto/tune",
+    "tasks/probe": "howto/probe",
+    "tasks/probing-tasks": "howto/probe",
+    "tasks/sentence-vectors": "howto/probe",
+    "tasks/measure": "howto/measure",
+    "tasks/sieve": "howto/sieve",
+    "tasks/label": "howto/patterns",
+    "tasks/patterns": "howto/patterns",
+    "findings/clark2019": "papers/clark2019",
+    "findings/kovaleva2019": "papers/kovaleva2019",
+    "findings/pande2021": "papers/pande2021",
+    "findings/jo2020": "papers/jo2020",
+    "concepts": "explanation/concepts",
+    "methods": "explanation/methods",
+    "checks": "explanation/checks",
+    "reliability": "explanation/checks",
+    "benchmarks": "explanation/checks",
+    "models": "reference/supported-models",
+    "errors": "reference/messages",
+    "gallery": "reference/gallery",
+}
+"""Pages by their old addresses."""
+REDIRECT = """<!doctype html>
+<meta charset="utf-8">
+<title>Moved</title>
+<link rel="canonical" href="{to}">
+<meta http-equiv="refresh" content="0; url={to}">
+<a href="{to}">This page has moved.</a>
+"""
+
+
+def on_post_build(*, config: Any, **_: Any) -> None:
+    """Leave a page at every old address that leads to the new one."""
+    for old, new in MOVED.items():
+        page = Path(config.site_dir, f"{old}.html")
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(REDIRECT.format(to="../" * old.count("/") + f"{new}.html"))
 
 
 def cli_reference() -> str:

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/concepts.md: a head's lines, its map, and a role's sieve.
+"""Draw the pictures of docs/explanation/concepts.md: a head's lines, its map, and a role's sieve.
 
 Run: python tools/concept_pictures.py
 """

@@ -2,7 +2,7 @@
 
     python tools/gallery.py runs FOLDER [--models MODELS]   make the results (some minutes)
     python tools/gallery.py draw FOLDER                     draw docs/images/gallery/*.png
-    python tools/gallery.py page                            write docs/gallery.md
+    python tools/gallery.py page                            write docs/reference/gallery.md
 
 The results are of the embedded model on the built-in corpus. MODELS is a folder with minilm-l6-mlm,
 the embedded model with a language-model head: gradients, ablation and the comparison of two models
@@ -24,7 +24,7 @@ from headscope.figures.gallery import Figure
 from headscope.results import Atlas
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "gallery.md"
+PAGE = ROOT / "docs" / "reference" / "gallery.md"
 PICTURES = ROOT / "docs" / "images" / "gallery"
 SCALE = 1.1
 MEASURES = ["position", "special", "entropy", "dependency", "coreference", "distance"]
@@ -35,7 +35,7 @@ INTRODUCTION = """\
 Every figure that Headscope draws by name. All pictures show the embedded model on the built-in
 corpus unless the section says otherwise. Each section begins with the command and the line of
 Python that make its results; those below a picture draw it. `headscope figures FILE` draws every
-figure that a results file allows. [Figures](tasks/figures.md) says how to add your own.
+figure that a results file allows. [Figures](../howto/figures.md) says how to add your own.
 
 <!-- Written by tools/gallery.py: change the captions in src/headscope/figures/catalogue.py. -->
 """
@@ -172,7 +172,7 @@ RUNS = (
         'atlas = hs.track("training", hs.read("training/texts.txt", lines=True), max_length=129)',
         ("emergence",),
         "The checkpoints are those of a small model that `python tools/train_small.py training` "
-        "trains in minutes: see [When induction heads appear](findings/emergence.md).",
+        "trains in minutes: see [When induction heads appear](../findings/emergence.md).",
     ),
 )
 
@@ -252,7 +252,7 @@ def _entry(item: Figure, run: Run) -> str:
     return f"""\
 ### `{item.name}`
 
-![{words}](images/gallery/{item.name}.png)
+![{words}](../images/gallery/{item.name}.png)
 
 **{item.title}.** {item.caption}
 

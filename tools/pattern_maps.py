@@ -9,7 +9,7 @@
 
 MODELS is a folder with minilm-l6-mlm, gpt2-mini and electra-mini. Cheap statistics choose the
 candidates, so that rare classes are among them. Labels come only from looking at the sheets, which
-show neither the model nor the statistics. docs/tasks/patterns.md has the labelling guide.
+show neither the model nor the statistics. docs/howto/patterns.md has the labelling guide.
 """
 
 from __future__ import annotations

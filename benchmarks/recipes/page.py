@@ -1,4 +1,4 @@
-"""Write the tables of docs/tasks/cluster.md from what was measured: ``python -m …recipes.page``."""
+"""Write the tables of docs/howto/long-runs.md from what was measured: ``-m …recipes.page``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.recipes.scale import SCALED, WORKERS, by_name, need, weights_memory
 
 RECORDED = Path(__file__).with_name("recorded.json")
-PAGE = Path(__file__).parents[2] / "docs/tasks/cluster.md"
+PAGE = Path(__file__).parents[2] / "docs/howto/long-runs.md"
 
 
 def read_rows(path: Path = RECORDED) -> list[dict[str, Any]]:

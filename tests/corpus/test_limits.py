@@ -280,7 +280,7 @@ def test_limits_are_given_with_or_without_a_unit(
 
 
 def test_every_limit_is_documented_with_its_default() -> None:
-    page = (Path(__file__).parents[2] / "docs/tasks/corpora.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/howto/corpora.md").read_text()
     rows = dict(re.findall(r"(?m)^\| `(HEADSCOPE_MAX_\w+)` \| (\w+) \|", page))
     assert set(rows) == {limit.variable for limit in ALL}
     for limit in ALL:

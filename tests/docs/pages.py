@@ -19,11 +19,7 @@ from headscope.measures import MEASURES
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
-GUIDES = [
-    page
-    for page in PAGES
-    if DOCS in page.parents and page.parent.name not in {"reference", "findings"}
-]
+GUIDES = [page for page in PAGES if DOCS in page.parents and page.parent.name != "findings"]
 """Pages written for readers: not the generated reference, not reports of findings."""
 
 FENCE = re.compile(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from dataclasses import replace
+from types import ModuleType
 
 import pytest
 
@@ -46,22 +48,34 @@ def test_the_reference_has_the_options_that_a_word_chooses() -> None:
     assert [flag for flag in chosen if f"`{flag}`" not in reference] == []
 
 
-def test_the_reference_has_every_public_name() -> None:
-    text = "".join(read(page) for page in (DOCS / "reference").glob("*.md"))
-    assert [name for name in hs.__all__ if f"`hs.{name}`" not in text] == []
+def test_the_reference_has_every_public_name_and_links_to_its_page() -> None:
+    table = hooks().reference("headscope")
+    public = [name for name in hs.__all__ if not isinstance(getattr(hs, name), ModuleType)]
+    assert len(public) > 40
+    assert [name for name in public if f"| [`hs.{name}`](" not in table] == []
+    pages = set(re.findall(r"\]\((\w+)\.md\)", table))
+    assert all((DOCS / "reference" / f"{page}.md").exists() for page in pages)
+
+
+@pytest.mark.parametrize("package", ["corpus", "measures", "models", "results", "runs"])
+def test_the_reference_of_a_package_names_modules_that_exist(package: str) -> None:
+    modules = re.findall(r"^::: (\S+)$", hooks().reference(package), re.MULTILINE)
+    assert modules
+    assert all(importlib.util.find_spec(module) for module in modules)
 
 
 @pytest.mark.parametrize("measure", measure_names())
 def test_every_measure_is_listed_and_its_method_is_explained(measure: str) -> None:
-    assert any(has_row(read(page), measure) for page in GUIDES)
+    assert has_row(hooks().reference("measures"), measure)
     methods = [page for page in GUIDES if page.stem == "methods" or page.parent.name == "papers"]
     name = re.escape(measure)
     explained = re.compile(rf"^#+ .*\b{name}\b|`{name}`", re.MULTILINE)
     assert any(explained.search(read(page)) for page in methods)
 
 
-def test_every_figure_is_listed_in_the_docs() -> None:
-    texts = [read(page) for page in GUIDES]
-    names = figure_names()
+def test_every_figure_is_listed_and_shown_in_the_gallery() -> None:
+    table, names = hooks().reference("figures"), figure_names()
     assert len(names) >= 9
-    assert [name for name in names if not any(has_row(text, name) for text in texts)] == []
+    assert [name for name in names if not has_row(table, name)] == []
+    gallery = read(DOCS / "reference" / "gallery.md")
+    assert [name for name in names if f"`{name}`" not in gallery] == []

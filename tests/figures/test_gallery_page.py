@@ -12,7 +12,7 @@ import pytest
 from headscope.figures.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "gallery.md"
+PAGE = ROOT / "docs" / "reference" / "gallery.md"
 PICTURES = ROOT / "docs" / "images" / "gallery"
 
 
@@ -34,7 +34,7 @@ def tool() -> ModuleType:
 def test_every_figure_is_on_the_page_with_its_picture_and_commands(name: str) -> None:
     text = PAGE.read_text(encoding="utf-8")
     (entry,) = re.findall(rf"^### `{name}`\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL)
-    assert f"(images/gallery/{name}.png)" in entry
+    assert f"(../images/gallery/{name}.png)" in entry
     assert f"--figure {name}`" in entry
     assert f'atlas.figure("{name}")' in entry
     assert CATALOGUE[name].caption in entry

@@ -19,7 +19,7 @@ from headscope.runs.survey import survey
 from tiny import tiny_model
 
 BOUND = 1e-5
-"""By how much means may differ over batch sizes and numbers of threads; docs/reliability.md."""
+"""By how much means may differ over batch sizes and threads; docs/explanation/checks.md."""
 MEASURES = ["position", "special", "entropy", "distance", "dependency"]
 
 

@@ -1,4 +1,4 @@
-"""The table of docs/reliability.md, from the counts that ``python -m faults --json FILE`` wrote."""
+"""The table of docs/explanation/checks.md, from what ``-m faults --json FILE`` wrote."""
 
 from __future__ import annotations
 
