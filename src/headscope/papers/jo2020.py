@@ -72,7 +72,7 @@ from headscope.tasks.task import MADE, TITLES, ProbingTask, all_notes
 
 if TYPE_CHECKING:
     from headscope.models import Model
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
 else:  # checked where it is loaded
     ModelLike = Any
 
@@ -533,7 +533,7 @@ class Jo2020(PaperRecipe, Training):
         return [partial(self._controls, name) for name in self.models]
 
     def _controls(self, name: str) -> Section:
-        from headscope.models.random import random_init
+        from headscope.models.loading import random_init
         from headscope.runs.probe.controls import probe_controls
 
         results, model = self.probed[name], self.load(name)

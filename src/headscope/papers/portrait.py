@@ -44,7 +44,7 @@ from headscope.stats.role_words import FAMILY_WORDS
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.papers.report import PaperReport
 else:
     CorpusLike = Any  # checked where it is read

@@ -22,7 +22,7 @@ from headscope.corpus.vectors import WordVectors, forms, read_vectors
 from headscope.errors import UserError, unknown
 from headscope.files import digest_of, sealed, unsealed, write_text
 from headscope.models import Model
-from headscope.models.random import random_init
+from headscope.models.loading import random_init
 from headscope.papers.clark2019.networks import (
     RATES,
     AttentionProbe,
