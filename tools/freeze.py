@@ -135,7 +135,18 @@ def recipes(treebank: str, coref: str, frames: str, mlm: str, glue: Path) -> Ite
     tuning = ("--data", str(glue), "--epochs", "1")
     kovaleva = ("--task", "rte", "--frames", frames, *tuning)
     yield Job("kovaleva2019", ("paper", "kovaleva2019", *kovaleva, *few, "-o", "kovaleva2019"))
-    probing = ("--task", "Length", "--task", "Depth", "--task", "Tense", "--limit", "60")
+    probing = (
+        "--tasks",
+        "demo",
+        "--task",
+        "Length",
+        "--task",
+        "Depth",
+        "--task",
+        "Tense",
+        "--limit",
+        "60",
+    )
     jo = (*probing, "--downstream", "rte", *tuning, "--seeds", "1", "-q")
     yield Job("jo2020", ("paper", "jo2020", *jo, "-o", "jo2020"))
 
