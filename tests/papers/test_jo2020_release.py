@@ -27,10 +27,15 @@ from headscope.papers.jo2020_release import (
     read_release,
 )
 from headscope.results import Atlas
-from headscope.stats.probe_agreement import paired_scores, probe_agreement
-from headscope.stats.probing import median_gain, top_table
-from headscope.stats.syntax_semantics import correlation, syntactic_semantic
-from headscope.stats.top_heads import top_heads
+from headscope.stats.tables.probing import (
+    correlation,
+    median_gain,
+    paired_scores,
+    probe_agreement,
+    syntactic_semantic,
+    top_heads,
+    top_table,
+)
 from headscope.tasks.task import TITLES
 from papers.test_jo2020_facts import TABLE_5_GAINS
 

@@ -12,21 +12,21 @@ import pytest
 import xarray as xr
 
 from headscope.heads import Head
-from headscope.measures.feature import FEATURES
-from headscope.measures.link import LINKS
+from headscope.measures import Feature, Link
 from headscope.papers import Kovaleva2019, kovaleva2019
 from headscope.papers.claims import Finding
 from headscope.papers.kovaleva2019 import annotation_rows, bracketed
 from headscope.papers.kovaleva2019_tuned import Checkpoint
 from headscope.results import Atlas
-from headscope.stats.ablation import scored
-from headscope.stats.disabling import DisablingSummary, disabling_summary
+from headscope.stats.tables.ablation import scored
+from headscope.stats.tables.disabling import DisablingSummary, disabling_summary
 from headscope.tasks import find_task
 from papers.claimed import findings, found, verdicts
 from stats.made_ablation import made_ablation
 from stats.made_patterns import CLASSES, pattern_results
 from stats.sampled import DIMS, sampled
 
+FEATURES, LINKS = Feature.dims["feature"], Link.dims["link"]
 STARTS = ("untrained", "random", "pretrained")
 OFFSETS = ("previous", "current", "next")
 

@@ -15,7 +15,7 @@ from headscope.errors import UserError
 from headscope.papers import PaperReport
 from headscope.papers.claims import Untested
 from headscope.papers.portrait import feeding, permuted
-from headscope.stats.composition import composition_of
+from headscope.stats.tables.circuits import composition_of
 from planted_induction import INDUCTION, PREVIOUS, Layout, induction_model
 
 WORDS = ("<s>", *(f"w{number}" for number in range(60)))

@@ -52,20 +52,24 @@ from headscope.papers.report import as_sentence, counted, gallery, short_name
 from headscope.results import Atlas
 from headscope.runs.probe import Position, Probing, Solver, probe
 from headscope.runs.tune import Tuned, pooling_slug, tune
-from headscope.stats.probe_agreement import paired_scores, probe_agreement
-from headscope.stats.probe_tests import better_heads, small_test_text, small_tests
-from headscope.stats.probing import (
+from headscope.stats.tables.probing import (
     best_layer,
+    better_heads,
+    correlation,
     head_table,
     median_gain,
+    paired_scores,
     percent_gain,
+    probe_agreement,
     probing_of,
     probing_remarks,
+    small_test_text,
+    small_tests,
+    syntactic_semantic,
     task_titles,
+    top_heads,
     top_table,
 )
-from headscope.stats.syntax_semantics import correlation, syntactic_semantic
-from headscope.stats.top_heads import top_heads
 from headscope.tasks import Task, find_task
 from headscope.tasks.probing import find_tasks, glue_task, sample
 from headscope.tasks.task import MADE, TITLES, ProbingTask, all_notes

@@ -58,11 +58,11 @@ from headscope.runs.ablate import ablate
 from headscope.runs.attention import attention
 from headscope.runs.survey import compare
 from headscope.stats import frame_table
-from headscope.stats.ablation import change_table, few_documents
-from headscope.stats.disabling import DisablingSummary, disabling_summary, shared_heads
 from headscope.stats.grid import grid_heads, strongest_head
-from headscope.stats.patterns import pattern_shares
-from headscope.stats.tests import correct
+from headscope.stats.inference.correction import correct
+from headscope.stats.tables.ablation import change_table, few_documents
+from headscope.stats.tables.disabling import DisablingSummary, disabling_summary, shared_heads
+from headscope.stats.tables.patterns import pattern_shares
 from headscope.tasks import Task, find_task
 from headscope.tasks.metrics import METRICS, metric_title
 from headscope.tasks.task import MADE

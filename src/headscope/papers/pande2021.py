@@ -33,6 +33,7 @@ from headscope.page import Plot, Section, Table, records, role_sections, shift_s
 from headscope.page.roles import usual_tau
 from headscope.papers.catalogue import PAPERS, Paper
 from headscope.papers.claims import Untested, Verdict, percent
+from headscope.papers.pande2021_lengths import WIDTH, matched_scores
 from headscope.papers.recipe import PaperRecipe, Sampled, Step, part, rows
 from headscope.papers.report import with_suffix
 from headscope.results import Atlas
@@ -44,7 +45,6 @@ from headscope.stats import (
     cautions,
     fine_overlaps,
     grand_mean,
-    matched_scores,
     overlap_shares,
     pooled_mean,
     pooled_tau,
@@ -55,10 +55,8 @@ from headscope.stats import (
     role_tests,
     undecided,
 )
-from headscope.stats.lengths import WIDTH
-from headscope.stats.overlap import RELATIONS
-from headscope.stats.role_scores import mean_lengths
-from headscope.stats.tau import Tau, is_exploratory, parse_tau
+from headscope.stats.tables.role_tables import RELATIONS
+from headscope.stats.tables.roles import Tau, is_exploratory, mean_lengths, parse_tau
 from headscope.tasks.task import MADE
 
 if TYPE_CHECKING:
@@ -590,8 +588,7 @@ that is narrower by the second."""
 
 def sieves_of(item: Encoded, *, direction: str, causal: bool) -> list[DrawnSieve]:
     """Find a telling token of a text for each role of the figure that the text has."""
-    from headscope.measures.sieves.base import known_sieves
-    from headscope.measures.sieves.builtin import dependency_sieves
+    from headscope.measures.sieves import dependency_sieves, known_sieves
 
     sieves = known_sieves() | dependency_sieves(direction)
     middle = [place for place in range(len(item)) if item.kind[place] == TEXT]

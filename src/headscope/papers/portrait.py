@@ -35,12 +35,15 @@ from headscope.runs.circuits import circuits
 from headscope.runs.retrieval import choose_needles, retrieval
 from headscope.runs.survey import survey
 from headscope.stats import best_heads, model_summary, role_stability, sink_table
-from headscope.stats.composition import composition_of
 from headscope.stats.grid import grid_heads
-from headscope.stats.group_losses import group_table, repeated_more
-from headscope.stats.phrases import in_percent
-from headscope.stats.retrieval import MASKING, retrieval_heads, retrieval_recovery
-from headscope.stats.role_words import FAMILY_WORDS
+from headscope.stats.tables.ablation import group_table, repeated_more
+from headscope.stats.tables.circuits import (
+    MASKING,
+    composition_of,
+    retrieval_heads,
+    retrieval_recovery,
+)
+from headscope.stats.words.formatter import family_name, in_percent
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
@@ -218,7 +221,7 @@ class Portrait(Recipe):
         table = self.surveyed.analysis.roles
         counts = [
             {
-                "role": FAMILY_WORDS[family][2] if family in FAMILY_WORDS else family,
+                "role": family_name(str(family)),
                 "heads": int(count),
                 "share (%)": f"{100 * count / len(table):.1f}",
             }

@@ -42,9 +42,9 @@ from headscope.papers.clark2019.word_maps import (
 )
 from headscope.progress import PhaseUpdate, ProgressLike, Reporter, as_reporter
 from headscope.runs.run import describe, versions
-from headscope.stats.bootstrap import compare_ratios, draws, percentiles
-from headscope.stats.clusters import cluster_numbers
-from headscope.stats.tests import correct
+from headscope.stats.inference.bootstrap import compare_ratios, draws, percentiles
+from headscope.stats.inference.correction import correct
+from headscope.stats.inference.documents import cluster_numbers
 
 RESAMPLES = 1000
 CONFIDENCE = 0.95

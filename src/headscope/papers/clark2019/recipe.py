@@ -46,7 +46,8 @@ from headscope.stats import (
     layer_closeness,
 )
 from headscope.stats.grid import heads_over
-from headscope.stats.relations import ALL, LEAST
+from headscope.stats.tables.alike import LEAST
+from headscope.stats.tables.relations import ALL
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
