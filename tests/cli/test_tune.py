@@ -54,13 +54,11 @@ def table(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_the_published_table_is_the_one_whose_mean_gain_is_published():
     # Where a task has two scores, the second one is the accuracy.
-    gains = [row.pretrained[-1] - row.untrained[-1] for row in TABLE_1]
+    gains = [row["pretrained"][-1] - row["untrained"][-1] for row in TABLE_1.values()]
     assert np.mean(gains) == pytest.approx(MEAN_GAIN, abs=0.05)
-    assert [row.task for row in TABLE_1] == list(GLUE)
-    for row in TABLE_1:
-        assert {len(row.untrained), len(row.random), len(row.pretrained)} == {
-            1 + ("/" in row.metric)
-        }
+    assert list(TABLE_1) == list(GLUE)
+    for name, row in TABLE_1.items():
+        assert {len(scores) for scores in row.values()} == {2 if name in ("mrpc", "qqp") else 1}
 
 
 def test_the_table_has_all_three_starts_beside_the_published_scores(
