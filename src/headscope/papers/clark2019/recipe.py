@@ -46,8 +46,7 @@ from headscope.stats import (
     layer_closeness,
 )
 from headscope.stats.grid import heads_over
-from headscope.stats.tables.alike import LEAST
-from headscope.stats.tables.relations import ALL
+from headscope.stats.tables.relations import ALL, LEAST
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
