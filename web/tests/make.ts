@@ -23,7 +23,7 @@ export function atlas({ layers = 2, heads = 3, name = "made", half = 0.01, ...mo
   const statistics = Object.keys(given).map(
     (id): Statistic => ({
       ...{ id, measure: "m", title: `share ${id}`, unit: "share of attention, 0–1" },
-      ...{ kind: "share", source: "", n: 9, listed: true },
+      ...{ kind: "share", source: "", n: 9, listed: true, reference: null },
     }),
   );
   const value = Float32Array.from(

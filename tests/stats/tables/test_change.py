@@ -15,7 +15,7 @@ from scipy import stats
 
 import headscope as hs
 from headscope.errors import ResultsError
-from headscope.measures.feature import FEATURES
+from headscope.measures import Feature
 from headscope.results import Atlas
 from headscope.results.moments import OLDER
 from headscope.stats import (
@@ -29,6 +29,8 @@ from headscope.stats import (
 from headscope.stats.tables.change import mean_change
 from stats.references import holm
 from stats.sampled import random_values, sampled
+
+FEATURES = Feature.dims["feature"]
 
 WORDS = [
     *("a noun", "a verb", "a pronoun", "a subject", "an object of the main predicate"),

@@ -1,5 +1,5 @@
 import type { Ref } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 
 import { visible } from "../data/sparse";
 import { percent } from "../format";
@@ -33,8 +33,7 @@ interface Props {
 /** A line of words with arcs of attention. */
 export function Arcs(props: Props) {
   const { words, links, picked = null, onPick, label } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const [width, font] = useWidth(box);
+  const [box, width, font] = useWidth<HTMLDivElement>();
   const [hovered, setHovered] = useState<number | null>(null);
   const [tabbed, setTabbed] = useState(0);
   const labels = useMemo(() => words.map((word) => visible(word)), [words]);

@@ -35,11 +35,10 @@ interface Props {
 export function HeatMap(props: Props) {
   const { rows, columns, weights, scale = "sqrt", row = null, label, tallest = 820 } = props;
   const store = useStore();
-  const box = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const own = useRef<HTMLCanvasElement>(null);
   const canvas = props.canvas ?? own;
-  const [width, font] = useWidth(box);
+  const [box, width, font] = useWidth<HTMLDivElement>();
   const [at, setAt] = useState<[number, number] | null>(null);
   const sizes = useMemo(() => {
     const longest = (names: readonly string[]) =>

@@ -1,31 +1,51 @@
 import type { ComponentChildren } from "preact";
 
-import { useStore } from "../store";
+import type { Atlas } from "../data/atlas";
+import { family, isRole } from "../families";
+import { percent } from "../format";
+import { type Store, useStore } from "../store";
 
 /** Open a view; in a notebook there is no address to follow. */
-export function follow(store: ReturnType<typeof useStore>, view: string) {
+export function follow(store: Store, view: string, options: Record<string, string> = {}) {
   return (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button > 0) return;
     event.preventDefault();
-    store.go(view);
+    store.go(view, options);
   };
 }
 
+/** What a head does, in a few words, for tooltips. */
+export function hint(atlas: Atlas, place: number): string {
+  const id = atlas.family(place);
+  const excess = atlas.excess(place);
+  const more =
+    isRole(id) && Number.isFinite(excess) ? `, ${percent(excess, 0)} over even attention` : "";
+  const role = id ? `: ${family(id).title.toLowerCase()}${more}` : "";
+  return `Head ${atlas.name(place)} (${atlas.zeroBased(place)})${role}`;
+}
+
+interface Props {
+  place: number;
+  title?: string;
+  children?: ComponentChildren;
+}
+
 /** A head's name as a link to its page; pointing at it shows its card. */
-export function HeadLink({ place, children }: { place: number; children?: ComponentChildren }) {
+export function HeadLink({ place, title, children }: Props) {
   const store = useStore();
   const atlas = store.atlas!;
-  const name = atlas.name(place);
+  const view = `head/${atlas.name(place)}`;
+  const { view: here, options } = store.route.value;
   return (
     <a
       class="hs-head-link"
-      href={`#/head/${name}`}
-      title={`${atlas.zeroBased(place)} counted from 0`}
+      href={`#/${view}`}
+      title={title ?? hint(atlas, place)}
       onMouseEnter={() => (store.focus.value = place)}
       onFocus={() => (store.focus.value = place)}
-      onClick={follow(store, `head/${name}`)}
+      onClick={follow(store, view, here.startsWith("head/") ? options : {})}
     >
-      {children ?? name}
+      {children ?? atlas.name(place)}
     </a>
   );
 }

@@ -1,4 +1,5 @@
-import { useLayoutEffect, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { TEXT } from "./arcs-layout";
 
@@ -28,8 +29,9 @@ export function textWidth(word: string, font: string): number {
   return known;
 }
 
-/** The width of an element, followed, and its typeface. */
-export function useWidth(box: { current: HTMLElement | null }): [number, string] {
+/** An element's width in whole pixels, followed as it changes (0 until it is known), and its typeface. */
+export function useWidth<Kind extends HTMLElement>(): [RefObject<Kind | null>, number, string] {
+  const box = useRef<Kind>(null);
   const [width, setWidth] = useState(0);
   const [font, setFont] = useState("sans-serif");
   useLayoutEffect(() => {
@@ -43,5 +45,5 @@ export function useWidth(box: { current: HTMLElement | null }): [number, string]
     watch.observe(element);
     return () => watch.disconnect();
   }, []);
-  return [width, font];
+  return [box, width, font];
 }

@@ -7,7 +7,7 @@ import { gridLayout, headOrders } from "../components/grid-layout";
 import { Legend } from "../components/legend";
 import { SaveMenu } from "../components/save";
 import { Select } from "../components/select";
-import { useWidth } from "../components/size";
+import { useWidth } from "../components/measure";
 import { count } from "../format";
 import { useStore } from "../store";
 import { Clearest } from "./atlas/clearest";

@@ -6,7 +6,7 @@ import { SaveMenu } from "../components/save";
 import { Scatter } from "../components/scatter";
 import { QueryLine } from "../components/search";
 import { Select } from "../components/select";
-import { useWidth } from "../components/size";
+import { useWidth } from "../components/measure";
 import { extent, field, type Field, fields, fieldText, spansDecades } from "../data/fields";
 import { family } from "../families";
 import { useStore } from "../store";

@@ -6,7 +6,7 @@ import { FamilyMark, Legend } from "../components/legend";
 import { HeadLink } from "../components/link";
 import { SaveMenu } from "../components/save";
 import { type Option, Select } from "../components/select";
-import { useWidth } from "../components/size";
+import { useWidth } from "../components/measure";
 import { TrackLines } from "../components/tracklines";
 import type { Atlas } from "../data/atlas";
 import { field, unitText } from "../data/fields";

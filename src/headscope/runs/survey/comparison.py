@@ -23,7 +23,7 @@ from headscope.encode import Batch, Encoded, Encoder
 from headscope.encode.cross import CrossEncoder
 from headscope.errors import ModelError, UserError
 from headscope.measures.base import Measure
-from headscope.measures.change import Change, Difference
+from headscope.measures.distance import Change, Difference
 from headscope.measures.registry import choose
 from headscope.models import LayerView, Model
 from headscope.options import CorpusRun, Saving, Workers

@@ -14,7 +14,8 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import special
 
-from headscope.labels import CLAUSE, NOUN_PHRASE, family_of
+from headscope.labels import family_of
+from headscope.measures.roles import BROADLY, NONE, RANKED, RESTS, UNCLEAR
 from headscope.results import Atlas
 from headscope.results.moments import CONFIDENCE, ratio
 from headscope.stats.heads.positions import has_positions, times_position
@@ -22,48 +23,16 @@ from headscope.stats.heads.thresholds import DEFAULT, Thresholds
 from headscope.stats.inference.correction import correct
 from headscope.stats.tables.antecedents import RIGHT, AntecedentAnswers
 
-BROADLY, UNCLEAR, RESTS = "broad", "no clear role", "rests"
-NONE = (BROADLY, UNCLEAR, RESTS)
-"""What a head does instead of having a role."""
-
-FAMILIES = {
-    "antecedent": "coreference",
-    "modifier to noun": NOUN_PHRASE,
-    "noun to modifier": NOUN_PHRASE,
-    "dependent to verb": CLAUSE,
-    "verb to dependent": CLAUSE,
-    "induction": "induction",
-    "retrieval": "retrieval",
-    "same": "same",
-    "previous": "previous",
-    "next": "next",
-    "itself": "itself",
-    "near": "near",
-}
+FAMILIES = {role.name: role.family for role in RANKED}
 """The family of each role: what pictures give one colour."""
 ORDER = (*dict.fromkeys(FAMILIES.values()), *NONE)
 """The families in the order in which they are listed: the most specific first."""
-CONTAINS = {"near": ("previous", "next")}
+CONTAINS = {role.name: role.contains for role in RANKED if role.contains}
 """General roles, and the specific ones that they contain."""
-DIRECTION = {
-    "modifier to noun": "dependent to head",
-    "noun to modifier": "head to dependent",
-    "dependent to verb": "dependent to head",
-    "verb to dependent": "head to dependent",
-}
+DIRECTION = {role.name: role.way for role in RANKED if role.way}
 """Roles along arcs of the tree. They also have to beat the best fixed offset at a relation."""
-RANKS = (
-    ("antecedent",),
-    tuple(DIRECTION),
-    ("induction",),
-    ("retrieval",),
-    ("same",),
-    ("previous", "next"),
-    ("itself",),
-    ("near",),
-)
-"""The roles from the most specific to the most general: many heads look near, and do more."""
-RANK = {name: rank for rank, names in enumerate(RANKS) for name in names}
+RANK = {role.name: role.rank for role in RANKED}
+"""From 0, the most specific role."""
 SPECIAL = RANK["retrieval"]
 """Roles up to this rank name a head however little of its attention is at work."""
 

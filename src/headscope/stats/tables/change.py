@@ -227,7 +227,7 @@ def _plural(what: str, names: Sequence[str]) -> str:
 LEAST = 0.001
 """Smaller changes are not counted, however certain: paired tests even see the rounding of weights
 that were stored in half precision."""
-COPIED = ("source", "listed", "titles", "metric", "better")
+COPIED = ("source", "listed", "titles", "words", "metric", "better")
 """Attributes of a measure that its change keeps."""
 
 

@@ -10,20 +10,12 @@ import numpy as np
 import xarray as xr
 
 from headscope.labels import CHANGE, label_text
+from headscope.measures.roles import BROADLY, RESTS, ROLES
 from headscope.numbers import number
 from headscope.results import Atlas
 from headscope.results.schema import GRID
 from headscope.stats.grid import by_head, grid_heads
-from headscope.stats.heads.excess import (
-    BROADLY,
-    CONTAINS,
-    DIRECTION,
-    FAMILIES,
-    RANK,
-    RESTS,
-    SPECIAL,
-    Excess,
-)
+from headscope.stats.heads.excess import CONTAINS, DIRECTION, FAMILIES, RANK, SPECIAL, Excess
 from headscope.stats.heads.findings import (
     AT_WORK,
     ON_RANDOM,
@@ -183,31 +175,24 @@ def _ordinary(analysis: Analysis, excess: Excess, place: int) -> tuple[str, str]
         text = say(f"lead.{role if role == BROADLY or excess.tested else 'untested'}")
         more = f", but {'the ' if best.startswith('best') else ''}{best}" if best else ""
     else:
-        words, share = table()["role"][role], excess.share[place, excess.names.index(role)]
+        words, share = ROLES[role].words, excess.share[place, excess.names.index(role)]
         if share >= excess.thresholds.half:
             kind = "specific role" if RANK[role] <= SPECIAL else "role"
         random = _on_random(analysis, head)
         both = role == "retrieval" and random is not None and random.kind == "induction"
-        text = say("lead.both") if both else does(role)
-        brief = fill(words.get("brief", words["share"]), share=in_percent(share))
+        text = say("lead.both") if both else words.does
+        brief = fill(words.brief, share=in_percent(share))
         if share < excess.thresholds.half:
-            leans = [table()["role"][name]["leans"] for name in (role, second) if name]
+            leans = [ROLES[name].words.leans for name in (role, second) if name]
             text = say("lead.leans", leans=leans)
         elif second:
-            looks = table()["role"][second]["looks"]
-            text = say("lead.two", first=words["looks"], second=looks)
+            text = say("lead.two", first=words.looks, second=ROLES[second].words.looks)
         more = f"; {best}" if best else "" if second else f": {brief}"
     if not row["borderline"]:
         return kind, f"{text}{more}."
     if not text.startswith("No "):
         text = f"Mostly {_mostly(text)}"
     return kind, f"{say('lead.hedge', text=text)}."
-
-
-def does(role: str) -> str:
-    """What a head with a role does, as the beginning of a sentence."""
-    words = table()["role"][role]
-    return str(words.get("title", words.get("does", f"Looks {words.get('looks')}")))
 
 
 def _mostly(text: str) -> str:
@@ -307,7 +292,7 @@ def _share(analysis: Analysis, excess: Excess, place: int, role: str) -> str:
     """
     at, parts = excess.names.index(role), (excess.share, excess.share_low, excess.share_high)
     share, low, high = (float(part[place, at]) for part in parts)
-    text = fill(table()["role"][role]["share"], share=with_interval((share, low, high)))
+    text = fill(ROLES[role].words.share, share=with_interval((share, low, high)))
     if not np.isnan(even := float(excess.even[place, at])):
         text = say("evidence.even", share=text, even=even)
     beyond = beyond_words(analysis.positions, analysis.heads[place], role)

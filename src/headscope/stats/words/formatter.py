@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from headscope.heads import Head
+from headscope.measures.roles import FAMILIES, ROLES
 from headscope.numbers import count, number
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
@@ -26,8 +27,11 @@ _PIECES = re.compile(r"(\*\*.+?\*\*|⟦.+?⟧|\{heads:(?:@|few)\})")
 
 @cache
 def table() -> dict[str, dict[str, Any]]:
-    """Everything that sentences say, by section and name."""
-    return tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
+    """Everything that sentences say, by section and name; roles bring their own words."""
+    rows: dict[str, dict[str, Any]] = tomllib.loads(
+        (files(__package__) / "words.toml").read_text("utf-8")
+    )
+    return rows | {"family": {name: family.says for name, family in FAMILIES.items()}}
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:
@@ -198,7 +202,7 @@ def role_name(role: str) -> str:
     >>> role_name("modifier to noun"), role_name("broad")
     ('modifiers to their noun', 'broad')
     """
-    return str(table()["role"][role]["name"]) if role in table()["role"] else role
+    return ROLES[role].words.name if role in ROLES else role
 
 
 def family_name(family: str) -> str:
@@ -207,7 +211,7 @@ def family_name(family: str) -> str:
     >>> family_name("previous"), family_name("same")
     ('previous token', 'same word elsewhere')
     """
-    if family not in table()["family"]:
+    if family not in FAMILIES:
         return family
     return next(part.text for part in parts(f"family.{family}", n=1, resting=0.0) if part.strong)
 

@@ -12,9 +12,10 @@ from typing import Any
 import xarray as xr
 
 from headscope.labels import lost_tokens
+from headscope.measures.roles import BROADLY, UNCLEAR
 from headscope.results import Atlas
 from headscope.stats.grid import heads_over
-from headscope.stats.heads.excess import BROADLY, FAMILIES, ORDER, UNCLEAR
+from headscope.stats.heads.excess import FAMILIES, ORDER
 from headscope.stats.heads.findings import AT_WORK, Analysis, retrieving_heads, token_names
 from headscope.stats.heads.thresholds import DEFAULT
 from headscope.stats.inference.correction import flip_note

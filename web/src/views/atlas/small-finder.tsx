@@ -3,7 +3,7 @@ import { useMemo, useRef } from "preact/hooks";
 import { follow } from "../../components/link";
 import { SaveMenu } from "../../components/save";
 import { Scatter } from "../../components/scatter";
-import { useWidth } from "../../components/size";
+import { useWidth } from "../../components/measure";
 import { field, fields } from "../../data/fields";
 import { useStore } from "../../store";
 import { colouringOf } from "./colours";

@@ -29,9 +29,8 @@ export function headColour(id: string, dark: boolean): string {
 export function Among({ place }: { place: number }) {
   const store = useStore();
   const atlas = store.atlas!;
-  const box = useRef<HTMLDivElement>(null);
   const chart = useRef<SVGSVGElement>(null);
-  const [width, font] = useWidth(box);
+  const [box, width, font] = useWidth<HTMLDivElement>();
   const [everything, setEverything] = useState(false);
   const nulls = useMemo(() => nullNames(atlas.document.statistics), [atlas]);
   const most = SHOWN - 2 * nulls.length; // rows with bands are taller

@@ -1,9 +1,10 @@
+import { HeadLink } from "../../components/link";
 import { family } from "../../families";
 import { number } from "../../format";
 import { useStore } from "../../store";
 import { Block } from "./block";
 import { type Composed, composed, type Side } from "./composed";
-import { HeadLink, Swatch } from "./top";
+import { Swatch } from "./top";
 
 const MOST = 5;
 const KINDS: Record<string, string> = {

@@ -1,4 +1,3 @@
-import { useRef } from "preact/hooks";
 
 import { useWidth } from "../../components/measure";
 import { Strip } from "../../components/strip";
@@ -89,8 +88,7 @@ function Measured({ place, part }: { place: number; part: Part }) {
 function Line({ row, place, bars }: { row: Row; place: number; bars: boolean }) {
   const store = useStore();
   const atlas = store.atlas!;
-  const box = useRef<HTMLSpanElement>(null);
-  const [width] = useWidth(box);
+  const [box, width] = useWidth<HTMLSpanElement>();
   const { at, about, value } = row;
   const colour = headColour(atlas.family(place), store.dark.value);
   const [low, high] = [atlas.number("low", place, at), atlas.number("high", place, at)];

@@ -18,9 +18,8 @@ const SHOWN = 9;
 export function Relations({ place }: { place: number }) {
   const store = useStore();
   const atlas = store.atlas!;
-  const box = useRef<HTMLDivElement>(null);
   const chart = useRef<SVGSVGElement>(null);
-  const [width, font] = useWidth(box);
+  const [box, width, font] = useWidth<HTMLDivElement>();
   const [everything, setEverything] = useState(false);
   const all = useMemo(() => relationRows(atlas, place), [atlas, place]);
   const rows = everything ? all : all.slice(0, SHOWN);

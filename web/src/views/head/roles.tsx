@@ -53,9 +53,8 @@ function rows(atlas: Atlas, place: number, dark: boolean): Row[] {
 export function Roles({ place }: { place: number }) {
   const store = useStore();
   const atlas = store.atlas!;
-  const box = useRef<HTMLDivElement>(null);
   const chart = useRef<SVGSVGElement>(null);
-  const [width, font] = useWidth(box);
+  const [box, width, font] = useWidth<HTMLDivElement>();
   const all = rows(atlas, place, store.dark.value);
   const head = atlas.name(place);
   const nulls = nullNames(all);

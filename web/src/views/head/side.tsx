@@ -3,6 +3,7 @@ import { useRef } from "preact/hooks";
 
 import { useWidth } from "../../components/measure";
 import { visible } from "../../data/sparse";
+import { HeadLink } from "../../components/link";
 import { family } from "../../families";
 import { count, number, percent } from "../../format";
 import { useStore } from "../../store";
@@ -10,7 +11,7 @@ import { headColour } from "./among";
 import { Block } from "./block";
 import type { Loaded } from "./load";
 import { nearest } from "./order";
-import { HeadLink, Swatch } from "./top";
+import { Swatch } from "./top";
 
 const HEIGHT = 128;
 const FOOT = 20;
@@ -18,9 +19,8 @@ const FOOT = 20;
 /** The share of attention by distance. */
 export function Distance({ place, loaded }: { place: number; loaded: Loaded }) {
   const store = useStore();
-  const box = useRef<HTMLDivElement>(null);
   const chart = useRef<SVGSVGElement>(null);
-  const [width] = useWidth(box);
+  const [box, width] = useWidth<HTMLDivElement>();
   const { histogram, uniform } = loaded.head.arrays;
   if (!histogram?.length || !Number.isFinite(histogram[0])) return null;
   const reach = (histogram.length - 1) / 2;

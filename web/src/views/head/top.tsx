@@ -3,9 +3,9 @@ import { useMemo } from "preact/hooks";
 import type { Atlas } from "../../data/atlas";
 import { moved } from "../../components/grid";
 import { layersAcross, smallGrid } from "../../components/grid-layout";
+import { HeadLink, hint } from "../../components/link";
 import { Cells } from "../../components/many";
 import { family, fill, isRole } from "../../families";
-import { percent } from "../../format";
 import { type Store, useStore } from "../../store";
 import { surveyed } from "./order";
 
@@ -156,38 +156,5 @@ function Neighbours({ place }: { place: number }) {
       {link(place - 1, () => ["←", ""], "[")}
       {link(place + 1, () => ["", "→"], "]")}
     </nav>
-  );
-}
-
-/** What a head does, in a few words, for tooltips. */
-export function hint(atlas: Atlas, place: number): string {
-  const id = atlas.family(place);
-  const excess = atlas.excess(place);
-  const more =
-    isRole(id) && Number.isFinite(excess) ? `, ${percent(excess, 0)} over even attention` : "";
-  const role = id ? `: ${family(id).title.toLowerCase()}${more}` : "";
-  return `Head ${atlas.name(place)} (${atlas.zeroBased(place)})${role}`;
-}
-
-/** A link to a head that works with and without an address. */
-export function HeadLink(props: {
-  place: number;
-  title?: string;
-  children: preact.ComponentChildren;
-}) {
-  const store = useStore();
-  const name = store.atlas!.name(props.place);
-  return (
-    <a
-      href={`#/head/${name}`}
-      title={props.title ?? hint(store.atlas!, props.place)}
-      onClick={(event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-        event.preventDefault();
-        open(store, props.place);
-      }}
-    >
-      {props.children}
-    </a>
   );
 }

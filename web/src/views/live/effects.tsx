@@ -8,7 +8,7 @@ import { GridLabels } from "../../components/grid";
 import { smallGrid } from "../../components/grid-layout";
 import { Cells } from "../../components/many";
 import { SaveMenu } from "../../components/save";
-import { useWidth } from "../../components/size";
+import { useWidth } from "../../components/measure";
 import { useLive } from "./context";
 import { nameOf, toggled } from "./options";
 
