@@ -3,6 +3,7 @@ import { scaleDiverging, scaleSequential } from "d3-scale";
 import type { Atlas } from "./data/atlas";
 import { extent, type Field } from "./data/fields";
 import { fill, mix } from "./families";
+import { number, placesOf } from "./format";
 
 /** Stops of the sequential map, from little to much; and of the diverging map. */
 const SEQUENTIAL = {
@@ -110,10 +111,6 @@ export function differenceField(first: Field, second: Field, name: string): Fiel
 function compact(field: Field, value: number, largest: number): string {
   if (Number.isNaN(value)) return "–";
   if (field.id === "layer") return String(value);
-  const size = Math.abs(value);
-  const share = field.kind === "share";
-  const text = share
-    ? (size * 100).toFixed(largest < 0.1 ? 1 : 0)
-    : size.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
-  return value < 0 && Number(text) !== 0 ? `\u2212${text}` : text;
+  if (field.kind === "share") return number(value * 100, largest < 0.1 ? 1 : 0);
+  return number(value, Math.min(placesOf(value), 2));
 }

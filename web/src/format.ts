@@ -2,14 +2,17 @@ import type { Statistic } from "./data/types";
 
 const MINUS = "\u2212";
 
+/** How many decimals leave about three digits. */
+export function placesOf(value: number): number {
+  const size = Math.abs(value);
+  return size >= 100 ? 0 : size >= 10 ? 1 : size >= 0.1 || size === 0 ? 2 : 3;
+}
+
 /** A number with sensible digits: about three, never an exponent for everyday sizes. */
 export function number(value: number, digits?: number): string {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  let places = digits;
-  if (places === undefined) {
-    places = size >= 100 ? 0 : size >= 10 ? 1 : size >= 0.1 || size === 0 ? 2 : 3;
-  }
+  const places = digits ?? placesOf(value);
   const text = size > 0 && size < 0.0005 && digits === undefined
     ? size.toExponential(0)
     : size.toFixed(places);

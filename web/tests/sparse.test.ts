@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import {
-  between, dense, part, pieces, resting, sparseMap, strongLinks, visible, words,
+  between, dense, part, pieces, resting, sparseMap, visible, words,
 } from "../src/data/sparse";
 import type { Text } from "../src/data/types";
 
@@ -78,11 +78,6 @@ describe("words", () => {
       0.25, 0, 0.5, 0,
       0, 0.75, 0, 0,
       0, 0, 0, 0,
-    ]);
-    expect(strongLinks(by, 4, 0.5)).toEqual([
-      { from: 0, to: 0, weight: 1 },
-      { from: 1, to: 2, weight: expect.closeTo(0.5, 3) },
-      { from: 2, to: 1, weight: expect.closeTo(0.75, 3) },
     ]);
   });
 

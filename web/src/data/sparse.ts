@@ -75,17 +75,6 @@ export function dense(map: SparseMap): Float32Array {
   return full;
 }
 
-/** The links of a map of `columns` columns that are at least so strong. */
-export function strongLinks(weights: Float32Array, columns: number, least: number): Link[] {
-  const found: Link[] = [];
-  for (let at = 0; at < weights.length; at++) {
-    if (weights[at]! >= least) {
-      found.push({ from: Math.floor(at / columns), to: at % columns, weight: weights[at]! });
-    }
-  }
-  return found;
-}
-
 /** What is drawn in a line of text: words, or pieces. */
 export interface Units {
   labels: string[];

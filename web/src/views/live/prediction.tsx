@@ -1,6 +1,6 @@
 import type { Choice, Prediction } from "../../data/live";
 import { SaveMenu } from "../../components/save";
-import { number, percent } from "../../format";
+import { number, percent, placesOf } from "../../format";
 import { useStore } from "../../store";
 import { listed, quoted, useLive } from "./context";
 import { WAYS } from "./options";
@@ -139,7 +139,7 @@ function share(value: number): string {
 export function factor({ before, after }: Pick<Choice, "before" | "after">): string {
   if (!(before > 0)) return "–";
   const times = after / before;
-  return `× ${times >= 1000 ? "> 1000" : times >= 100 ? times.toFixed(0) : times >= 10 ? times.toFixed(1) : times.toFixed(2)}`;
+  return `× ${times >= 1000 ? "> 1000" : number(times, Math.min(placesOf(times), 2))}`;
 }
 
 /** The most likely before, and how far the whole distribution moves. */
