@@ -116,6 +116,8 @@ describe("scales", () => {
     expect(texts(0, 0.2)).toEqual(["0.00", "0.05", "0.10", "0.15", "0.20"]);
     expect(texts(-1, 1)).toEqual(["−1.0", "−0.5", "0.0", "0.5", "1.0"]);
     expect(texts(0, 1, true)).toEqual(["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]);
+    expect(linear([0.02, 0.97], [0, 100]).ends).toEqual([0, 1]);
+    expect(linear([0.02, 0.97], [0, 100], { nice: false }).ends).toEqual([0.02, 0.97]);
     const log = axis(made([0.01, 100]), 0, 400, true);
     expect(log.ticks.map(({ text }) => text)).toEqual(["0.01", "0.1", "1", "10", "100"]);
   });

@@ -46,6 +46,7 @@ describe("two results", () => {
     const first = of([0, 100, 50], [0, 0.1, 0.2]);
     const second = of([1, 101, 51], [0.1, 0.2, 0]);
     expect(mostChanged(first, second, ["x", "y"])).toBe("y");
+    expect(mostChanged(first, second, ["y", "x"])).toBe("y");
     expect(mostChanged(first, first, ["x", "y"])).toBe("x");
   });
 
