@@ -20,7 +20,7 @@ from headscope.errors import ModelError, UserError
 from headscope.measures import Context, Gradient
 from headscope.measures.gradient import map_gradients, masked_positions
 from headscope.models import Model, wrap
-from headscope.models.replacement import FittedReplacement
+from headscope.models.replace import FittedReplacement
 from headscope.runs.forward import Pass
 from headscope.runs.survey import survey
 from tiny import HEADS, LAYERS, SENTENCES, tiny_model, tiny_network, tiny_tokenizer

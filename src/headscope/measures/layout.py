@@ -231,9 +231,11 @@ class PairValues:
         """(batch, head, label)."""
         if self.picked is None:
             return None
-        terms = self.picked.end().double() * self.weights  # there may be thousands of terms
-        sums = terms.new_zeros(len(terms), self.size * self.labels)
-        sums.scatter_add_(1, self.targets.expand_as(terms), terms)
+        picked = self.picked.end()
+        sums = picked.new_zeros(len(picked), self.size * self.labels, dtype=torch.float64)
+        # A head at a time: there may be a million pairs, and all in float64 would be the peak.
+        for total, values in zip(sums, picked, strict=True):
+            total.scatter_add_(0, self.targets, values.double() * self.weights)
         return sums.view(-1, self.size, self.labels).transpose(0, 1).float()
 
 

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from headscope.encode import Batch
 from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Model
-from headscope.models.frozen_norm import FrozenNorm
 from headscope.models.projections import matrix
-from headscope.models.stream import Stream, StreamLayer, find_stream
+from headscope.models.stream import FrozenNorm, Stream, StreamLayer, find_stream
 
 
 def head_parts(output: Tensor, layer: StreamLayer, directions: Tensor) -> Tensor:

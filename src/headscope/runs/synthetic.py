@@ -19,7 +19,7 @@ from headscope.measures.kinds import Diagonals, Weighted
 from headscope.measures.relation import Linear, Weights
 from headscope.measures.sums import Sums
 from headscope.models import Model
-from headscope.models.like import ModelLike
+from headscope.models.loading import ModelLike
 from headscope.options import ModelRun, Option, takes
 from headscope.results import Atlas
 from headscope.runs.forward import Pass

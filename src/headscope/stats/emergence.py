@@ -52,7 +52,7 @@ def emergence(results: Atlas, *, by: str = "", threshold: float | None = None) -
     Examples
     --------
     >>> import headscope as hs
-    >>> from headscope.models.random import random_init
+    >>> from headscope.models.loading import random_init
     >>> texts = ["The dog barks.", "A cat sleeps."]
     >>> models = [random_init(hs.load("demo"), seed=0), hs.load("demo")]
     >>> atlas = hs.track(models, texts, measures="position")

@@ -108,7 +108,7 @@ def track_values(results: Atlas, value: str) -> xr.DataArray:
     Examples
     --------
     >>> import headscope as hs
-    >>> from headscope.models.random import random_init
+    >>> from headscope.models.loading import random_init
     >>> texts = ["The dog barks.", "A cat sleeps."]
     >>> models = [random_init(hs.load("demo"), seed=0), hs.load("demo")]
     >>> atlas = hs.track(models, texts, measures="position")

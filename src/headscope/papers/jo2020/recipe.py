@@ -13,7 +13,7 @@ from headscope.figures import probe_grid, scatter_grid
 from headscope.figures.probing.panels import RANGES
 from headscope.files import slug
 from headscope.models import Model
-from headscope.models.random import random_init
+from headscope.models.loading import random_init
 from headscope.options import takes
 from headscope.page import Plot, Section, Table
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows, split_tables

@@ -15,7 +15,7 @@ from headscope.encode import START, TEXT, Batch, Encoded, collate
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head, HeadsLike, all_heads, head_names, parse_heads
 from headscope.models import Model, Replacement
-from headscope.models.replacement import FittedReplacement
+from headscope.models.replace import FittedReplacement
 from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.runs.ablate import Doubling, GroupOptions

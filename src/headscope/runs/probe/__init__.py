@@ -18,7 +18,7 @@ from headscope.tasks.probing import find_tasks
 from headscope.tasks.task import ProbingTask, all_notes
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
 
 # The values that the paper chooses from (Jo and Myaeng 2020, appendix A.2).

@@ -20,7 +20,7 @@ from headscope.options import PYTHON, ModelRun, Option, Resuming, takes
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
 else:
     CorpusLike = Any  # checked where it is read

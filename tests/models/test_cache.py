@@ -12,7 +12,7 @@ from headscope.encode import batches
 from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.models import LayerView, Replacement, load
-from headscope.models.layer_cache import LayerCache, layer_blocks
+from headscope.models.cache import LayerCache, layer_blocks
 from tiny import BOTH, EVERY_STACK, HEADS, KINDS, LAYERS, WIDTH, tiny_batch, tiny_model
 
 MEANS = {

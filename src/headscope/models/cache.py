@@ -19,11 +19,10 @@ from torch import Tensor, nn
 
 from headscope.encode import Batch
 from headscope.errors import UserError
-from headscope.models.architecture import text_config
-from headscope.models.attention import current_watch
 from headscope.models.model import Model
-from headscope.models.replacement import FittedReplacement, Replacement, StackedReplacement
-from headscope.models.view import Listener
+from headscope.models.observe import Listener, current_watch
+from headscope.models.replace import FittedReplacement, Replacement, StackedReplacement
+from headscope.models.shape import text_config
 
 
 @dataclass(frozen=True, slots=True)

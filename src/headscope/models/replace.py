@@ -6,20 +6,20 @@ other ways in use since then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from headscope.errors import UserError, unknown
-from headscope.heads import Head, HeadLike, HeadsLike
-from headscope.models.selection import split_heads
+from headscope.heads import Head, HeadLike, HeadsLike, split_heads
 from headscope.models.shape import Shape
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
+
 
 WAYS = ("uniform", "zero", "mean")
 
@@ -193,6 +193,64 @@ class StackedReplacement:
         """What happens in one layer: nothing, or one change for each copy of the examples."""
         found = [(part, part.at(stack, layer)) for part in self.parts]
         return found if any(heads for _, heads in found) else []
+
+
+def replaced_maps(
+    changes: Sequence[Change],
+    weights: Tensor,
+    visible: Tensor | None,
+    output: Tensor | None = None,
+    value: Tensor | None = None,
+) -> tuple[Tensor, Any]:
+    """A block of maps with replaced heads, and its outputs, computed again where maps changed.
+
+    Parameters
+    ----------
+    changes
+        One for each copy of the examples.
+    weights
+        (batch, head, row, key).
+    visible
+        Which keys each row may see, (batch or 1, 1, row, key); None for all.
+    output, value
+        The outputs of the heads, (batch, row, head, width), and the value vectors, (batch,
+        key-value head, key, width); None where the model computes the outputs itself.
+    """
+    count = len(changes)
+    shared = visible is None or len(visible) != len(weights)
+    seen = [visible] * count if visible is None or shared else list(_copies(visible, count))
+    parts = [
+        one.weights(part, heads, keys) if heads else part
+        for (one, heads), part, keys in zip(changes, _copies(weights, count), seen, strict=True)
+    ]
+    maps = parts[0] if count == 1 else torch.cat(parts)
+    again = [bool(heads) and one.way == "uniform" for one, heads in changes]
+    if output is None or value is None or not any(again):
+        return maps, output
+    output = output.clone()
+    copied = (_copies(tensor, count) for tensor in (output, maps, value))
+    for (_, heads), anew, *part in zip(changes, again, *copied, strict=True):
+        if anew:
+            made, weighed, values = part
+            # Where queries are grouped, several query heads share one value head.
+            groups = weighed.shape[1] // values.shape[1]
+            sent = values.repeat_interleave(groups, dim=1)[:, heads]
+            made[:, :, heads] = (weighed[:, heads] @ sent).transpose(1, 2)
+    return maps, output
+
+
+def replaced_outputs(changes: Sequence[Change], output: Tensor, layer: int) -> Tensor:
+    """The outputs of a layer's heads, (batch, query, head, width), with replaced heads."""
+    parts = [
+        one.output(part, heads, layer)
+        for (one, heads), part in zip(changes, _copies(output, len(changes)), strict=True)
+    ]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _copies(values: Tensor, count: int) -> Sequence[Tensor]:
+    """The examples of each change. A single one has the very tensor: gradients are asked of it."""
+    return [values] if count == 1 else values.chunk(count)
 
 
 def _resolve(part: HeadLike, shapes: Mapping[str, Shape]) -> dict[str, tuple[Head, ...]]:
