@@ -1,5 +1,5 @@
 """What the documentation makes of the code when it is built: the reference pages, from the
-definitions of commands, measures, figures and public names.
+definitions of commands, measures, figures and public names, and the atlas on the home page.
 """
 
 from __future__ import annotations
@@ -24,10 +24,35 @@ VOCABULARY = ("heads", "errors", "options", "files", "registry", "progress", "id
 """Modules that belong to no folder."""
 
 
-def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Add what is generated to the pages of the reference."""
+ATLAS = "<!-- atlas -->"
+"""Where the home page shows the atlas of the embedded model."""
+FRAME = """<iframe src="atlas.html?embed#/atlas" title="The atlas of the embedded model"
+ width="100%" height="640" style="border: 0" loading="lazy"></iframe>"""
+PICTURE = "![One cell per head, coloured by what the head does most](images/page/atlas.png)"
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
+    """Add what is generated to the pages of the reference, and the atlas to the home page."""
     folder, _sep, name = page.file.src_uri.removesuffix(".md").partition("/")
+    if ATLAS in markdown:
+        return markdown.replace(ATLAS, live_atlas(Path(config.site_dir)))
     return f"{markdown}\n{reference(name)}" if folder == "reference" else markdown
+
+
+def live_atlas(site: Path) -> str:
+    """Write a report of the embedded model into the site, and show it in a frame.
+
+    Where the embedded model is not installed, the home page has a picture instead.
+    """
+    import headscope as hs
+
+    try:
+        atlas = hs.survey("demo", hs.read("demo", limit=24), examples=8)
+    except hs.UserError:
+        return PICTURE
+    site.mkdir(parents=True, exist_ok=True)
+    atlas.report(site / "atlas.html")
+    return FRAME
 
 
 def reference(name: str) -> str:

@@ -58,3 +58,5 @@ def test_the_site_builds_without_a_network_and_loads_nothing_from_elsewhere(tmp_
     assert [file.name for file in files if FROM_ELSEWHERE.search(read(file))] == []
     reference = read(site / "reference" / "cli.html")
     assert all(f"headscope {command}" in reference for command in load_commands())
+    assert "atlas.html?embed#/atlas" in read(site / "index.html")
+    assert "headscope" in read(site / "atlas.html").lower()
