@@ -5,6 +5,7 @@ definitions of commands, measures, figures and public names, and the atlas on th
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from inspect import cleandoc
@@ -110,15 +111,60 @@ def public_names() -> str:
     return "\n".join(["| name | what it is |", "|---|---|", *rows])
 
 
+MOST = 6
+"""Of a dimension with more labels, the first few are shown."""
+NEEDS = {"lm": "a language-model head", "tree": "a tree", "frames": "frame links"}
+
+
 def _measures() -> str:
-    """A table of all measures."""
+    """A table of all measures, in the order in which a survey lists them."""
     from headscope.measures import MEASURES
 
-    rows = ["| measure | what it is | source |", "|---|---|---|"]
-    for name in sorted(MEASURES):
-        one = MEASURES[name]
-        rows.append(f"| `{name}` | {one.title} | {one.source} |")
+    columns = (_sentence, _when, _labels, _source)
+    rows = [
+        "| measure | what it says about each head | when | labels | source |",
+        "|---|" + "---|" * 4,
+    ]
+    for name in MEASURES:
+        cells = (column(MEASURES[name]) for column in columns)
+        rows.append(f"| `{name}` | {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def _sentence(measure: Any) -> str:
+    """The first sentence of a measure's documentation, without references to papers."""
+    text = " ".join(cleandoc(measure.__doc__ or "").split())
+    text = re.sub(r" \([A-Z]\w+ et al\.[^()]*\)", "", text)
+    first = re.match(r"(.*?[a-z)\]`])\.(?= [A-Z0-9*`]|$)", text)
+    said = first[1] if first else text.rstrip(".")
+    said = re.sub(r"(?<!`)(\[(?:CLS|SEP)\])", r"`\1`", said.replace("``", "`"))
+    return said.replace("|", r"\|")
+
+
+def _when(measure: Any) -> str:
+    """When a survey computes a measure."""
+    from headscope.measures import MEASURES
+
+    needs = " and ".join(NEEDS.get(name, name) for name in sorted(measure.needs, reverse=True))
+    with_others = [
+        f"`{name}`" for name in MEASURES if measure.name in MEASURES[name]().beside()
+    ] + (["`--pass.stack cross`"] if measure.cross else [])
+    by_name = " or with ".join(["by name", ", ".join(with_others)][: 1 + bool(with_others)])
+    parts = (f"needs {needs}" if needs else "", "" if measure.offered else by_name)
+    return "; ".join(part for part in parts if part)
+
+
+def _labels(measure: Any) -> str:
+    """The dimensions of a measure and their labels."""
+    return "; ".join(
+        f"{dim}: {', '.join(names[:MOST])}{' …' if len(names) > MOST else ''}" if names else dim
+        for dim, names in measure.dims.items()
+    )
+
+
+def _source(measure: Any) -> str:
+    """The paper that a measure comes from."""
+    return "" if measure.source == "Headscope" else str(measure.source)
 
 
 def _figures() -> str:

@@ -45,6 +45,8 @@ class TableOptions(Options):
     """Groups of which a results file must have one."""
     made_by: ClassVar[str] = ""
     """The function of :mod:`headscope.stats` that makes it, with these options as keywords."""
+    columns: ClassVar[str] = ""
+    """The columns of :mod:`headscope.results.columns` that people read."""
 
     output: Annotated[Path | None, Option(short="-o", metavar="FILE")] = None
 
@@ -58,14 +60,16 @@ class TableOptions(Options):
 
     def frames(self, atlas: Atlas) -> Frames:
         """The table, by its title, and tables that are shown below it on a screen."""
-        module, _, name = self.made_by.partition(":")
-        make = getattr(import_module(f"headscope.stats.{module}"), name)
+        make = getattr(import_module("headscope.stats"), self.made_by)
         keywords = {key: getattr(self, key) for key in described(type(self)) if key != "output"}
         return {self.title: make(atlas, **keywords)}
 
-    def for_people(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def for_people(self, frame: pd.DataFrame, *, screen: bool = False) -> pd.DataFrame:
         """The table as a person reads it; JSON and CSV have all of its columns."""
-        return frame
+        from headscope.results import columns
+
+        chosen = getattr(columns, self.columns) if self.columns else ()
+        return columns.for_people(frame, chosen, screen=screen) if chosen else frame
 
     def notes(self, atlas: Atlas) -> Iterable[str]:
         """Sentences below the table."""
@@ -84,9 +88,9 @@ class StatisticsTable(TableOptions):
 
     def frames(self, atlas: Atlas) -> Frames:
         """The summary of a survey."""
-        from headscope.cli.printing import SUMMARY_COLUMNS
+        from headscope.results.columns import SUMMARY, for_people
 
-        return {self.title: atlas.summary().rename(columns=SUMMARY_COLUMNS)}
+        return {self.title: for_people(atlas.summary(), SUMMARY)}
 
 
 class RelationTable(TableOptions):
@@ -110,6 +114,7 @@ class RelationTable(TableOptions):
     name = "relations"
     title = "The best head of each relation, beside the best fixed offset (Clark et al. 2019)"
     needs = ("dependency",)
+    columns = "RELATIONS"
 
     relation: Annotated[Sequence[str], Option(metavar="NAME", completes="relations")] = ()
     direction: Annotated[Sequence[str], Option(metavar="NAME")] = ()
@@ -141,32 +146,10 @@ class RelationTable(TableOptions):
         )
         return {self.title: table}
 
-    def for_people(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Intervals in one cell, and offsets beside their accuracy."""
-        from headscope.numbers import MISSING, share
-
-        def beside(value: float, what: object) -> str:
-            return f"{share(value)} ({what})" if what != "" else MISSING
-
-        arrows = {"dependent to head": "→ head", "head to dependent": "→ dependent"}
-        for name in ("direction", "held_out_head"):
-            frame = frame.assign(**{name: frame[name].replace(arrows, regex=True)})
-        rows = frame.to_dict("records")
-        shown = frame[["relation", "words", "head", "direction", "accuracy"]].copy()
-        shown["95 % interval"] = _intervals(frame)
-        shown["held out"] = frame["held_out"]
-        shown["held-out head"] = [row["held_out_head"] or MISSING for row in rows]
-        shown["offset"] = [beside(row["baseline"], row["offset"]) for row in rows]
-        shown["offset, held out"] = [
-            beside(row["held_out_baseline"], row["held_out_offset"]) for row in rows
-        ]
-        shown["p corrected"] = frame["p_corrected"]
-        return shown
-
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """What "held out" means, and how p-values and intervals were made."""
-        from headscope.stats.inference import interval_note
-        from headscope.stats.paired import flip_note
+        from headscope.stats.inference.correction import flip_note
+        from headscope.stats.inference.documents import interval_note
 
         how = "on the training results" if self.train else "on one half of the documents, both ways"
         yield f"held out: chosen {how}, and scored on words that were not used to choose"
@@ -207,7 +190,7 @@ class CoreferenceTable(TableOptions):
         make = antecedent_scores if self.kinds else antecedent_table
         return {self.title: make(atlas, candidates=self.candidates, train=_opened(self.train))}
 
-    def for_people(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def for_people(self, frame: pd.DataFrame, *, screen: bool = False) -> pd.DataFrame:
         """With both ends of an interval in one column."""
         shown = frame.drop(columns=["high"]).rename(columns={"low": "95 % interval"})
         shown["95 % interval"] = _intervals(frame)
@@ -215,7 +198,7 @@ class CoreferenceTable(TableOptions):
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """How intervals were made."""
-        from headscope.stats.inference import interval_note
+        from headscope.stats.inference.documents import interval_note
 
         yield interval_note(atlas["coreference"])
 
@@ -252,6 +235,7 @@ class RoleTable(TableOptions):
     name = "roles"
     title = "Heads by role: mean sieve bias over tau, tested (Pande et al. 2021)"
     needs = ("role",)
+    columns = "ROLES"
 
     role: Annotated[Sequence[str], Option(metavar="NAME", completes="roles")] = ()
     tau: Annotated[Sequence[str], Option(metavar="N|auto|ROLE=N")] = ()
@@ -352,7 +336,7 @@ class FrameTable(TableOptions):
     name = "frames"
     title = "The heads that attend most along frame links (Kovaleva et al. 2019)"
     needs = ("frame",)
-    made_by = "frames:frame_table"
+    made_by = "frame_table"
 
     direction: Literal["both", "target to element", "element to target"] = "both"
     percentile: Annotated[float, Option(least=0, most=100)] = 99.0
@@ -378,7 +362,7 @@ class PatternTable(TableOptions):
         """Shares by file; then by layer and by head."""
         import pandas as pd
 
-        from headscope.stats.patterns import leading_patterns, pattern_layers, shares_by_file
+        from headscope.stats.tables.patterns import leading_patterns, pattern_layers, shares_by_file
 
         files = pattern_files(atlas, self.beside)
         frames = {self.title: shares_by_file(files)}
@@ -404,7 +388,7 @@ class PatternTable(TableOptions):
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """How intervals were made, long texts, and the published shares."""
         from headscope.measures.patterns import RELIABLE
-        from headscope.stats.patterns import HETEROGENEOUS, shares_by_file
+        from headscope.stats.tables.patterns import HETEROGENEOUS, shares_by_file
 
         files = pattern_files(atlas, self.beside)
         few = shares_by_file(files)["low"].isna().any()
@@ -448,8 +432,7 @@ class ProbeTable(TableOptions):
 
     def frames(self, atlas: Atlas) -> Frames:
         """Scores by task, and means over splits where there are any; or the heads of a task."""
-        from headscope.stats.probe_splits import TOP, split_table
-        from headscope.stats.probing import head_table, top_table
+        from headscope.stats.tables.probing import TOP, head_table, split_table, top_table
 
         if self.task:
             return {f"{self.task}: the best heads": head_table(atlas, self.task, count=self.top)}
@@ -458,8 +441,7 @@ class ProbeTable(TableOptions):
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """Remarks on the probes."""
-        from headscope.stats.probe_tests import small_test_text, small_tests
-        from headscope.stats.probing import probing_remarks
+        from headscope.stats.tables.probing import probing_remarks, small_test_text, small_tests
 
         small = small_test_text(small_tests(atlas))
         yield from (f"* {remark}" for remark in [*probing_remarks(atlas), small] if remark)
@@ -482,7 +464,7 @@ class AblationTable(TableOptions):
 
     def frames(self, atlas: Atlas) -> Frames:
         """Every head, layer or set."""
-        from headscope.stats.ablation import KINDS, change_table
+        from headscope.stats.tables.ablation import KINDS, change_table
 
         kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
         if self.off and self.off not in kinds:
@@ -521,7 +503,7 @@ class EmergenceTable(TableOptions):
     name = "emergence"
     title = "First checkpoint from which on a head is past the threshold"
     needs = ("track",)
-    made_by = "emergence:emergence"
+    made_by = "emergence"
 
     by: Annotated[str, Option(metavar="VALUE", completes="statistics")] = ""
     threshold: float | None = None
@@ -548,7 +530,7 @@ class RetrievalTable(Strongest):
 
     def frames(self, atlas: Atlas) -> Frames:
         """Heads; then the answers recovered, with all heads and with some disabled."""
-        from headscope.stats.retrieval import (
+        from headscope.stats.tables.circuits import (
             retrieval_heads,
             retrieval_masking,
             retrieval_recovery,
@@ -623,7 +605,7 @@ def table(
         _write(atlas, options, title, first)
         console.result(str(options.output))
         return
-    console.frame(first if console.as_json else options.for_people(first), title=title)
+    console.frame(first if console.as_json else options.for_people(first, screen=True), title=title)
     if not (console.as_json or console.quiet):
         for more, frame in list(frames.items())[1:]:
             console.frame(frame, title=more)
@@ -649,7 +631,7 @@ def pattern_files(atlas: Atlas, beside: Iterable[Path]) -> dict[str, Atlas]:
     """Results with pattern classes by a short name; a file without them is an error naming it."""
     from headscope.errors import ResultsError
     from headscope.results import Atlas as Results
-    from headscope.stats.patterns import pattern_data
+    from headscope.stats.tables.patterns import pattern_data
 
     files = {atlas.provenance["corpus"]["name"]: atlas}
     pattern_data(atlas)

@@ -15,7 +15,7 @@ from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
 from headscope.models.names import check_loading
 from headscope.options import RARE, AnyPath, CorpusRun, ModelRun, Option, takes
 from headscope.runs.preparing import drawn, loaded, opened, read_for
-from headscope.stats.kept_relations import check_relation
+from headscope.stats.tables.examples import check_relation
 
 if TYPE_CHECKING:
     import pandas as pd

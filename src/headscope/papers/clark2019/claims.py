@@ -9,14 +9,14 @@ import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr
 
-from headscope.figures.heads_by_distance import BehaviourThresholds
+from headscope.figures.distances import BehaviourThresholds
 from headscope.heads import Head
 from headscope.numbers import MISSING, p_value
 from headscope.papers.claims import Claim, Finding
 from headscope.papers.sections import counted
 from headscope.results import Atlas
 from headscope.stats.grid import heads_over
-from headscope.stats.layers import layer_closeness
+from headscope.stats.tables.alike import layer_closeness
 
 HALF, LITTLE, ALMOST_ALL = 0.5, 0.1, 0.9
 BROAD = BehaviourThresholds().broad

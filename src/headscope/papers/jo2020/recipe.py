@@ -10,7 +10,7 @@ import pandas as pd
 
 from headscope.errors import ResultsError, UserError
 from headscope.figures import probe_grid, scatter_grid
-from headscope.figures.probing.panels import RANGES
+from headscope.figures.probing import RANGES
 from headscope.files import slug
 from headscope.models import Model
 from headscope.models.loading import random_init
@@ -38,8 +38,7 @@ from headscope.papers.sections import gallery_plots, short_name
 from headscope.results import Atlas
 from headscope.runs.probe import Probing, probe
 from headscope.runs.probe.controls import probe_controls
-from headscope.stats.probe_tests import small_test_text, small_tests
-from headscope.stats.probing import probing_remarks, top_table
+from headscope.stats.tables.probing import probing_remarks, small_test_text, small_tests, top_table
 from headscope.tasks.probing import find_tasks
 from headscope.tasks.task import ProbingTask
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from headscope.figures.ablation.scores import WAYS
-from headscope.figures.tasks.layers_off import layers_off_by_task
-from headscope.figures.tasks.maps import heads_off_by_task
+from headscope.figures.ablation import WAYS, heads_off_by_task, layers_off_by_task
 from headscope.heads import Head
 from headscope.page import Plot, Section, Table, records
 from headscope.papers.claims import Finding
@@ -20,8 +18,8 @@ from headscope.papers.kovaleva2019.tables import gain_rows, points, summary_row
 from headscope.results import Atlas
 from headscope.runs.ablate import ablate
 from headscope.stats import frame_table
-from headscope.stats.ablation import change_table, few_documents
-from headscope.stats.disabling import DisablingSummary, disabling_summary, shared_heads
+from headscope.stats.tables.ablation import change_table, few_documents
+from headscope.stats.tables.disabling import DisablingSummary, disabling_summary, shared_heads
 from headscope.tasks import Task
 
 if TYPE_CHECKING:

@@ -292,7 +292,7 @@ def ablate(model: ModelLike, options: AblateOptions) -> Atlas:
 
     See Also
     --------
-    headscope.stats.ablation.change_table : heads by what disabling them does.
+    headscope.stats.tables.ablation.change_table : heads by what disabling them does.
     headscope.tune : makes the classifiers.
 
     References

@@ -21,7 +21,7 @@ from headscope.results import Atlas
 from headscope.runs.ablate import Doubling, GroupOptions
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.runs.synthetic import encoded_tokens
-from headscope.stats.group_losses import COPIES, NAME, group_dataset
+from headscope.stats.tables.ablation import COPIES, NAME, group_dataset
 
 SIZE = 8
 """Passages per forward pass."""

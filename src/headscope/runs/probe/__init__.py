@@ -235,8 +235,8 @@ def probe(model: ModelLike, tasks: TaskLike | Sequence[TaskLike], options: Probe
 
     See Also
     --------
-    headscope.stats.probing.top_table : last layer, best layer and best heads, task by task.
-    headscope.stats.probing.head_table : the best heads of a task.
+    headscope.stats.tables.probing.top_table : last layer, best layer and best heads, task by task.
+    headscope.stats.tables.probing.head_table : the best heads of a task.
     headscope.Atlas.top_heads : the best heads, for sentence vectors.
 
     References

@@ -284,7 +284,7 @@ def retrieval(model: ModelLike, options: RetrievalOptions) -> Atlas:
 
     See Also
     --------
-    headscope.stats.retrieval : Tables of heads, of answers and of the check.
+    headscope.stats.retrieval_answers : Tables of heads, of answers and of the check.
 
     References
     ----------

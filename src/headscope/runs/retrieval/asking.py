@@ -32,7 +32,7 @@ from headscope.runs.retrieval.scores import (
     variants_of,
 )
 from headscope.runs.run import Arrays, Block, Run, describe
-from headscope.stats.retrieval import MASKING, RECOVERED
+from headscope.stats.tables.circuits import MASKING, RECOVERED
 
 if TYPE_CHECKING:
     from headscope.runs.retrieval import RetrievalOptions

@@ -23,8 +23,7 @@ from headscope.errors import UserError
 from headscope.files import slug
 from headscope.identity import identity_of
 from headscope.measures.base import Context, Measure
-from headscope.measures.maps import on_maps
-from headscope.measures.registry import choose
+from headscope.measures.registry import choose, on_maps
 from headscope.models import Model
 from headscope.models.checkpoints import Checkpoint, different, steps_of
 from headscope.models.loading import random_init, using_model
@@ -41,7 +40,7 @@ from headscope.runs.survey.work import SurveyWork, strongest
 from headscope.runs.synthetic import NAME as SYNTHETIC
 from headscope.runs.synthetic import chosen_sequences
 from headscope.runs.workers import Task, Work
-from headscope.stats.track import track_groups
+from headscope.stats.tables.track import track_groups
 
 
 class Survey(Run[Atlas]):
