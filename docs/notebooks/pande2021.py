@@ -5,7 +5,7 @@
 # role, the paper asks how much more attention than even attention the head pays to the role's tokens, and tests whether the mean
 # is above τ = 3. Here this is done for the embedded model on 24 passages of the built-in corpus; the paper used BERT base,
 # fine-tuned on four tasks, with 1000 sequences each. The whole recipe is
-# [`headscope paper pande2021`](../papers/pande2021.md); larger runs are under [Findings](../findings/pande2021.md).
+# [`headscope paper pande2021`](../papers/pande2021.md), whose page also has larger runs.
 
 # %%
 import pandas as pd
