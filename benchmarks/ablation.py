@@ -11,7 +11,7 @@ from benchmarks.timing import best_times
 from headscope.encode import Batch
 from headscope.heads import Head
 from headscope.models import Model, Replacement
-from headscope.models.layer_cache import LayerCache
+from headscope.models.cache import LayerCache
 
 LENGTH, BATCH = 32, 1
 

@@ -17,7 +17,7 @@ from headscope.measures import Context, Entropy, Position, Role, Special
 from headscope.models import Model
 from headscope.runs.forward import Pass
 
-SIZES = {128: (16, 1.1), 512: (4, 1.35), 1024: (2, 1.65), 2048: (1, 1.9), 4096: (1, 2.1)}
+SIZES = {128: (16, 1.1), 512: (4, 1.2), 1024: (2, 1.35), 2048: (1, 1.5), 4096: (1, 1.8)}
 """Tokens, with the size of a batch and the bar."""
 MEMORY_LENGTH, MEMORY_BAR = 4096, 300
 

@@ -15,7 +15,7 @@ from benchmarks.timing import best_times
 from headscope.corpus import ROOT, Example, Mention, Word
 from headscope.encode import Encoded, collate
 from headscope.measures import MEASURES, Context, Measure, Role
-from headscope.measures.sieves.builtin import PAPER, SYNTACTIC
+from headscope.measures.sieves import PAPER, SYNTACTIC
 from headscope.models import Model
 from headscope.runs.forward import Pass
 

@@ -27,7 +27,7 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("tests/papers/test_kovaleva2019",),
     ("tests/runs/probe/",),
     ("tests/measures/test_battery.py",),
-    ("tests/stats/test_description.py", "tests/stats/test_model_summary.py"),
+    ("tests/stats/words/",),
 )
 """Beginnings of paths: the tests of one line are run by one process, the first line first."""
 

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.corpus import from_examples, read
 from headscope.labels import find_words, label_text, lost_tokens
-from headscope.measures import MEASURES
+from headscope.measures import MEASURES, Change, Role, Sieve
 from headscope.models import wrap
 from headscope.results import Atlas
 from headscope.runs.survey import survey
@@ -116,7 +116,6 @@ def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: s
         ("gradient", {"token": "sep"}, "gradient importance of attention to [SEP]"),
         ("gradient", {"token": "other"}, "gradient importance of attention to other tokens"),
         ("pattern", {"pattern": "vertical+diagonal"}, "vertical and diagonal pattern"),
-        ("change", {}, "cosine between the maps of the two models"),
         ("feature-change", {"feature": "noun"}, "change in largest attention to a noun"),
         ("probe", {"task": "tree_depth"}, "probe for tree depth"),
         ("probe_layer", {"task": "rte"}, "probe for rte on the whole layer"),
@@ -155,11 +154,18 @@ def test_scores_with_heads_off_name_their_metric() -> None:
 
 def test_a_role_is_called_by_its_name_and_title() -> None:
     titles = {"local": "Within two tokens", "nsubj": "nsubj: its head word", "mine": "mine"}
-    about = {"titles": json.dumps(titles)}
+    measure = Role()
+    measure.sieves = [Sieve(name, title, lambda item: None) for name, title in titles.items()]
+    about = {"words": json.dumps({"says": Role.says, "labels": measure.words()})}
     assert label_text("role", {"role": "local"}, about) == "local: Within two tokens"
     assert label_text("role", {"role": "nsubj"}, about) == "nsubj: its head word"
     assert label_text("role", {"role": "mine"}, about) == "mine"
-    assert label_text("role", {"role": "other"}, about) == "other"
+    assert label_text("role", {"role": "other"}) == "other"
+
+
+def test_results_say_the_words_of_a_measure_that_no_registry_knows() -> None:
+    about = Change().attributes()
+    assert label_text("change", {}, about) == "cosine between the maps of the two models"
 
 
 def test_a_task_is_called_by_its_title_where_the_results_know_it() -> None:

@@ -52,7 +52,9 @@ class Names:
         return array
 
 
-RENAMED: dict[str, Names] = {}
+RENAMED: dict[str, Names] = {
+    "bae6a15f": Names(labels={"role": {"same word": "word pieces"}}),
+}
 """By commit: names that have changed since."""
 
 PROBES = {

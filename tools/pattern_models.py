@@ -16,7 +16,7 @@ import headscope as hs
 from headscope.corpus.example import Example
 from headscope.encode import collate
 from headscope.models import Model, wrap
-from headscope.models.random import random_init
+from headscope.models.loading import random_init
 
 SEED = 7
 LONGEST = 64

@@ -30,7 +30,7 @@ TESTS = {
     "xarray": (
         "tests/results/test_files.py",
         "tests/results/test_merge.py",
-        "tests/stats/test_tests.py",
+        "tests/stats/inference/test_correction.py",
     ),
 }
 

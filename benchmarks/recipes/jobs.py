@@ -26,7 +26,7 @@ from headscope.encode import Batch, collate
 from headscope.heads import Head
 from headscope.measures import MEASURES, Context
 from headscope.models import Model, Replacement
-from headscope.models.layer_cache import LayerCache
+from headscope.models.cache import LayerCache
 from headscope.runs.forward import Pass
 from headscope.runs.probe.vectors import make_head_outputs
 

@@ -40,7 +40,7 @@ atlas.figure("probe")
 
 # %%
 from headscope.papers.jo2020.facts import TABLE_3
-from headscope.stats.probing import top_table
+from headscope.stats import top_table
 
 table = top_table(atlas, TABLE_3["BERT base"])
 columns = [

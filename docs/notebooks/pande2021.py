@@ -51,7 +51,7 @@ atlas.figure("role-upset")
 # %% [markdown]
 # Local and syntactic scores are strongly correlated over heads. Most words that depend on each other stand next to each other, so
 # a head that looks at its neighbours scores at both; this test cannot tell the two apart. The
-# [main role](../tasks/roles.md) of a head asks for more: it must beat the best fixed offset.
+# [main role](../howto/heads.md) of a head asks for more: it must beat the best fixed offset.
 #
 # ## The threshold and the test
 #

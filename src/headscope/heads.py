@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headscope.errors import UserError
 
@@ -140,6 +140,45 @@ def parse_heads(
     if not found:
         raise UserError("the set of heads is empty", hint=f"give heads as {FORM}")
     return tuple(dict.fromkeys(found))
+
+
+def split_heads(heads: HeadsLike) -> tuple[HeadLike, ...]:
+    """The single heads in whatever was given: a Head each, or a name with ``*`` as text.
+
+    Parameters
+    ----------
+    heads
+        ``"4-6,5-1"``, ``"4-*"``, a :class:`~headscope.heads.Head`, or a list of these.
+
+    Returns
+    -------
+    tuple of Head or str
+        In the order given. Only names with ``*`` stay text.
+
+    Raises
+    ------
+    UserError
+        If something is not the name of a head, or if there is none.
+
+    Examples
+    --------
+    >>> split_heads("4-6,L0H1,5-*")
+    (<Head 4-6>, <Head 1-2>, '5-*')
+    """
+    given: Any = heads
+    if isinstance(given, str | Head) or not isinstance(given, Iterable):
+        given = [given]
+    found: list[HeadLike] = []
+    for part in given:
+        if isinstance(part, Head):
+            found.append(part)
+        elif isinstance(part, str) and "*" in part:
+            for name in part.split(","):
+                parse_heads(name.replace("*", "1"))  # raises if it is not a name
+                found += [name.strip()] if "*" in name else parse_heads(name)
+        else:
+            found += parse_heads(part)
+    return tuple(dict.fromkeys(found)) if found else parse_heads(())
 
 
 def head_names(heads: Iterable[Head]) -> str:

@@ -516,7 +516,7 @@ class Loading(Source):
         Literal["add", "keep", "none"],
         Option(rare=True, name="treatment of the beginning-of-sequence token"),
     ] = "keep"
-    chat: bool = False
+    chat: Annotated[bool, RARE] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -659,6 +659,8 @@ class Pass(Options):
         Tell the two texts of a pair apart by token types, where the model has them.
     limit
         Use only the first N examples.
+    sample
+        Use N examples, drawn at random with the seed.
     seed
         The seed of everything random; stored in the results.
     """
@@ -674,6 +676,7 @@ class Pass(Options):
     stack: Annotated[str, RARE] = ""
     token_types: Annotated[bool, RARE] = True
     limit: Annotated[int | None, Option(least=1, metavar="N")] = None
+    sample: Annotated[int | None, Option(least=1, metavar="N")] = None
     seed: int = 0
 
 

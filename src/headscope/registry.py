@@ -7,7 +7,7 @@ objects with the registry's decorator, other packages through an entry point.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -63,6 +63,9 @@ class Registry(Generic[T]):
         The entry point group through which other packages add theirs.
     check
         Called with the name and an object from outside Headscope; raises if it is not of the kind.
+    chapters
+        Modules of Headscope's that add their objects when they are imported; they are when the
+        registry is first asked.
 
     Examples
     --------
@@ -77,11 +80,17 @@ class Registry(Generic[T]):
     """
 
     def __init__(
-        self, kind: str, *, group: str = "", check: Callable[[str, Any], None] | None = None
+        self,
+        kind: str,
+        *,
+        group: str = "",
+        check: Callable[[str, Any], None] | None = None,
+        chapters: Iterable[str] = (),
     ) -> None:
         self.kind = kind
         self.group = group
         self._check = check
+        self._chapters = tuple(chapters)
         self._entries: dict[str, Entry[T]] = {}
         self._asked = not group
 
@@ -146,12 +155,27 @@ class Registry(Generic[T]):
         if self._asked:
             return
         self._asked = True
+        self._read_chapters()
         try:
             for point in entry_points(group=self.group):
                 self._load(point)
         except UserError:
             self._asked = False  # ask again next time: the error must not be shown only once
             raise
+
+    def _read_chapters(self) -> None:
+        """Import the chapters; whichever was imported first, objects are listed in their order."""
+        places = {chapter: number for number, chapter in enumerate(self._chapters)}
+        for chapter in self._chapters:
+            import_module(chapter)
+        self._entries = dict(
+            sorted(
+                self._entries.items(),
+                key=lambda item: places.get(
+                    getattr(item[1].target, "__module__", ""), len(places) * (1 + item[1].own)
+                ),
+            )
+        )
 
     def _load(self, point: Any) -> None:
         known = self._entries.get(point.name)
@@ -174,3 +198,36 @@ class Registry(Generic[T]):
                 f"{where} is not a {self.kind}: {error.message}",
                 hint="fix or uninstall that package",
             ) from error
+
+
+def _check_measure(name: str, target: Any) -> None:
+    """Refuse what is not a measure's class."""
+    kind = import_module("headscope.measures.base").Measure
+    if not (isinstance(target, type) and issubclass(target, kind)):
+        raise UserError("it must be a subclass of headscope.Measure")
+    if getattr(target, "name", None) != name:  # results are kept under the measure's own name
+        raise UserError(f"its own name is {getattr(target, 'name', None)!r}; the two must be equal")
+
+
+MEASURES: Registry[Any] = Registry(
+    "measure",
+    group="headscope.measures",
+    check=_check_measure,
+    chapters=[
+        f"headscope.measures.{name}"
+        for name in (
+            "attention",
+            "work",
+            "tokens",
+            "arcs",
+            "dependency",
+            "coreference",
+            "grammar",
+            "distance",
+            "gradients",
+            "patterns",
+        )
+    ],
+)
+"""All measures: Headscope's own, which register themselves by being defined in these chapters, then
+those of other packages. It stands here because readers of results files ask it too."""

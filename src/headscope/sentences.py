@@ -21,7 +21,7 @@ from headscope.encode import Batch, collate
 from headscope.errors import ModelError, UserError, unknown
 from headscope.heads import HeadsLike
 from headscope.models import Model, Pooling, as_model, load
-from headscope.models.attention import register
+from headscope.models.attach import register
 from headscope.models.vectors import encode_sentences, longest, pooled
 
 FEATURES = ("input_ids", "attention_mask", "token_type_ids")

@@ -395,7 +395,7 @@ def test_an_undefined_baseline_has_dashes(capsys: pytest.CaptureFixture[str]) ->
     """F1 is not defined where no example is of class 1 or taken for it."""
     from headscope.cli.console import Console
     from headscope.cli.printing import _formatted_changes, _show_baseline
-    from headscope.stats.ablation import change_table, scored
+    from headscope.stats.tables.ablation import change_table, scored
     from stats.made_ablation import made_ablation
 
     outputs = np.tile(np.array([1.0, 0.0]), (9, 40, 1))

@@ -10,7 +10,7 @@ import torch
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.models import attention
+from headscope.models import observe
 from tiny import tiny_network, tiny_tokenizer
 
 
@@ -25,13 +25,13 @@ def test_a_healthy_model_passes_with_code_0(run: Run, tiny_folder: Path) -> None
 def test_a_broken_model_fails_with_code_1(
     run: Run, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = attention.eager_function
+    plain = observe.eager_function
 
     def unscaled(module: torch.nn.Module) -> object:
         eager = plain(module)
         return lambda *given, **others: eager(*given, **(others | {"scaling": 1.0}))
 
-    monkeypatch.setattr(attention, "eager_function", unscaled)
+    monkeypatch.setattr(observe, "eager_function", unscaled)
     done = run("check", tiny_folder, "--json")
     assert done.code == 1
     rows = json.loads(done.out)

@@ -145,7 +145,7 @@ def test_examples_of_results_need_no_torch(results: Path) -> None:
     code = (
         "import sys, headscope as hs\n"
         f"print(hs.open({str(results)!r}).examples('1-1', relation='det'))\n"
-        "from headscope.stats.kept_tokens import top_pairs\n"
+        "from headscope.stats.tables.examples import top_pairs\n"
         f"top_pairs(hs.open({str(results)!r}).kept, '1-1')\n"
         "assert 'torch' not in sys.modules\n"
     )

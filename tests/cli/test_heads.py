@@ -15,7 +15,7 @@ import pytest
 import headscope as hs
 from cli.conftest import Run
 from page.samples import made_results, made_values
-from stats.test_kv_heads import PLANTED, planted
+from stats.heads.test_kv_heads import PLANTED, planted
 
 PREVIOUS = {
     f"{layer + 1}-{head + 1}": made_values(2, 3)["position"][layer, head, 0]

@@ -53,7 +53,7 @@ def test_a_survey_records_how_the_model_was_loaded(
 ) -> None:
     adapter = lora(chat_folder, tmp_path / "mine")
     output = tmp_path / "x.nc"
-    more = ("--dtype", "bfloat16", "--adapter", adapter, "--chat", "--load.device-map", "cpu")
+    more = ("--dtype", "bfloat16", "--adapter", adapter, "--load.chat", "--load.device-map", "cpu")
     done = run("survey", chat_folder, text, "-o", output, *SMALL, *more)
     assert done.code == 0, done.err
     about = model_of(output)
@@ -130,7 +130,7 @@ def test_papers_take_every_option_of_loading(run: Any, paper: str, chat_folder: 
 
 
 def test_attention_draws_a_chat(run: Any, chat_folder: Path) -> None:
-    done = run("attention", chat_folder, "the cat sat", "--chat", "--json")
+    done = run("attention", chat_folder, "the cat sat", "--load.chat", "--json")
     assert done.code == 0, done.err
 
 
@@ -138,9 +138,9 @@ def test_attention_draws_a_chat(run: Any, chat_folder: Path) -> None:
     ("options", "message", "after"),
     [
         (
-            ("--chat",),
+            ("--load.chat",),
             "the tokenizer has no chat template, so that texts cannot be made turns of a chat",
-            "leave --chat out, or choose a model that was tuned for chats",
+            "leave --load.chat out, or choose a model that was tuned for chats",
         ),
         (
             ("--load.device-map", "auto", "--device", "cuda"),

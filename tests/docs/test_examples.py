@@ -63,6 +63,7 @@ def segment_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     lines = "".join(f"{name} = {value}\n" for name, value in points.items())
     (info / "entry_points.txt").write_text(f"[{GROUP}]\n{lines}")
     monkeypatch.syspath_prepend(tmp_path)
+    assert len(MEASURES)  # all chapters are read
     before = dict(MEASURES._entries)
     MEASURES._asked = False
     yield next(iter(points))

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import GUIDES, ROOT, commands, read
+from docs.pages import GUIDES, ROOT, read
+from headscope.cli.app import load_commands
 
 ADDRESS = r"""["']?(?:https?:)?//"""
 FROM_ELSEWHERE = re.compile(
@@ -56,4 +57,4 @@ def test_the_site_builds_without_a_network_and_loads_nothing_from_elsewhere(tmp_
     files = [*pages, *site.rglob("*.css")]
     assert [file.name for file in files if FROM_ELSEWHERE.search(read(file))] == []
     reference = read(site / "reference" / "cli.html")
-    assert all(f"headscope {command}" in reference for command in commands())
+    assert all(f"headscope {command}" in reference for command in load_commands())

@@ -15,9 +15,11 @@ import vl_convert
 from headscope.errors import UserError
 from headscope.figures import find_figure, gallery, measure_grid
 from headscope.figures.style import GREY
-from headscope.measures.feature import FEATURES
-from headscope.measures.link import LINKS
+from headscope.measures import Feature, Link
 from stats.sampled import random_values, sampled
+
+FEATURES = Feature.dims["feature"]
+LINKS = Link.dims["link"]
 
 NEEDS = {
     "frames": "frame",

@@ -12,11 +12,13 @@ from headscope.figures.ablation.layer_off import layer_off
 from headscope.figures.tasks.from_cls import from_cls_by_task
 from headscope.figures.tasks.layers_off import layers_off_by_task
 from headscope.figures.tasks.maps import heads_off_by_task, similarity_by_task, special_by_task
-from headscope.measures.feature import FEATURES
-from headscope.measures.link import LINKS
-from headscope.stats.ablation import scored
+from headscope.measures import Feature, Link
+from headscope.stats.tables.ablation import scored
 from stats.made_ablation import made_ablation
 from stats.sampled import random_values, sampled
+
+FEATURES = Feature.dims["feature"]
+LINKS = Link.dims["link"]
 
 
 def panels(chart: Any) -> list[tuple[str, dict[tuple[int, int], float], list[float]]]:

@@ -21,7 +21,7 @@ from headscope.corpus import Corpus, from_examples, read
 from headscope.encode import Batch, collate
 from headscope.measures import MEASURES as REGISTRY
 from headscope.measures import Context, Measure
-from headscope.models import LayerView, Model, rowblocks, wrap
+from headscope.models import LayerView, Model, observe, wrap
 from headscope.results import Atlas, export, merge, summary
 from headscope.runs import forward
 from headscope.runs.forward import Hearing, Pass, Place
@@ -161,7 +161,7 @@ def test_blocks_of_rows_give_what_whole_maps_give(
 ) -> None:
     """Blocks of 16 rows: counts are exact, sums the same to 1e-6."""
     expected = whole(name, kind)[name]  # before the change: it is kept for other tests
-    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)
+    monkeypatch.setattr(observe, "WEIGHTS", 1)
     cut = run(name, kind=kind)[name]
     for key in ("mean", "deviation", "low", "high"):
         xr.testing.assert_allclose(cut[key], expected[key], rtol=1e-5, atol=1e-6)

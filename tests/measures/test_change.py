@@ -12,7 +12,7 @@ from scipy.spatial.distance import cosine
 
 from headscope.errors import UserError
 from headscope.measures import Context, Dependency, Entropy
-from headscope.measures.change import Change, Difference, MapSums
+from headscope.measures.distance import Change, Difference, MapSums
 from headscope.models import Shape
 from measures.test_twins import CASES, HEADS, Case, made, maps_of, view_of
 

@@ -16,12 +16,21 @@ from headscope.corpus import Example, Mention, Word, from_examples, from_texts
 from headscope.encode import collate
 from headscope.errors import UserError
 from headscope.measures import Context, Coreference
-from headscope.measures.antecedent import BASELINES, agree, agreement, nearest, same_head, sieves
-from headscope.measures.coreference import KINDS, tasks_of
+from headscope.measures.coreference import (
+    BASELINES,
+    agree,
+    agreement,
+    nearest,
+    same_head,
+    sieves,
+    tasks_of,
+)
 from headscope.models import Shape
 from headscope.runs.survey import survey
 from measures.test_dependency import CUTS, HEADS, counted, encode, maps_of, trees
 from planted import place, planted_bert
+
+KINDS = Coreference.dims["kind"]
 
 
 @given(drawn=st.lists(trees(), min_size=1, max_size=3), seed=st.integers(0, 2**32 - 1), cuts=CUTS)

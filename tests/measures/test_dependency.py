@@ -23,14 +23,15 @@ from headscope.corpus import ROOT, Corpus, Example, Mention, Word, bucket_of, fr
 from headscope.encode import SEPARATOR, START, TEXT, Batch, Encoded, collate
 from headscope.errors import UserError
 from headscope.measures import Context, Dependency, WordMeasure
-from headscope.measures.dependency import ALL, CORE, DIRECTIONS
-from headscope.measures.offsets import OffsetCounts, best_offset
+from headscope.measures.dependency import ALL, CORE, OffsetCounts, best_offset
 from headscope.models import Shape
 from headscope.results import Atlas
 from headscope.runs.survey import survey
 from measures.test_twins import view_of
 from planted import place, planted_bert
 from tiny import tiny_model
+
+DIRECTIONS = Dependency.dims["direction"]
 
 HEADS = 3
 SETTINGS = settings(deadline=None, max_examples=60)
@@ -162,7 +163,7 @@ def counted(
     view, size = view_of(maps), maps.shape[2]
     for first, last in pairwise(sorted({0, size, *(cut for cut in cuts if cut < size)})):
         measure.rows(view, maps[:, :, first:last], first, prepared)
-    right, total = measure.end(view, prepared), measure.totals(prepared[1])
+    right, total = measure.end(view, prepared), measure.totals(prepared)
     return [[named(head) for head in example] for example in right], [
         named(example) for example in total
     ]

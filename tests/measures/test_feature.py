@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from headscope.corpus import Example, Word, from_examples, join_words
 from headscope.encode import SEPARATOR, START
 from headscope.measures import Feature
-from headscope.measures.feature import FEATURES, NEGATIONS, feature_words, negations
+from headscope.measures.grammar import NEGATIONS, feature_words, negations
 from headscope.runs.survey import survey
 from measures.annotated import CASES, Case, made, real_maps, tree, values_of
 from planted import place, planted_bert, planted_gpt2
+
+FEATURES = Feature.dims["feature"]
 
 FOOTNOTE = (
     "neither, nor, not, never, none, don't, won't, didn't, hadn't, haven't, can't, isn't, "

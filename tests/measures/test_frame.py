@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from headscope.corpus import Example, FrameLink, Word, from_examples, from_texts
 from headscope.errors import UserError
 from headscope.measures import Frame
-from headscope.measures.frame import DIRECTIONS
 from headscope.runs.survey import survey
 from measures.annotated import CASES, Case, made, real_maps, values_of
 from planted import place, planted_bert, planted_gpt2
+
+DIRECTIONS = Frame.dims["direction"]
 
 
 def frame(

@@ -18,9 +18,9 @@ from headscope.corpus import Corpus, Example, from_examples, from_texts, read
 from headscope.encode import TEXT, Batch, collate
 from headscope.errors import ModelError, UserError
 from headscope.measures import Context, Gradient
-from headscope.measures.gradient import map_gradients, masked_positions
+from headscope.measures.gradients import map_gradients, masked_positions
 from headscope.models import Model, wrap
-from headscope.models.replacement import FittedReplacement
+from headscope.models.replace import FittedReplacement
 from headscope.runs.forward import Pass
 from headscope.runs.survey import survey
 from tiny import HEADS, LAYERS, SENTENCES, tiny_model, tiny_network, tiny_tokenizer
@@ -211,11 +211,11 @@ def test_a_batch_goes_through_a_few_examples_at_a_time(
         measure = Gradient().bind(context, [])
         return Pass(model, [measure], model.main_stack(), context).run(batch).values["gradient"]
 
-    monkeypatch.setattr("headscope.measures.gradient.map_gradients", watched)
+    monkeypatch.setattr("headscope.measures.gradients.map_gradients", watched)
     whole = values()
     assert sizes == [3]
     two = 2 * LAYERS * HEADS * batch.width**2
-    monkeypatch.setattr("headscope.measures.gradient.AT_ONCE", two)
+    monkeypatch.setattr("headscope.measures.gradients.AT_ONCE", two)
     torch.testing.assert_close(values(), whole, rtol=1e-6, atol=1e-12, equal_nan=True)
     assert sizes == [3, 2, 1]
 

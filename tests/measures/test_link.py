@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from headscope.corpus import ROOT, Example, Word, from_examples, join_words
 from headscope.encode import SEPARATOR, START
 from headscope.measures import Link
-from headscope.measures.link import LINKS, nouns_and_pronouns, verbs_and_subjects
+from headscope.measures.grammar import nouns_and_pronouns, verbs_and_subjects
 from headscope.runs.survey import survey
 from measures.annotated import CASES, Case, made, real_maps, tree, values_of
 from measures.test_feature import has
 from planted import place, planted_bert, planted_gpt2
+
+LINKS = Link.dims["link"]
 
 
 def is_verb_of(verb: int, subject: int, words: Sequence[Word]) -> bool:

@@ -17,7 +17,7 @@ from headscope.corpus import Example, Word, from_examples
 from headscope.encode import SEPARATOR, START, TEXT, collate
 from headscope.errors import UserError
 from headscope.measures import Arc, ArcOffset, Context, Difference, Measure, Profile, Role
-from headscope.measures.profile import DIRECTIONS, OFFSETS, taking_part
+from headscope.measures.arcs import DIRECTIONS, OFFSETS, taking_part
 from headscope.measures.registry import choose
 from headscope.models import Shape
 from measures.annotated import CASES, Case, made
@@ -204,7 +204,7 @@ def test_whole_maps_of_long_texts_are_taken_in_piece_by_piece(
     maps = maps_of(batch, 1, causal=False)
     measure = Profile().bind(Context(Shape(1, HEADS, 1)), [])
     whole = values_of(measure, batch, maps)
-    monkeypatch.setattr("headscope.measures.profile.MOST_ROWS", 16)
+    monkeypatch.setattr("headscope.measures.arcs.MOST_ROWS", 16)
     torch.testing.assert_close(values_of(measure, batch, maps), whole, atol=1e-6, rtol=1e-6)
 
 

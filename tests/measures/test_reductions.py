@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from headscope.measures.reductions import largest_and_place, over_keys
+from headscope.measures.kernels import largest_and_place, over_keys
 
 BLOCKS = arrays.arrays(
     np.float32,

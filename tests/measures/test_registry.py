@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import derive
 import pytest
 
 from headscope.corpus import from_texts, read
@@ -46,6 +47,7 @@ nothing = 3
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package that another party installed, its entry points still to be written."""
     monkeypatch.syspath_prepend(tmp_path)
+    assert len(MEASURES)  # all chapters are read
     before = dict(MEASURES._entries)
     MEASURES._asked = False
     yield tmp_path
@@ -69,6 +71,11 @@ def test_our_own_measures_come_first() -> None:
     assert all(
         measure.name == name for name, measure in ((name, MEASURES[name]) for name in MEASURES)
     )
+
+
+def test_what_is_derived_from_measures_and_roles_is_up_to_date() -> None:
+    old = [path for path, text in derive.pages().items() if path.read_text("utf-8") != text]
+    assert old == [], "run python tools/derive.py"
 
 
 def test_without_names_every_measure_that_the_annotations_allow_is_chosen() -> None:

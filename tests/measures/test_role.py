@@ -18,7 +18,7 @@ from headscope.corpus import Corpus, Example, Word, from_examples, from_texts, r
 from headscope.encode import Batch, Encoded, collate
 from headscope.errors import UserError
 from headscope.measures import Context, Role, bias_weights
-from headscope.measures.role import CAUSAL
+from headscope.measures.work import CAUSAL
 from headscope.models import Shape
 from headscope.results import Atlas
 from headscope.runs.survey import survey

@@ -32,7 +32,7 @@ from headscope.measures import (
     Streaming,
     word_map,
 )
-from headscope.measures.relation import LinearTogether
+from headscope.measures.combinators import LinearTogether
 from headscope.models import LayerView, Shape
 from headscope.runs.forward import finite
 

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from headscope.corpus import Example, Mention, Word
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Encoded, collate
-from headscope.measures import Context
-from headscope.measures.entropy import Entropy, EntropyTermsTogether
-from headscope.measures.spread import Spread
-from headscope.measures.work import ROLES, Activity, Work
+from headscope.measures import Activity, Context, Entropy, Spread, Together, Work
+from headscope.measures.roles import ROLES
 from headscope.models import LayerView, Shape
 
 HEADS = 2
@@ -168,17 +166,19 @@ def test_work_is_what_plain_loops_give(case: Any) -> None:
     mentions = any(item.example.mentions for item in items)
     expected_roles = [
         name
-        for name, (_, _, needs) in ROLES.items()
-        if (tree or "tree" not in needs)
-        and (mentions or "mentions" not in needs)
-        and (causal or "causal" not in needs)
-        and (not causal or "later" not in needs)
+        for name, role in ROLES.items()
+        if role.pairs
+        and (tree or "tree" not in role.needs)
+        and (mentions or "mentions" not in role.needs)
+        and (causal or "causal" not in role.needs)
+        and (not causal or "later" not in role.needs)
     ]
-    assert measure.roles == expected_roles
-    found = run(measure, batch, maps).reshape(len(items), HEADS, len(measure.roles), 3)
+    roles = measure.dims["role"]
+    assert list(roles) == expected_roles
+    found = run(measure, batch, maps).reshape(len(items), HEADS, len(roles), 3)
     for row, item in enumerate(items):
         for head in range(HEADS):
-            for at, role in enumerate(measure.roles):
+            for at, role in enumerate(roles):
                 want = expected_work(maps[row, head].numpy(), item, role, causal)
                 np.testing.assert_allclose(found[row, head, at], want, rtol=1e-5, atol=1e-6)
 
@@ -248,10 +248,10 @@ def test_measures_that_share_logarithms_do_not_disturb_each_other(kinds: Any) ->
     maps = maps_of(items, batch.width, 3, False)
     context = Context(Shape(1, HEADS, 1))
     measures = [kind().bind(context, []) for kind in kinds]
-    together = EntropyTermsTogether(measures)
+    together = Together(measures)
     together.start(batch, "cpu")
     view = LayerView("encoder", 0, maps, torch.zeros(1, batch.width, HEADS, 1), torch.nn.Identity())
     together.rows(view, maps.clone(), 0)
     together.end(view)
-    for measure, layers in zip(measures, together.layers, strict=True):
+    for measure, (*_, layers) in zip(measures, together.parts, strict=True):
         np.testing.assert_allclose(layers[0], run(measure, batch, maps), rtol=1e-5, equal_nan=True)

@@ -16,14 +16,13 @@ import torch
 import transformers
 from torch import Tensor
 
-from headscope.models.attention import observed_attention, register
-from headscope.models.implementation import NAME
-from headscope.models.rowblocks import SLICED, UNUSED
+from headscope.models.attach import NAME, register
+from headscope.models.observe import SLICED, UNUSED, observed_attention
 from tiny import tiny_batch, tiny_config, tiny_network
 
 VERSION = f"transformers {transformers.__version__}"
-ATTENTION = "src/headscope/models/attention.py"
-BLOCKS = "src/headscope/models/rowblocks.py"
+ATTENTION = BLOCKS = "src/headscope/models/observe.py"
+REGISTER = "src/headscope/models/attach.py (register)"
 MODULES = (
     "bert",
     "distilbert",
@@ -89,7 +88,7 @@ def test_an_attention_function_and_a_mask_function_can_be_registered() -> None:
     for kind in ("AttentionInterface", "AttentionMaskInterface"):
         interface = getattr(transformers, kind, None)
         assert hasattr(interface, "register"), (
-            f"{VERSION}: there is no {kind}.register any more; {ATTENTION} (register) needs it"
+            f"{VERSION}: there is no {kind}.register any more; {REGISTER} needs it"
         )
     register()
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
@@ -97,8 +96,7 @@ def test_an_attention_function_and_a_mask_function_can_be_registered() -> None:
 
     for functions in (ALL_ATTENTION_FUNCTIONS, ALL_MASK_ATTENTION_FUNCTIONS):
         assert NAME in functions.valid_keys(), (
-            f"{VERSION}: a function registered as {NAME!r} is not among the known ones; "
-            f"{ATTENTION} (register)"
+            f"{VERSION}: a function registered as {NAME!r} is not among the known ones; {REGISTER}"
         )
 
 
@@ -106,7 +104,7 @@ def test_the_function_that_makes_eager_masks_is_there() -> None:
     from transformers import masking_utils
 
     assert hasattr(masking_utils, "eager_mask"), (
-        f"{VERSION}: transformers.masking_utils has no eager_mask any more; {ATTENTION} (register)"
+        f"{VERSION}: transformers.masking_utils has no eager_mask any more; {REGISTER}"
     )
 
 
@@ -146,7 +144,7 @@ def test_models_call_the_registered_function_with_arguments_that_we_know(kind: s
         f"it depend on the query? Then it must be in SLICED of {BLOCKS}, else in KNOWN of this file"
     )
     padded = [one for one in seen.masks if one is not None]
-    assert padded, f"{VERSION}: {kind} hands no mask for padded texts; {ATTENTION} (register)"
+    assert padded, f"{VERSION}: {kind} hands no mask for padded texts; {REGISTER}"
     for one in padded:
         good = one.ndim == 4 and one.is_floating_point() and float(one.min()) < -1e4
         assert good, (
@@ -158,11 +156,11 @@ def test_models_call_the_registered_function_with_arguments_that_we_know(kind: s
 @pytest.mark.parametrize(
     ("name", "user"),
     [
-        ("utils.hub.cached_file", "pretrained.py"),
-        ("utils.output_capturing", "sending.py"),
+        ("utils.hub.cached_file", "loading.py"),
+        ("utils.output_capturing", "model.py"),
         ("pytorch_utils.Conv1D", "projections.py"),
         ("PreTrainedTokenizerBase", "checks.py"),
-        ("BitsAndBytesConfig", "network_reader.py"),
+        ("BitsAndBytesConfig", "loading.py"),
     ],
 )
 def test_what_we_import_from_transformers_is_there(name: str, user: str) -> None:

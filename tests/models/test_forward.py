@@ -17,8 +17,8 @@ import headscope as hs
 from headscope.encode import Batch
 from headscope.errors import ModelError
 from headscope.models import Model, Watch, watching, wrap
-from headscope.models.architecture import PADDING_NOTE
 from headscope.models.forward import probe_length
+from headscope.models.shape import PADDING_NOTE
 from tiny import (
     KINDS,
     RECENT,
@@ -149,7 +149,7 @@ def test_keys_that_are_not_tokens_are_refused_in_any_pass() -> None:
     attention = model.network.encoder.layer[0].attention.self
     watch = Watch({}, [], None, torch.ones(1, 4, dtype=torch.bool))
     query, longer = torch.zeros(1, 4, 4, 8), torch.zeros(1, 4, 5, 8)
-    from headscope.models.attention import observed_attention
+    from headscope.models.observe import observed_attention
 
     with watching(watch), pytest.raises(ModelError, match="attends to 5 keys in a text of 4"):
         observed_attention(attention, query, longer, longer, None, scaling=1.0)

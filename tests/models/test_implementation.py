@@ -17,8 +17,8 @@ from scipy.stats import entropy
 
 import headscope as hs
 from headscope.errors import ModelError
-from headscope.models import rowblocks, wrap
-from headscope.models.implementation import EAGER, NAME, Implementation, questions
+from headscope.models import observe, wrap
+from headscope.models.attach import EAGER, NAME, Implementation, questions
 from tiny import (
     SPARSE,
     TOPK,
@@ -58,7 +58,7 @@ def test_sparse_models_equal_eager_bit_for_bit_beyond_what_their_index_chooses(k
 def test_sparse_models_equal_eager_in_blocks_of_rows(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)
+    monkeypatch.setattr(observe, "WEIGHTS", 1)
     model, batch = tiny_model(kind), tiny_batch(kind, (100, 70))
     seen: dict[int, list[torch.Tensor]] = {}
 

@@ -19,8 +19,8 @@ from headscope.encode import Batch
 from headscope.errors import ModelError
 from headscope.heads import Head
 from headscope.models import Model, Pooling, Shape, load
-from headscope.models.embedded import EMBEDDED
-from headscope.models.pretrained import read_config
+from headscope.models.loading import read_config
+from headscope.models.names import EMBEDDED
 from tiny import KINDS, STACKS, eager_run, maps_of, tiny_batch, tiny_network, tiny_tokenizer
 
 PARTS = ("text_config", "vision_config")

@@ -15,8 +15,8 @@ from safetensors import safe_open
 from headscope.encode import Batch
 from headscope.errors import ModelError
 from headscope.models import LayerView, Model, Shape, load
-from headscope.models.embedded import EMBEDDED
 from headscope.models.gguf import converted
+from headscope.models.names import EMBEDDED
 
 
 def batch_of(ids: Any) -> Batch:

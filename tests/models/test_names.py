@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from headscope.errors import ModelError
 from headscope.models import wrap
-from headscope.models.embedded import EMBEDDED
-from headscope.models.names import check_model_name, model_folder, model_label
+from headscope.models.names import EMBEDDED, check_model_name, model_folder, model_label
 from tiny import tiny_network, tiny_tokenizer
 
 ANYTHING = "give a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'"

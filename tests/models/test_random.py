@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headscope.errors import ModelError
-from headscope.models.random import random_init
+from headscope.models.loading import random_init
 from tiny import KINDS, maps_of, tiny_batch, tiny_model, tiny_network
 
 EMBEDDINGS = {  # where each architecture keeps its tables of words and positions

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from transformers import AutoModel, MiniMaxConfig
 
-from headscope.models import LayerView, Replacement, Shape, rowblocks, wrap
-from headscope.models.layer_cache import LayerCache
+from headscope.models import LayerView, Replacement, Shape, observe, wrap
+from headscope.models.cache import LayerCache
 from tiny import (
     HEADS,
     HYBRIDS,
@@ -73,9 +73,9 @@ def assert_same(ours: Tensor, theirs: Tensor, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", RECENT)
 def test_blocks_of_rows_equal_eager(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)
-    monkeypatch.setattr(rowblocks, "_cut", {})
-    monkeypatch.setattr(rowblocks, "_narrowed", {})
+    monkeypatch.setattr(observe, "WEIGHTS", 1)
+    monkeypatch.setattr(observe, "_cut", {})
+    monkeypatch.setattr(observe, "_narrowed", {})
     batch, blocks = tiny_batch(kind, LENGTHS), Blocks()
     with torch.no_grad():
         output = tiny_model(kind).forward(batch, listeners=[blocks])

@@ -13,14 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from headscope.errors import ModelError
-from headscope.models import LayerView, OutputListener, Replacement, rowblocks
-from headscope.models.attention import eager_function
-from headscope.models.rowblocks import (
+from headscope.models import LayerView, OutputListener, Replacement
+from headscope.models import observe as door
+from headscope.models.observe import (
     STEP,
     Call,
     block_height,
     can_be_cut,
     can_skip_keys,
+    eager_function,
 )
 from tiny import BOTH, DECODERS, KINDS, LAYERS, eager_run, tiny_batch, tiny_model
 
@@ -30,10 +31,12 @@ PRIVATE = ("gpt", "mpnet")
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of 16 rows, whatever the size of the maps."""
-    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)
-    monkeypatch.setattr(rowblocks, "_cut", {})
-    monkeypatch.setattr(rowblocks, "_narrowed", {})
+    """Blocks of 16 rows, whatever the size of the maps; after each, memory is given back."""
+    monkeypatch.setattr(door, "WEIGHTS", 1)
+    monkeypatch.setattr(door, "BLOCKS", 0)
+    monkeypatch.setattr(door, "GATHERED", -(2**40))
+    monkeypatch.setattr(door, "_cut", {})
+    monkeypatch.setattr(door, "_narrowed", {})
 
 
 def assert_same(ours: Tensor, theirs: Tensor, kind: str) -> None:
@@ -159,7 +162,7 @@ def test_rows_count_the_keys_of_earlier_calls(kind: str) -> None:
         model.forward(batch, listeners=[whole])
         network = model.network
         before = network(input_ids=ids[:, :8], use_cache=True).past_key_values
-        from headscope.models.attention import Watch, watching
+        from headscope.models.observe import Watch, watching
 
         with watching(Watch(model._stacks, [gather], None, None)):
             network(input_ids=ids[:, 8:], past_key_values=before, use_cache=True)
@@ -262,7 +265,7 @@ def test_blocks_are_multiples_of_16_rows_and_about_2_million_weights(
     query = torch.empty(batch, 12, length, 1)
     height = block_height(query, query)
     assert height % STEP == 0
-    assert height == STEP or batch * 12 * length * (height - STEP) < rowblocks.WEIGHTS
+    assert height == STEP or batch * 12 * length * (height - STEP) < door.WEIGHTS
     assert height < length + STEP
 
 

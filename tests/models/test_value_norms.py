@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headscope.errors import ModelError
 from headscope.models import LayerView, projections
-from headscope.models.value_norms import ValueNorms, norm_weighted
+from headscope.models.projections import ValueNorms, norm_weighted
 from tiny import HEADS, WIDTH, eager_inputs, tiny_batch, tiny_model, tiny_network, views_of
 
 BY_HAND = ("bert", "gpt2", "llama", "mpnet", "gpt")

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headscope.encode import Batch
 from headscope.models import LayerView, Model, Replacement, Shape, wrap
-from headscope.models.attention import current_watch
+from headscope.models.observe import current_watch
 from tiny import (
     BOTH,
     DECODERS,

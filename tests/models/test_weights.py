@@ -10,11 +10,10 @@ from torch import nn
 from transformers import AutoModelForCausalLM
 
 from headscope.errors import ModelError, UserError
-from headscope.models import weights as module
+from headscope.models import projections as module
 from headscope.models import wrap
 from headscope.models.norms import measure_gain
-from headscope.models.projections import matrix
-from headscope.models.weights import Weights, base_digests
+from headscope.models.projections import Weights, base_digests, matrix
 from tiny import HEADS, PLACES, WIDTH, place, tiny_model, tiny_network, tiny_tokenizer
 
 ONE_STACK = [kind for kind in PLACES if kind != "albert" and len(PLACES[kind]) == 1]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import headscope as hs
 from headscope.errors import ResultsError, UserError
 from page.samples import made_results
-from stats.test_kv_heads import PLANTED, planted
+from stats.heads.test_kv_heads import PLANTED, planted
 from tiny import SENTENCES, tiny_model, tiny_network
 
 FIRST, RECENT = 2, 3

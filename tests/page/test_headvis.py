@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 
 import headscope as hs
 from headscope.errors import UserError
-from headscope.models.embedded import EMBEDDED
+from headscope.models.names import EMBEDDED
 from headscope.results import Atlas
 from page.samples import made_results
 

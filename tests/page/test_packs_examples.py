@@ -15,7 +15,7 @@ from headscope.page.packs import unpack
 from headscope.page.packs.examples import Lottery, choose, example_packs
 from headscope.page.packs.sample_words import SampleWords
 from headscope.results.kept import KeptMap, KeptText
-from headscope.stats.kept_tokens import top_keys, top_pairs, top_queries
+from headscope.stats.tables.examples import top_keys, top_pairs, top_queries
 
 
 def text(number: int, words: Iterable[str] = ("The", "dog", "barks", ".")) -> KeptText:

@@ -20,10 +20,15 @@ from headscope.papers.jo2020.encoders import published_encoder
 from headscope.papers.jo2020.published import head_rows, layer_table, published_parts
 from headscope.papers.jo2020.release import NAMES, PROBING, Release, read_release
 from headscope.results import Atlas
-from headscope.stats.probe_agreement import paired_scores, probe_agreement
-from headscope.stats.probing import median_gain, top_table
-from headscope.stats.syntax_semantics import correlation, syntactic_semantic
-from headscope.stats.top_heads import top_heads
+from headscope.stats.tables.probing import (
+    correlation,
+    median_gain,
+    paired_scores,
+    probe_agreement,
+    syntactic_semantic,
+    top_heads,
+    top_table,
+)
 
 HEADS = "results/linear_head_wise_results"
 SMALL = "electra-small-discriminator"

@@ -10,19 +10,21 @@ import pytest
 import xarray as xr
 
 from headscope.heads import Head
-from headscope.measures.feature import FEATURES
-from headscope.measures.link import LINKS
+from headscope.measures import Feature, Link
 from headscope.papers.claims import Finding
 from headscope.papers.kovaleva2019 import claims, disabling_claims
 from headscope.papers.kovaleva2019.checkpoints import Checkpoint
 from headscope.papers.kovaleva2019.frames import annotation_rows, bracketed
 from headscope.results import Atlas
-from headscope.stats.ablation import scored
-from headscope.stats.disabling import DisablingSummary, disabling_summary
+from headscope.stats.tables.ablation import scored
+from headscope.stats.tables.disabling import DisablingSummary, disabling_summary
 from headscope.tasks import find_task
 from stats.made_ablation import made_ablation
 from stats.made_patterns import CLASSES, pattern_results
 from stats.sampled import DIMS, sampled
+
+FEATURES = Feature.dims["feature"]
+LINKS = Link.dims["link"]
 
 STARTS = ("untrained", "random", "pretrained")
 OFFSETS = ("previous", "current", "next")

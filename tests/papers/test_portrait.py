@@ -14,7 +14,7 @@ from cli.conftest import Run, here, run  # noqa: F401 (fixtures)
 from headscope.errors import UserError
 from headscope.papers import PaperReport
 from headscope.papers.portrait.found import feeding, permuted_p
-from headscope.stats.composition import composition_of
+from headscope.stats.tables.circuits import composition_of
 from planted_induction import INDUCTION, PREVIOUS, Layout, induction_model
 
 WORDS = ("<s>", *(f"w{number}" for number in range(60)))

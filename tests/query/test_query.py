@@ -15,7 +15,7 @@ from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.results.query import parse_query
 from page.samples import made_results, made_values
-from stats.test_main_roles import atlas_of
+from stats.heads.test_main_roles import atlas_of
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 """The page's tests read the same file."""

@@ -126,7 +126,7 @@ JSON = {
         ("/", "provenance"),
         ("/role", "titles"),
         ("/role", "absent"),
-        ("/work", "titles"),
+        ("/work", "words"),
         ("/dependency", "offsets"),
         ("/dependency", "half_offsets"),
         ("/dependency", "offset_counts"),

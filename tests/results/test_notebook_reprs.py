@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.page.inline import PALETTE, atlas_html, roles_svg
+from headscope.page.inline import atlas_html, roles_svg
 from headscope.results import Atlas, TextAttention
 from page.samples import demo_file, made_results
 from tiny import tiny_model
 
 HOSTILE = "</b><script>alert(1)</script><img src=x onerror=alert(2)>"
-FAMILIES = Path(__file__).parents[2] / "web" / "src" / "families.ts"
 
 
 class Elements(HTMLParser):
@@ -147,9 +145,3 @@ def test_a_models_hostile_name_is_text() -> None:
     model = tiny_model("bert")
     model.name = HOSTILE
     check_inert(model._repr_html_())
-
-
-def test_the_grid_has_the_colours_and_symbols_of_the_page() -> None:
-    row = re.compile(r'id: "([^"]+)".*symbol: "([^"]*)", colour: \["(#\w+)"')
-    page = {name: (colour, symbol) for name, symbol, colour in row.findall(FAMILIES.read_text())}
-    assert page == PALETTE

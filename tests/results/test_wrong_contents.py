@@ -133,7 +133,7 @@ ENTRIES = {
     **{
         f"{measure} by {dim}": dataset(f"/{measure}", lambda data, dim=dim: data.rename({dim: "x"}))
         for measure in MEASURES
-        for dim in (*schema.GRID, *schema.MEASURES[measure].labels)
+        for dim in (*schema.GRID, *schema.MEASURES[measure].dims)
     },
     **{
         f"{variable} of {measure}": without(f"/{measure}", variable)

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 
 import headscope as hs
 from headscope.errors import UserError
-from headscope.models import attention
+from headscope.models import observe
 from headscope.runs import eager
 from headscope.runs.agreement import check
 from headscope.runs.eager import ALONE, LONG_TEXT, MAPS, OUTPUTS, PADDED, reach_of
@@ -65,7 +65,7 @@ def broken(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda module: lambda *given, **others: function(attention_of(module), *given, **others)
 
 
-attention_of = attention.eager_function
+attention_of = observe.eager_function
 
 
 def without_mask(eager: Any, module: Any, q: Any, k: Any, v: Any, mask: Any, **others: Any) -> Any:
@@ -115,7 +115,7 @@ def test_broken_attention_fails_where_it_is_broken(
     kind: str, fault: Any, wrong: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = tiny_model(kind)
-    monkeypatch.setattr(attention, "eager_function", broken(fault))
+    monkeypatch.setattr(observe, "eager_function", broken(fault))
     found = check(model)
     assert not found.passed
     assert {(row.text, row.what) for row in found.rows if not row.agrees} == wrong
@@ -124,7 +124,7 @@ def test_broken_attention_fails_where_it_is_broken(
 
 def test_what_cannot_be_run_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny_model("bert")
-    monkeypatch.setattr(attention, "eager_function", broken(too_long))
+    monkeypatch.setattr(observe, "eager_function", broken(too_long))
     verdict = check(model).verdict()
     assert verdict.endswith(
         "maps and outputs of a long text could not be compared: RuntimeError: CUDA out of memory"

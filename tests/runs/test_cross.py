@@ -18,7 +18,7 @@ from headscope.encode import OTHER, SEPARATOR, START, TEXT, collate
 from headscope.encode.cross import CrossEncoded, key_batch, key_item
 from headscope.errors import ModelError, UserError
 from headscope.measures.registry import cross_measures
-from headscope.models import rowblocks
+from headscope.models import observe
 from headscope.runs.forward import finite
 from tiny import BOTH, SENTENCES, tiny_model, tiny_network
 
@@ -138,8 +138,8 @@ def test_a_survey_of_cross_attention_equals_plain_loops_over_eager_maps(
 
 
 def test_blocks_of_rows_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)
-    monkeypatch.setattr(rowblocks, "_cut", {})
+    monkeypatch.setattr(observe, "WEIGHTS", 1)
+    monkeypatch.setattr(observe, "_cut", {})
     atlas = hs.survey(tiny_model("bart"), PAIRS, stack="cross", max_length=64)
     for name, values in expected("bart", PAIRS).items():
         means = atlas.mean(name).values.reshape(values.shape)

@@ -391,6 +391,7 @@ TREES = [Example("1", ("dogs bark",), label="x")]
 GOLD = sentences(8, 0)
 _RUN = {
     "limit": 1,
+    "sample": 1,
     "max_length": 24,
     "long": "drop",
     "batch_size": 3,
@@ -558,6 +559,7 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path:
         "importance": True,
         "prune": True,
         "limit": 1,
+        "sample": 1,
         "max_length": 16,
         "long": "drop",
         "batch_size": 2,

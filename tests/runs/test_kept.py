@@ -66,7 +66,7 @@ def test_each_value_is_that_of_a_run_of_its_example_alone(
         "delimiter",
         "cls",
         "sep",
-        "same word",
+        "word pieces",
         "question mark",
         "first token",
         "duplicate",

@@ -15,7 +15,7 @@ from transformers import AutoModelForMaskedLM
 import headscope as hs
 from headscope.errors import ModelError, UserError
 from headscope.measures import Measure
-from headscope.models import Model, rowblocks, wrap
+from headscope.models import Model, observe, wrap
 from headscope.results import Atlas, merge
 from tiny import HEADS, LAYERS, SENTENCES, WIDTH, tiny_model, tiny_network, tiny_tokenizer
 
@@ -83,7 +83,7 @@ def test_blocks_of_rows_equal_whole_maps(kind: str, monkeypatch: pytest.MonkeyPa
     long = [" ".join(TEXTS)]
     measures = [*SIMPLE, "role", "sink"]
     whole = run(tiny_model(kind), long, measures=measures, maps="norm")
-    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)
+    monkeypatch.setattr(observe, "WEIGHTS", 1)
     blocks = run(tiny_model(kind), long, measures=measures, maps="norm")
     for name in whole:
         np.testing.assert_allclose(

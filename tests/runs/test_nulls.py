@@ -12,7 +12,7 @@ import headscope as hs
 from headscope.corpus import ROOT, Corpus, Example, Word, from_examples
 from headscope.corpus.corpus import shuffled_words
 from headscope.errors import Interrupted, UserError
-from headscope.models.random import random_init
+from headscope.models.loading import random_init
 from headscope.results.merge import NULL_WORDS
 from planted import place, planted_bert
 from tiny import tiny_model

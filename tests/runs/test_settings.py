@@ -101,3 +101,15 @@ def test_a_stack_that_the_model_does_not_have_is_refused() -> None:
         UserError, match="the stack of planted-bert must be one of encoder; got 'decoder' instead"
     ):
         survey(planted_bert(), from_texts(["a dog"]), stack="decoder", max_length=24)
+
+
+def test_a_sample_is_drawn_at_random_with_the_seed_and_is_part_of_what_the_run_is() -> None:
+    texts = from_texts(["a dog" + " sat" * (number % 7) for number in range(30)])
+    how: dict[str, Any] = {"seed": 3, "measures": "entropy", "examples": 0, "max_length": 16}
+    drawn = survey(planted_bert(), texts, sample=5, **how)
+    by_hand = survey(planted_bert(), texts.sample(5, seed=3), **how)
+    assert drawn.provenance["counts"]["seen"] == 5
+    assert drawn.provenance["settings"]["sample"] == 5
+    assert (drawn["entropy"]["mean"] == by_hand["entropy"]["mean"]).all()
+    first = survey(planted_bert(), texts, limit=5, **how)
+    assert (drawn["entropy"]["mean"] != first["entropy"]["mean"]).any()

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from headscope.corpus import read
 from headscope.encode import collate
 from headscope.measures import MEASURES, Context
-from headscope.models import rowblocks
+from headscope.models import observe
 from headscope.runs.forward import Pass
 from tiny import tiny_model
 
@@ -79,7 +79,7 @@ def test_copies_grow_neither_with_layers_nor_with_blocks(
     few = copies(kind, 2)
     assert sum(few.values()) > 0
     assert copies(kind, 5) == few
-    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)  # blocks of 16 rows
+    monkeypatch.setattr(observe, "WEIGHTS", 1)  # blocks of 16 rows
     cut = copies(kind, 2)
     assert copies(kind, 5) == cut
     # What depends on a block is copied once for all layers.

@@ -10,10 +10,15 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.measures.coreference import CANDIDATES, KINDS, MENTIONS
-from headscope.measures.dependency import DIRECTIONS, WORDS
+from headscope.measures import Coreference, Dependency
 from headscope.results import Atlas
 from page.samples import made_results, made_values
+
+DIRECTIONS = Dependency.dims["direction"]
+WORDS = Dependency.dims["words"]
+CANDIDATES = Coreference.dims["candidates"]
+KINDS = Coreference.dims["kind"]
+MENTIONS = Coreference.dims["mentions"]
 
 LAYERS, HEADS = 2, 3
 BUCKETS = 10

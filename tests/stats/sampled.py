@@ -9,11 +9,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.measures.feature import FEATURES
-from headscope.measures.frame import DIRECTIONS
-from headscope.measures.link import LINKS
+from headscope.measures import Feature, Frame, Link
 from headscope.results import Atlas
 from page.samples import made_results
+
+DIRECTIONS = Frame.dims["direction"]
+FEATURES = Feature.dims["feature"]
+LINKS = Link.dims["link"]
 
 DIMS: dict[str, dict[str, tuple[str, ...]]] = {
     "frame": {"direction": DIRECTIONS},

@@ -1,6 +1,9 @@
+import families from "./families.json";
+
 /**
- * Families of roles. Colours are safe for colour-blind readers only together with the symbol, so
- * both are always drawn. The values are repeated as custom properties in styles/theme.css.
+ * Families of roles, as the package lists them (headscope.measures.roles; tools/derive.py writes the
+ * file). Colours are safe for colour-blind readers only together with the symbol, so both are always
+ * drawn.
  */
 export interface Family {
   id: string;
@@ -12,21 +15,7 @@ export interface Family {
   colour: [string, string];
 }
 
-export const FAMILIES: Family[] = [
-  { id: "previous", title: "Previous token", short: "previous", symbol: "←", colour: ["#1F6FB5", "#2F7CC4"] },
-  { id: "next", title: "Next token", short: "next", symbol: "→", colour: ["#62B8E8", "#8CCBF0"] },
-  { id: "near", title: "Near tokens", short: "near", symbol: "↔", colour: ["#2A9D74", "#2FA97A"] },
-  { id: "itself", title: "Itself", short: "itself", symbol: "○", colour: ["#4B3C8C", "#5D4BB5"] },
-  { id: "same", title: "Same word elsewhere", short: "same", symbol: "=", colour: ["#D16BA5", "#E083B8"] },
-  { id: "induction", title: "Induction", short: "induct.", symbol: "↷", colour: ["#8A6A1E", "#B99636"] },
-  { id: "noun phrase", title: "Within the noun phrase", short: "noun", symbol: "N", colour: ["#E7A83B", "#EDB652"] },
-  { id: "clause", title: "Verb and its dependents", short: "verb", symbol: "V", colour: ["#A63A1C", "#D9653F"] },
-  { id: "coreference", title: "Mention to antecedent", short: "coref.", symbol: "C", colour: ["#0E8C8C", "#27A6A6"] },
-  { id: "retrieval", title: "Retrieval", short: "retriev.", symbol: "R", colour: ["#5B6F1F", "#8FA53F"] },
-  { id: "broad", title: "Broad", short: "", symbol: "", colour: ["#D6D5D1", "#43454A"] },
-  { id: "no clear role", title: "No clear role", short: "", symbol: "", colour: ["#F3F2F0", "#2A2B2E"] },
-  { id: "rests", title: "Rests", short: "", symbol: "", colour: ["#FFFFFF", "#1B1C1E"] },
-];
+export const FAMILIES = families as Family[];
 
 const BY_ID = new Map(FAMILIES.map((family) => [family.id, family]));
 

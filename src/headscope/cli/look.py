@@ -210,7 +210,7 @@ def heads(results: ResultsFile, options: HeadsOptions, console: Console) -> None
         return
     if options.nulls:
         from headscope.cli.printing import show_nulls
-        from headscope.stats.nulls import check_has_nulls
+        from headscope.stats.tables.alike import check_has_nulls
 
         check_has_nulls(atlas)
         show_nulls(console, atlas, results, top=None)

@@ -130,7 +130,7 @@ def circuits(model: Model, options: CircuitsShown, console: Console) -> None:
     Example: headscope circuits demo-llm -o circuits.nc
     """
     import headscope as hs
-    from headscope.stats.composition import copying_heads, strongest_compositions
+    from headscope.stats.tables.circuits import copying_heads, strongest_compositions
 
     options = named(options, model, "circuits")
     atlas = call(hs.circuits, model, options)
@@ -168,7 +168,11 @@ def retrieval(
     Example: headscope retrieval demo-llm --length 512 -o retrieval.nc
     """
     import headscope as hs
-    from headscope.stats.retrieval import retrieval_heads, retrieval_masking, retrieval_recovery
+    from headscope.stats.tables.circuits import (
+        retrieval_heads,
+        retrieval_masking,
+        retrieval_recovery,
+    )
 
     options = named(options, model, "retrieval")
     atlas = call(hs.retrieval, model, options)

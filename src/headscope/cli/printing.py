@@ -49,7 +49,7 @@ EMERGENCE_COLUMNS = {"before": "one before", "last": "at the end", "main": "main
 def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
     """What could not be used, what the heads do, and a table of all statistics."""
     from headscope.labels import NORM
-    from headscope.stats.map_agreement import both_maps
+    from headscope.stats.tables.alike import both_maps
 
     counts = atlas.provenance["counts"]
     lost = ", ".join(f"{counts[key]} {words}" for key, words in LOST.items() if counts.get(key))
@@ -72,7 +72,7 @@ def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
 
 def _show_agreement(console: Console, atlas: Atlas) -> None:
     """How far attention and norm-weighted maps agree, where results have both."""
-    from headscope.stats.map_agreement import both_maps, map_agreement
+    from headscope.stats.tables.alike import both_maps, map_agreement
 
     if both_maps(atlas):
         agreement = map_agreement(atlas)
@@ -103,7 +103,7 @@ def show_nulls(console: Console, atlas: Atlas, output: str | Path, *, top: int |
     if not atlas.nulls or console.quiet or (console.as_json and top is not None):
         return
     from headscope.results.merge import NULL_WORDS
-    from headscope.stats.nulls import null_table
+    from headscope.stats.tables.alike import null_table
 
     table = null_table(atlas)
     if console.as_json:
@@ -122,7 +122,7 @@ def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     """When each head got what it has at the last checkpoint."""
     from headscope.labels import lost_tokens
     from headscope.results.merge import EXCESS
-    from headscope.stats.emergence import emergence
+    from headscope.stats.tables.track import emergence
 
     for note in atlas.provenance.get("notes", ()):
         console.say(f"note: {note}")
@@ -181,7 +181,7 @@ def show_differences(console: Console, first: Path, second: Path) -> None:
 def show_comparison(console: Console, atlas: Atlas, *, split: bool) -> None:
     """How alike the maps of two models are, and the paired differences that were asked for."""
     from headscope.labels import lost_tokens
-    from headscope.measures.change import Change
+    from headscope.measures.distance import Change
     from headscope.stats import cosine_table, paired_table
 
     paired = [name for name in atlas.measures if name != Change.name]
@@ -202,7 +202,7 @@ def show_comparison(console: Console, atlas: Atlas, *, split: bool) -> None:
 def show_changes(console: Console, atlas: Atlas) -> None:
     """The baseline, the largest gains and losses, layers and sets; as JSON every row."""
     from headscope.labels import lost_tokens
-    from headscope.stats.ablation import KINDS, change_table
+    from headscope.stats.tables.ablation import KINDS, change_table
 
     kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
     tables = {kind: change_table(atlas, kind) for kind in kinds}
@@ -226,8 +226,8 @@ def show_changes(console: Console, atlas: Atlas) -> None:
 
 def _show_baseline(console: Console, about: dict[str, Any], counts: dict[str, Any]) -> None:
     from headscope.numbers import MISSING, interval
-    from headscope.stats.ablation import few_documents
-    from headscope.stats.tests import corrected_by
+    from headscope.stats.inference.correction import corrected_by
+    from headscope.stats.tables.ablation import few_documents
 
     more = "more" if about["better"] == "higher" else "less"
     ends = interval(about["baseline_low"], about["baseline_high"], form=_four_digits)
@@ -295,8 +295,12 @@ def _change_record(kind: str, about: dict[str, Any], row: dict[Any, Any]) -> dic
 
 def show_probes(console: Console, atlas: Atlas, n: int | None) -> None:
     """Test scores by task, with the best heads; the means over repeated splits; remarks."""
-    from headscope.stats.probe_tests import small_test_text, small_tests
-    from headscope.stats.probing import probing_remarks, top_table
+    from headscope.stats.tables.probing import (
+        probing_remarks,
+        small_test_text,
+        small_tests,
+        top_table,
+    )
 
     if console.as_json:
         console.frame(top_table(atlas, n=n))
@@ -314,7 +318,7 @@ def show_probes(console: Console, atlas: Atlas, n: int | None) -> None:
 
 def _probe_rows(atlas: Atlas, n: int | None) -> list[dict[str, object]]:
     """Scores in percent, and the best heads by name."""
-    from headscope.stats.probing import head_table, top_table
+    from headscope.stats.tables.probing import head_table, top_table
 
     table = top_table(atlas, n=n).to_dict("records")
     rows: list[dict[str, object]] = []
@@ -338,7 +342,7 @@ def _probe_rows(atlas: Atlas, n: int | None) -> list[dict[str, object]]:
 def _show_splits(console: Console, atlas: Atlas) -> None:
     """Print the means over repeated splits, if there are any."""
     from headscope.page.probing import split_rows
-    from headscope.stats.probe_splits import TOP, split_table, split_text
+    from headscope.stats.tables.probing import TOP, split_table, split_text
 
     if TOP in atlas.measures:
         table = split_table(atlas)

@@ -58,8 +58,7 @@ class TableOptions(Options):
 
     def frames(self, atlas: Atlas) -> Frames:
         """The table, by its title, and tables that are shown below it on a screen."""
-        module, _, name = self.made_by.partition(":")
-        make = getattr(import_module(f"headscope.stats.{module}"), name)
+        make = getattr(import_module("headscope.stats"), self.made_by)
         keywords = {key: getattr(self, key) for key in described(type(self)) if key != "output"}
         return {self.title: make(atlas, **keywords)}
 
@@ -165,8 +164,8 @@ class RelationTable(TableOptions):
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """What "held out" means, and how p-values and intervals were made."""
-        from headscope.stats.inference import interval_note
-        from headscope.stats.paired import flip_note
+        from headscope.stats.inference.correction import flip_note
+        from headscope.stats.inference.documents import interval_note
 
         how = "on the training results" if self.train else "on one half of the documents, both ways"
         yield f"held out: chosen {how}, and scored on words that were not used to choose"
@@ -215,7 +214,7 @@ class CoreferenceTable(TableOptions):
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """How intervals were made."""
-        from headscope.stats.inference import interval_note
+        from headscope.stats.inference.documents import interval_note
 
         yield interval_note(atlas["coreference"])
 
@@ -352,7 +351,7 @@ class FrameTable(TableOptions):
     name = "frames"
     title = "The heads that attend most along frame links (Kovaleva et al. 2019)"
     needs = ("frame",)
-    made_by = "frames:frame_table"
+    made_by = "frame_table"
 
     direction: Literal["both", "target to element", "element to target"] = "both"
     percentile: Annotated[float, Option(least=0, most=100)] = 99.0
@@ -378,7 +377,7 @@ class PatternTable(TableOptions):
         """Shares by file; then by layer and by head."""
         import pandas as pd
 
-        from headscope.stats.patterns import leading_patterns, pattern_layers, shares_by_file
+        from headscope.stats.tables.patterns import leading_patterns, pattern_layers, shares_by_file
 
         files = pattern_files(atlas, self.beside)
         frames = {self.title: shares_by_file(files)}
@@ -404,7 +403,7 @@ class PatternTable(TableOptions):
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """How intervals were made, long texts, and the published shares."""
         from headscope.measures.patterns import RELIABLE
-        from headscope.stats.patterns import HETEROGENEOUS, shares_by_file
+        from headscope.stats.tables.patterns import HETEROGENEOUS, shares_by_file
 
         files = pattern_files(atlas, self.beside)
         few = shares_by_file(files)["low"].isna().any()
@@ -448,8 +447,7 @@ class ProbeTable(TableOptions):
 
     def frames(self, atlas: Atlas) -> Frames:
         """Scores by task, and means over splits where there are any; or the heads of a task."""
-        from headscope.stats.probe_splits import TOP, split_table
-        from headscope.stats.probing import head_table, top_table
+        from headscope.stats.tables.probing import TOP, head_table, split_table, top_table
 
         if self.task:
             return {f"{self.task}: the best heads": head_table(atlas, self.task, count=self.top)}
@@ -458,8 +456,7 @@ class ProbeTable(TableOptions):
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """Remarks on the probes."""
-        from headscope.stats.probe_tests import small_test_text, small_tests
-        from headscope.stats.probing import probing_remarks
+        from headscope.stats.tables.probing import probing_remarks, small_test_text, small_tests
 
         small = small_test_text(small_tests(atlas))
         yield from (f"* {remark}" for remark in [*probing_remarks(atlas), small] if remark)
@@ -482,7 +479,7 @@ class AblationTable(TableOptions):
 
     def frames(self, atlas: Atlas) -> Frames:
         """Every head, layer or set."""
-        from headscope.stats.ablation import KINDS, change_table
+        from headscope.stats.tables.ablation import KINDS, change_table
 
         kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
         if self.off and self.off not in kinds:
@@ -521,7 +518,7 @@ class EmergenceTable(TableOptions):
     name = "emergence"
     title = "First checkpoint from which on a head is past the threshold"
     needs = ("track",)
-    made_by = "emergence:emergence"
+    made_by = "emergence"
 
     by: Annotated[str, Option(metavar="VALUE", completes="statistics")] = ""
     threshold: float | None = None
@@ -548,7 +545,7 @@ class RetrievalTable(Strongest):
 
     def frames(self, atlas: Atlas) -> Frames:
         """Heads; then the answers recovered, with all heads and with some disabled."""
-        from headscope.stats.retrieval import (
+        from headscope.stats.tables.circuits import (
             retrieval_heads,
             retrieval_masking,
             retrieval_recovery,
@@ -649,7 +646,7 @@ def pattern_files(atlas: Atlas, beside: Iterable[Path]) -> dict[str, Atlas]:
     """Results with pattern classes by a short name; a file without them is an error naming it."""
     from headscope.errors import ResultsError
     from headscope.results import Atlas as Results
-    from headscope.stats.patterns import pattern_data
+    from headscope.stats.tables.patterns import pattern_data
 
     files = {atlas.provenance["corpus"]["name"]: atlas}
     pattern_data(atlas)

@@ -9,24 +9,14 @@ import numpy as np
 import pandas as pd
 
 from headscope.figures.style import note, styled, subject
+from headscope.measures.roles import FAMILIES
 from headscope.results import Atlas
 from headscope.results.merge import EXCESS, Track
-from headscope.stats.emergence import emergence
-from headscope.stats.excess import FAMILIES
-from headscope.stats.thresholds import DEFAULT
+from headscope.stats.heads.excess import FAMILIES as FAMILY
+from headscope.stats.heads.thresholds import DEFAULT
+from headscope.stats.tables.track import emergence
 
-COLOURS = {
-    "previous": "#1F6FB5",
-    "next": "#62B8E8",
-    "near": "#2A9D74",
-    "itself": "#4B3C8C",
-    "same": "#D16BA5",
-    "induction": "#8A6A1E",
-    "noun phrase": "#E7A83B",
-    "clause": "#A63A1C",
-    "coreference": "#0E8C8C",
-    "retrieval": "#5B6F1F",
-}
+COLOURS = {name: family.colours[0] for name, family in FAMILIES.items() if family.glyph}
 """The colours of families, as the page has them."""
 NAMED = 3
 """Heads of each family whose names are drawn."""
@@ -45,7 +35,7 @@ def emergence_lines(results: Atlas) -> Any:
     if EXCESS not in track:
         return note("these checkpoints were surveyed without main roles", title, about)
     table = emergence(results)
-    table = table[table["main"]].assign(family=table["role"].map(FAMILIES))
+    table = table[table["main"]].assign(family=table["role"].map(FAMILY))
     if not len(table):
         return note("no head has a role at the last checkpoint", title, about)
     lines = _lines(track, table)

@@ -17,7 +17,7 @@ from headscope.heads import Head, all_heads
 from headscope.results import Atlas
 from headscope.stats import scale
 from headscope.stats.grid import heads_over, labelled_head
-from headscope.stats.relations import LEAST, best_heads
+from headscope.stats.tables.relations import LEAST, best_heads
 
 OTHER = "none of these"
 """The behaviour of a head that none of the thresholds fits."""

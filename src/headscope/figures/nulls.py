@@ -11,8 +11,8 @@ from headscope.figures.style import BLUE, GREEN, ORANGE, note, styled, subject
 from headscope.figures.tidy import unit_text
 from headscope.results import Atlas
 from headscope.results.merge import NULL_WORDS
-from headscope.stats.nulls import null_table
-from headscope.stats.query import head_values
+from headscope.stats.heads.query import head_values
+from headscope.stats.tables.alike import null_table
 
 MOST = 5
 """Statistics of one measure."""

@@ -12,7 +12,7 @@ from headscope.errors import UserError
 from headscope.measures.patterns.labels import Labelled
 from headscope.measures.patterns.network import CLASSES, PatternNet
 from headscope.measures.patterns.training import EPOCHS, Report, evaluate, train
-from headscope.stats.pattern_scores import (
+from headscope.stats.tables.patterns import (
     HEAD,
     class_scores,
     head_confusions,

@@ -4,21 +4,107 @@ head word of an antecedent?
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from headscope.corpus import Mention
-from headscope.encode import Batch, Encoded
-from headscope.measures.antecedent import BASELINES
+from headscope.corpus import Mention, Word
+from headscope.measures.kernels import to_device
+from headscope.measures.lazy import torch
 from headscope.measures.words import NO_WORD, ByRow, WordMeasure, WordRows
 
-KINDS = ("all", "pronoun", "proper", "nominal")
-CANDIDATES = ("mentions", "words")
-MENTIONS = ("every", *(f"{name} right" for name in BASELINES))
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from headscope.encode import Batch, Encoded
+
+# --- baselines: the nearest mention, the same head word, four sieves ---
+
+# number, gender, person of English pronouns; "" is unknown or either.
+_KNOWN = {
+    "i me my mine myself": ("one", "", "1"),
+    "we us our ours ourselves": ("many", "", "1"),
+    "you your yours yourself yourselves": ("", "", "2"),
+    "he him his himself": ("one", "male", "3"),
+    "she her hers herself": ("one", "female", "3"),
+    "it its itself this that": ("one", "thing", "3"),
+    "they them their theirs themselves these those": ("many", "", "3"),
+}
+_PRONOUNS = {word: known for words, known in _KNOWN.items() for word in words.split()}
+_MEN = "mr. mr sir man boy father son brother husband king uncle grandfather gentleman"
+_WOMEN = "mrs. mrs ms. ms miss woman girl mother daughter sister wife queen aunt grandmother lady"
+_GENDER = dict.fromkeys(_MEN.split(), "male") | dict.fromkeys(_WOMEN.split(), "female")
+
+
+def agreement(words: Sequence[Word], mention: Mention) -> tuple[str, str, str]:
+    """Number, gender and person of a mention; "" where it cannot be told.
+
+    >>> agreement([Word("The"), Word("dogs", xpos="NNS")], Mention(0, 1, 1, "1"))
+    ('many', '', '3')
+    """
+    head = words[mention.head]
+    if head.text.lower() in _PRONOUNS:
+        return _PRONOUNS[head.text.lower()]
+    plural = head.xpos in {"NNS", "NNPS"} or any(
+        word.text.lower() == "and" for word in words[mention.start : mention.end + 1]
+    )
+    gender = next(
+        (
+            _GENDER[word.text.lower()]
+            for word in words[mention.start : mention.end + 1]
+            if word.text.lower() in _GENDER
+        ),
+        "",
+    )
+    return "many" if plural else "one" if head.xpos or head.upos else "", gender, "3"
+
+
+def agree(one: tuple[str, str, str], two: tuple[str, str, str]) -> bool:
+    """Nothing that is known of both differs."""
+    return all(not left or not right or left == right for left, right in zip(one, two, strict=True))
+
+
+def nearest(words: Sequence[Word], mention: Mention, earlier: Sequence[Mention]) -> Mention | None:
+    """The last mention before this one; ``earlier`` is in order of head words."""
+    return earlier[-1] if earlier else None
+
+
+def same_head(
+    words: Sequence[Word], mention: Mention, earlier: Sequence[Mention]
+) -> Mention | None:
+    """The nearest mention with the same head word."""
+    return _last(
+        earlier, lambda other: words[other.head].text.lower() == words[mention.head].text.lower()
+    )
+
+
+def sieves(words: Sequence[Word], mention: Mention, earlier: Sequence[Mention]) -> Mention | None:
+    """The nearest mention within the first sieve that has any: same string, same head word,
+    agreement, any.
+    """
+
+    def text(one: Mention) -> str:
+        return " ".join(word.text.lower() for word in words[one.start : one.end + 1])
+
+    mine, features = text(mention), agreement(words, mention)
+    return (
+        _last(earlier, lambda other: text(other) == mine)
+        or same_head(words, mention, earlier)
+        or _last(earlier, lambda other: agree(features, agreement(words, other)))
+        or nearest(words, mention, earlier)
+    )
+
+
+def _last(earlier: Sequence[Mention], fits: Callable[[Mention], bool]) -> Mention | None:
+    return next((other for other in reversed(earlier) if fits(other)), None)
+
+
+BASELINES = {"nearest": nearest, "same head word": same_head, "rules": sieves}
+
+
+# --- the measure ---
 
 
 @dataclass(frozen=True)
@@ -59,11 +145,32 @@ class Coreference(WordMeasure):
     title = "Accuracy at antecedents"
     unit = "share of mentions right"
     source = "Clark et al. 2019, §4.3, Table 2"
-    needs: ClassVar[frozenset[str]] = frozenset({"words", "mentions"})
-    dims = {"candidates": CANDIDATES, "kind": KINDS, "mentions": MENTIONS}
+    says = "antecedents of {kind} among {candidates}{mentions}"
+    labels = {
+        "candidates": {"mentions": "earlier mentions", "words": "all words"},
+        "kind": {
+            "all": "all mentions",
+            "pronoun": "pronouns",
+            "proper": "proper names",
+            "nominal": "common nouns",
+        },
+        "mentions": {
+            "every": "",
+            "nearest right": ", where the nearest mention is right",
+            "same head word right": ", where the same head word is right",
+            "rules right": ", where the rules are right",
+        },
+    }
+    read = {
+        "candidates": ("mentions", "words"),
+        "kind": ("all",),
+        "mentions": ("every", "nearest right"),
+    }
+    needs = frozenset({"words", "mentions"})
 
     def prepare_words(self, batch: Batch, words: WordRows, device: Any) -> Tasks:
         """Find the tasks of each example. Mentions whose head word was cut off are not counted."""
+        kinds, mentions = self.dims["kind"], self.dims["mentions"]
         found = sorted(
             (
                 (example, task)
@@ -74,22 +181,22 @@ class Coreference(WordMeasure):
         )
         places = [(example, task.row, number) for number, (example, task) in enumerate(found)]
         candidates, answers = np.zeros((2, len(found), batch.width), np.bool_)
-        groups = np.zeros((len(found), len(KINDS), len(MENTIONS)), np.float32)
-        totals = np.zeros((len(batch), len(KINDS) * len(MENTIONS)), np.float32)
+        groups = np.zeros((len(found), len(kinds), len(mentions)), np.float32)
+        totals = np.zeros((len(batch), len(kinds) * len(mentions)), np.float32)
         for number, (example, task) in enumerate(found):
             candidates[number, task.candidates] = True
             answers[number, task.answers] = True
-            for kind in {"all", task.kind} & set(KINDS):
-                groups[number, KINDS.index(kind)] = (1.0, *task.baselines)
+            for kind in {"all", task.kind} & set(kinds):
+                groups[number, kinds.index(kind)] = (1.0, *task.baselines)
             totals[example] += groups[number].ravel()
         table = np.array(places, np.int64).reshape(-1, 3)
         flat = groups.reshape(len(found), totals.shape[1])
         return Tasks(
             ByRow(table, device),
-            torch.from_numpy(candidates).to(device),
-            torch.from_numpy(answers).to(device),
-            torch.from_numpy(flat).to(device),
-            torch.from_numpy(totals).to(device),
+            to_device(candidates, device),
+            to_device(answers, device),
+            to_device(flat, device),
+            to_device(totals, device),
         )
 
     def word_rows(self, scores: Tensor, first_row: int, prepared: Tasks) -> None:
@@ -114,7 +221,7 @@ class Coreference(WordMeasure):
 
     def totals(self, prepared: Tasks) -> Tensor:
         """How many mentions with an antecedent there are of each kind."""
-        return prepared.totals.repeat(1, len(CANDIDATES))
+        return prepared.totals.repeat(1, len(self.dims["candidates"]))
 
 
 def tasks_of(item: Encoded, row: dict[int, int], column: dict[int, int]) -> list[MentionTask]:

@@ -9,32 +9,33 @@ half of the corpus.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from headscope.corpus import ROOT, Example, Word, bucket_of
-from headscope.encode import Batch, Encoded
-from headscope.measures.base import Context
-from headscope.measures.offsets import OffsetCounts
-from headscope.measures.options import Subtypes, one_of
-from headscope.measures.reductions import largest_and_place
-from headscope.measures.stanford import CLITICS, stanford_arc
+from headscope.labels import STANFORD
+from headscope.measures.arcs import DIRECTIONS
+from headscope.measures.base import Context, Subtypes, one_of
+from headscope.measures.kernels import largest_and_place, to_device
+from headscope.measures.lazy import torch
 from headscope.measures.words import NO_WORD, WordMeasure, WordRows
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from headscope.encode import Batch, Encoded
+
 ALL, CORE = "all", "all but root and punctuation"
-DIRECTIONS = ("dependent to head", "head to dependent", "head to dependent by column")
-WORDS = ("every", "offset right", "held-out offset right")
 POSSESSIVE = frozenset({"poss", "nmod:poss"})
 
 
-class Arc(NamedTuple):
+class WordArc(NamedTuple):
     """A dependent and its head word, and what it counts as.
 
     Parameters
@@ -92,7 +93,7 @@ class Dependency(WordMeasure):
     stanford
         For treebanks in Universal Dependencies: also score the relations of Stanford Dependencies
         that UD annotates in another way, as ``pobj (SD)``, ``aux (SD)``, ``mark (SD)``,
-        ``neg (SD)`` and ``advmod (SD)``; see :mod:`headscope.measures.stanford`.
+        ``neg (SD)`` and ``advmod (SD)``; see :func:`stanford_arc`.
     special
         Whether special tokens are candidates too: a word that attends most to [SEP] is then wrong.
         By default they are ignored, as in the paper (footnote 3).
@@ -117,7 +118,30 @@ class Dependency(WordMeasure):
     title = "Accuracy at dependencies"
     unit = "share of words right"
     source = "Clark et al. 2019, §4.2, Table 1"
-    needs: ClassVar[frozenset[str]] = frozenset({"words", "tree"})
+    says = "{relation}: {direction}{words}"
+    labels = {
+        "direction": {
+            **DIRECTIONS,
+            "head to dependent by column": "head word → dependent, by column",
+        },
+        "relation": {
+            ALL: "all relations",
+            CORE: "all relations except root and punctuation",
+            "": "{}",
+        },
+        "words": {
+            "every": "",
+            "offset right": ", where the best fixed offset is right",
+            "held-out offset right": ", where the offset chosen on the other half is right",
+        },
+    }
+    read = {
+        "relation": (),
+        "direction": tuple(DIRECTIONS),
+        "words": ("every", "offset right", "held-out offset right"),
+    }
+    keyed = ("offsets", "half_offsets", "offset_counts")
+    needs = frozenset({"words", "tree"})
 
     def __init__(
         self, subtypes: Subtypes = "keep", stanford: bool = False, special: bool = False
@@ -132,7 +156,7 @@ class Dependency(WordMeasure):
         self.offsets = {ALL: 1, CORE: 1} | counts.best()
         self._by_half = {name: counts.chosen(name) for name in counts.halves}
         self.relations = tuple(self.offsets)
-        self.dims = {"direction": DIRECTIONS, "relation": self.relations, "words": WORDS}
+        self.dims = {**type(self).dims, "relation": self.relations}
         self._column = {relation: index for index, relation in enumerate(self.relations)}
 
     def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
@@ -153,7 +177,7 @@ class Dependency(WordMeasure):
         """The offsets too: they are the baseline."""
         return super().attributes() | self.counts.attributes()
 
-    def arcs(self, words: Sequence[Word]) -> Iterator[Arc]:
+    def arcs(self, words: Sequence[Word]) -> Iterator[WordArc]:
         """List the arcs of a tree, with the relations under which each is counted."""
         for index, word in enumerate(words):
             if word.head is None:
@@ -164,8 +188,8 @@ class Dependency(WordMeasure):
             if made and made.dependent == index:
                 relations.append(made.relation)
             elif made:  # the same two words, the other way round
-                yield Arc(made.dependent, made.dependent, made.head, [made.relation])
-            yield Arc(index, speaks, word.head, relations)
+                yield WordArc(made.dependent, made.dependent, made.head, [made.relation])
+            yield WordArc(index, speaks, word.head, relations)
 
     def prepare_words(self, batch: Batch, words: WordRows, device: Any) -> Arcs:
         """List the arcs of each example. An arc whose head word was cut off is not counted."""
@@ -183,14 +207,16 @@ class Dependency(WordMeasure):
                     for relation in arc.relations
                     if relation in self._column
                 ]
-        groups = np.zeros((len(batch), max(most, 1), len(self.relations), len(WORDS)), np.float32)
+        groups = np.zeros(
+            (len(batch), max(most, 1), len(self.relations), len(self.dims["words"])), np.float32
+        )
         at, number_of, label, halves, offset = np.array(cells, np.int64).reshape(-1, 5).T
         best, by_half = self._baselines()
         groups[at, number_of, label] = np.stack(
             [np.ones(len(at)), offset == best[label], offset == by_half[label, 1 - halves]], 1
         )
-        row, column, head_row, head_column = torch.from_numpy(places).to(device)
-        flat = torch.from_numpy(groups.reshape(*groups.shape[:2], -1)).to(device)
+        row, column, head_row, head_column = to_device(places, device)
+        flat = to_device(groups.reshape(*groups.shape[:2], -1), device)
         sentence = _sentences(batch, words)
         return Arcs(
             row,
@@ -198,7 +224,7 @@ class Dependency(WordMeasure):
             head_row,
             head_column,
             flat,
-            None if sentence is None else torch.from_numpy(sentence).to(device),
+            None if sentence is None else to_device(sentence, device),
         )
 
     def _baselines(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -209,7 +235,7 @@ class Dependency(WordMeasure):
 
     def _places(
         self, item: Encoded, words: WordRows, number: int
-    ) -> list[tuple[tuple[int, int, int, int], Arc]]:
+    ) -> list[tuple[tuple[int, int, int, int], WordArc]]:
         """The arcs of an example whose words are there, each with its rows and columns."""
         row, column = words.row[number], words.column[number]
         found = []
@@ -273,7 +299,7 @@ class Dependency(WordMeasure):
 
     def totals(self, prepared: Arcs) -> Tensor:
         """How many arcs each relation has, the same in every direction."""
-        return prepared.groups.sum(1).repeat(1, len(DIRECTIONS))
+        return prepared.groups.sum(1).repeat(1, len(self.dims["direction"]))
 
 
 def speaker(words: Sequence[Word], index: int) -> int:
@@ -318,3 +344,144 @@ def _groups(word: Word, subtypes: str) -> list[str]:
     relation = word.relation.partition(":")[0] if subtypes == "fold" else word.relation
     core = word.head != ROOT and word.relation != "punct" and word.upos != "PUNCT"
     return [ALL, *([CORE] if core else []), *([relation] if word.head != ROOT and relation else [])]
+
+
+# --- the baseline: the head word always stands so many words away ---
+
+FURTHEST = 10
+"""Offsets of more words are no baseline."""
+ELSEWHERE = 0
+"""Counts the words whose head word is further away, and roots."""
+
+
+def best_offset(counts: Mapping[int, int]) -> int:
+    """The most frequent distance from a dependent to its head word; of equals, the shorter, then
+    the one to the right.
+
+    >>> best_offset(Counter({1: 3, -2: 3, 5: 1}))
+    1
+    """
+    near = {offset: count for offset, count in counts.items() if 0 < abs(offset) <= FURTHEST}
+    return max(near, key=lambda offset: (near[offset], -abs(offset), offset), default=1)
+
+
+@dataclass
+class OffsetCounts:
+    """How often the head word stands at each offset, by relation and half of the corpus.
+
+    Parameters
+    ----------
+    halves
+        By relation: the counts of the first half (even buckets) and of the second.
+
+    Examples
+    --------
+    >>> counts = OffsetCounts()
+    >>> for half, offset in ((0, 1), (0, 1), (1, -2), (1, None)):
+    ...     counts.add("det", half, offset)
+    >>> counts.best()["det"], counts.chosen("det")
+    (1, (1, -2))
+    """
+
+    halves: dict[str, tuple[Counter[int], Counter[int]]] = field(default_factory=dict)
+
+    def add(self, relation: str, half: int, offset: int | None) -> None:
+        """Count a word whose head word is ``offset`` words away, or None for a root."""
+        pair = self.halves.setdefault(relation, (Counter(), Counter()))
+        near = offset is not None and 0 < abs(offset) <= FURTHEST
+        pair[half][offset if near and offset is not None else ELSEWHERE] += 1
+
+    def best(self) -> dict[str, int]:
+        """The best offset of each relation on the whole corpus."""
+        return {relation: best_offset(one + two) for relation, (one, two) in self.halves.items()}
+
+    def chosen(self, relation: str) -> tuple[int, int]:
+        """The best offset of a relation on each half."""
+        one, two = self.halves[relation]
+        return best_offset(one), best_offset(two)
+
+    def attributes(self) -> dict[str, str]:
+        """The offsets as they are written beside the numbers.
+
+        ``offsets`` has the best one of each relation, ``half_offsets`` the best one on each half,
+        and ``offset_counts`` how many words have their head word at each offset.
+        """
+        whole = {relation: one + two for relation, (one, two) in self.halves.items()}
+        return {
+            "offsets": json.dumps(self.best()),
+            "half_offsets": json.dumps({name: self.chosen(name) for name in self.halves}),
+            "offset_counts": json.dumps(
+                {name: dict(sorted(counts.items())) for name, counts in whole.items()}
+            ),
+        }
+
+
+# --- Stanford Dependencies ---
+
+# Relations of Stanford Dependencies that Universal Dependencies annotate in another way.
+#
+# Clark et al. (2019, Table 1) score Stanford Dependencies. Where UD differs in the name alone (obj,
+# nmod:poss), a table can rename it. The relations here differ in what they join:
+#
+# - *pobj* joins the object of a preposition to the preposition. UD's ``case`` joins the preposition
+#   to the object: the same two words, the other way round. The clitic 's is ``case`` too, but no
+#   preposition.
+# - *aux* includes the infinitive's "to", which is ``mark`` in UD; *mark* does not.
+# - *neg* is "not", "n't" or "never", which is ``advmod`` in UD; *advmod* has the other adverbs.
+#
+# *prep* has no counterpart in UD.
+
+CLITICS = frozenset({"'s", "s'", "'", "’s", "’"})
+NEGATIONS = frozenset({"not", "n't", "n’t", "nt", "never"})
+
+
+class StanfordArc(NamedTuple):
+    """An arc of Stanford Dependencies.
+
+    Parameters
+    ----------
+    dependent, head : int
+        The indices of the two words.
+    relation : str
+        The label, such as ``"pobj (SD)"``.
+    """
+
+    dependent: int
+    head: int
+    relation: str
+
+
+def stanford_arc(words: Sequence[Word], index: int) -> StanfordArc | None:
+    """The Stanford arc of a word of a UD tree, where the two schemes differ in more than the name.
+
+    Parameters
+    ----------
+    words
+        The words with their UD tree.
+    index
+        Which word.
+
+    Returns
+    -------
+    StanfordArc or None
+        None for words without a head word, and for all other relations.
+
+    Examples
+    --------
+    >>> words = [Word("in", head=1, relation="case"), Word("Rome", head=ROOT, relation="root")]
+    >>> tuple(stanford_arc(words, 0))
+    (1, 0, 'pobj (SD)')
+    """
+    word = words[index]
+    if word.head is None or word.head == ROOT:
+        return None
+    text, relation = word.text.lower(), word.relation.partition(":")[0]
+    if relation == "case" and text not in CLITICS:
+        return StanfordArc(word.head, index, f"pobj{STANFORD}")
+    name = ""
+    if word.relation == "aux" or relation == "mark":
+        infinitive = text == "to" and word.upos in {"PART", ""}
+        name = "aux" if relation == "aux" or infinitive else "mark"
+    elif relation == "advmod":
+        name = "neg" if text in NEGATIONS else "advmod"
+    return StanfordArc(index, word.head, f"{name}{STANFORD}") if name else None

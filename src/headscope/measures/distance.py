@@ -1,8 +1,8 @@
-"""Head distances (Clark et al. 2019, §6, Fig. 6): the Jensen–Shannon divergence between the rows of
-every pair of heads.
+"""How far maps are apart: of every pair of heads, and of one head in two models.
 
-The cost is ``x ln x`` of the mean of two rows, for every pair of heads. But x ln x is an integral
-of exponentials, x ln x = ∫ (e^{-λx} - 1 + linear) λ^{-2} dλ, and an exponential of a sum is a
+Head distances (Clark et al. 2019, §6, Fig. 6) are Jensen–Shannon divergences between the rows of
+every pair of heads. The cost is ``x ln x`` of the mean of two rows. But x ln x is an integral of
+exponentials, x ln x = ∫ (e^{-λx} - 1 + linear) λ^{-2} dλ, and an exponential of a sum is a
 product. With u = expm1(-λp/2), v = expm1(-λq/2), ½e^{-λp} + ½e^{-λq} - e^{-λ(p+q)/2} = ½(u - v)²:
 each node of a quadrature over λ turns the divergence into a squared Euclidean distance, and all
 pairs of heads into one matrix product. Linear terms cancel; 21 nodes, each √6 times the one before,
@@ -12,42 +12,32 @@ expm1(3x) = u(u(u + 3) + 3).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional
 
-from headscope.encode import Batch
-from headscope.measures.base import Measure
-from headscope.models import LayerView
+from headscope.corpus import Example
+from headscope.errors import UserError
+from headscope.measures.arcs import OfArcs, Profile
+from headscope.measures.base import Context, Measure
+from headscope.measures.kernels import to_device
+from headscope.measures.lazy import torch
+from headscope.measures.words import WordMeasure
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from headscope.encode import Batch
+    from headscope.models import LayerView
 
 FIRST, RATIO = 0.4, 6**0.5
 FACTORS = (
-    2.49363,
-    0.54034,
-    1.06888,
-    0.99169,
-    1.00145,
-    0.99933,
-    1.0007,
-    0.99901,
-    1.00151,
-    0.99763,
-    1.00376,
-    0.99395,
-    1.00989,
-    0.98353,
-    1.02813,
-    0.95039,
-    1.09129,
-    0.82293,
-    1.3612,
-    0.2617,
-    2.27287,
-)
+    2.49363, 0.54034, 1.06888, 0.99169, 1.00145, 0.99933, 1.0007, 0.99901,
+    1.00151, 0.99763, 1.00376, 0.99395, 1.00989, 0.98353, 1.02813, 0.95039,
+    1.09129, 0.82293, 1.3612, 0.2617, 2.27287,
+)  # fmt: skip
 NODES = FIRST * RATIO ** np.arange(len(FACTORS))
 WEIGHTS = np.array(FACTORS) * np.log(RATIO) / NODES
 COLUMNS, SHARES, PARTS = 8192, 4, 3
@@ -94,7 +84,7 @@ def _add_products(gram: Tensor, columns: Tensor) -> None:
     in place.
     """
     size, count = columns.shape
-    columns = functional.pad(columns, (0, -count % SHARES))  # zeros add nothing
+    columns = torch.nn.functional.pad(columns, (0, -count % SHARES))  # zeros add nothing
     columns = columns.view(size, SHARES, -1).transpose(0, 1).contiguous()
     height = -(-size // PARTS)
     products = columns.new_zeros(SHARES, size, size)
@@ -151,7 +141,11 @@ class Distance(Measure):
     unit = "nats"
     range = "positive"
     source = "Clark et al. 2019, §6, Figure 6"
-    dims: Mapping[str, tuple[str, ...]] = {}
+    says = "distance between heads{one}{other}"
+    labels = {"one": {"": " {}"}, "other": {"": " and {}"}}
+    dims = {}  # these two are in the place of layer and head
+    read = {}
+    grid = False
     offered = False
     listed = False
 
@@ -183,3 +177,114 @@ class Distance(Measure):
                 maps = torch.cat([maps, (1 - maps.sum(-1, keepdim=True)).clamp_min(0)], -1)
             found.append(divergence(maps.contiguous()))
         return torch.stack(found)[..., None]
+
+
+# --- two models (Kovaleva et al. 2019, §4.3, Fig. 5) ---
+
+
+@dataclass
+class MapSums:
+    """What the cosine of two maps is made of, summed over the blocks of a layer.
+
+    Maps of two models are often nearly equal. Their distance is summed as such, not as a difference
+    of large sums, so that 1 - cosine has all its digits.
+    """
+
+    real: Tensor  # (batch, token)
+    # (4, batch, head), of maps a and b: (a - b)², (a - b)(a + b), a², b².
+    sums: Tensor | None = None
+
+    def add(self, one: Tensor, other: Tensor, first_row: int) -> None:
+        """Take in the same rows of both maps, (batch, head, row, key) twice."""
+        rows = self.real[:, first_row : first_row + one.shape[2]]
+        real = (rows[:, :, None] & self.real[:, None, : one.shape[3]])[:, None]
+        a, b = (maps.masked_fill(~real, 0.0).flatten(2) for maps in (one, other))
+        apart = a - b
+        pairs = ((apart, apart), (apart, a + b), (a, a), (b, b))
+        found = torch.stack([torch.einsum("bhp,bhp->bh", *pair) for pair in pairs]).double()
+        self.sums = found if self.sums is None else self.sums + found
+
+    def cosine(self) -> Tensor:
+        """(batch, head), in double precision."""
+        assert self.sums is not None
+        (apart, squares, one, other), self.sums = self.sums, None
+        one, other = one.sqrt(), other.sqrt()
+        lengths = squares / (one + other)  # |a| - |b|
+        away: Tensor = (apart - lengths**2) / (2 * one * other)
+        return 1.0 - away.clamp_min(0.0)  # rounding may pass 1 by a hair
+
+
+class Change(Measure, registered=False):
+    """Cosine between the flattened maps of two models, real tokens only (Kovaleva et al. 2019,
+    section 4.3). It needs both models at once: see :func:`headscope.compare`.
+    """
+
+    name = "change"
+    title = "Likeness of the maps of two models"
+    unit = "cosine"
+    source = "Kovaleva et al. 2019, §4.3, Figure 5"
+    says = "cosine between the maps of the two models"
+    offered = False
+    in_blocks = True
+
+    def prepare(self, batch: Batch, device: Any) -> MapSums:
+        """Which tokens are real."""
+        return MapSums(to_device(batch.mask, device))
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: MapSums) -> None:
+        """``block`` holds rows of both models, (2, batch, head, row, key)."""
+        prepared.add(block[0], block[1], first_row)
+
+    def end(self, view: LayerView, prepared: MapSums) -> Tensor:
+        """(batch, head, 1)."""
+        return prepared.cosine()[..., None]
+
+
+class Difference(Measure):
+    """A measure's value in the second model minus that in the first, example by example.
+
+    Its intervals are therefore those of paired differences.
+
+    Parameters
+    ----------
+    measure
+        The measure whose values are compared.
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        words = isinstance(measure, WordMeasure)
+        if words or isinstance(measure, Profile | OfArcs):
+            what = "counts right answers" if words else "averages over pairs of tokens"
+            raise UserError(
+                f"the measure {measure.name!r} {what}, and has no difference for each example",
+                hint="survey both models and compare the two results: hs.compare(first, second)",
+            )
+        self.measure = measure
+        self.in_blocks = measure.in_blocks  # type: ignore[misc]
+        self.longest = measure.longest  # type: ignore[misc]
+        self.name = f"{measure.name}-change"  # type: ignore[misc]
+        self.title = f"{measure.title}: change"  # type: ignore[misc]
+        self.unit = f"change in {measure.unit}"  # type: ignore[misc]
+        self.source = measure.source  # type: ignore[misc]
+        self.listed = measure.listed  # type: ignore[misc]
+
+    def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
+        """Bind the measure that is compared."""
+        bound = super().bind(context, corpus)
+        bound.measure = self.measure.bind(context, corpus)
+        bound.dims = bound.measure.dims
+        return bound
+
+    @property
+    def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
+        """As the measure that is compared."""
+        return self.measure.lead
+
+    def attributes(self) -> dict[str, str]:
+        """As the measure that is compared, under this one's name."""
+        own = {"title": self.title, "unit": self.unit, "range": "signed"}
+        return self.measure.attributes() | own
+
+    def identity(self) -> str:
+        """As the measure that is compared."""
+        return self.measure.identity()

@@ -10,14 +10,16 @@ import importlib.util
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, get_args
 
 from headscope.errors import UserError, cut
-from headscope.registry import Registry
+from headscope.labels import NORM
+from headscope.measures.base import Measure
+from headscope.registry import MEASURES as MEASURES
 
-if TYPE_CHECKING:
-    from headscope.measures.base import Measure
-
+Maps = Literal["attention", "norm", "both"]
+"""What measures are computed on: attention maps; maps weighted by the length of what attention
+carries; or each measure on either."""
 _TREEBANK = {"hint": "use a treebank (.conllu), or parse plain text with parse=True"}
 HOW: dict[str, dict[str, str]] = {
     "tree": _TREEBANK,
@@ -34,66 +36,6 @@ HOW: dict[str, dict[str, str]] = {
 """What to do about an annotation or a part of the model that is missing."""
 
 
-def _check(name: str, target: Any) -> None:
-    """Refuse what is not a measure's class."""
-    from headscope.measures.base import Measure
-
-    if not (isinstance(target, type) and issubclass(target, Measure)):
-        raise UserError("it must be a subclass of headscope.Measure")
-    if getattr(target, "name", None) != name:  # results are kept under the measure's own name
-        raise UserError(f"its own name is {getattr(target, 'name', None)!r}; the two must be equal")
-
-
-MEASURES: Registry[type[Measure]] = Registry("measure", group="headscope.measures", check=_check)
-"""All measures: Headscope's own, then those of other packages."""
-
-
-def _declare(
-    name: str,
-    where: str,
-    *,
-    needs: Sequence[str] = (),
-    offered: bool = True,
-    cross: bool = False,
-) -> None:
-    MEASURES.declare(
-        name,
-        f"headscope.measures.{where}",
-        needs=frozenset(needs),
-        offered=offered,
-        cross=cross,
-    )
-
-
-_declare("position", "position:Position")
-_declare("special", "special:Special", cross=True)
-_declare("entropy", "entropy:Entropy", cross=True)
-_declare("role", "role:Role")
-_declare("activity", "work:Activity")
-_declare("work", "work:Work")
-_declare("spread", "spread:Spread")
-_declare("repetition", "repetition:Repetition")
-_declare("sink", "sink:Sink")
-_declare("sink_places", "sink:SinkPlaces")
-_declare("reach", "reach:Reach")
-_declare("confidence", "confidence:Confidence")
-_declare("arc", "profile:Arc", needs=("tree",))
-_declare("dependency", "dependency:Dependency", needs=("words", "tree"))
-_declare("coreference", "coreference:Coreference", needs=("words", "mentions"))
-_declare("frame", "frame:Frame", needs=("frames",))
-_declare("feature", "feature:Feature", needs=("tree", "tags"))
-_declare("link", "link:Link", needs=("tree", "tags"))
-_declare("profile", "profile:Profile", offered=False)
-_declare("arc_offset", "profile:ArcOffset", needs=("tree",), offered=False)
-_declare("distance", "distance:Distance", offered=False)
-_declare("peak", "peak:Peak", offered=False, cross=True)
-_declare("streaming", "streaming:Streaming", offered=False)
-_declare("alignment", "alignment:Alignment", offered=False, cross=True)
-_declare("gradient", "gradient:Gradient", needs=("lm",), offered=False)
-_declare("logit_attribution", "logit_attribution:LogitAttribution", needs=("lm",), offered=False)
-_declare("pattern", "patterns.measure:Pattern", offered=False)
-
-
 def offered_measures(offered: Collection[str]) -> list[str]:
     """The names of the measures that a survey computes unless others are asked for.
 
@@ -107,11 +49,8 @@ def offered_measures(offered: Collection[str]) -> list[str]:
     >>> offered_measures(["words"])[:7]
     ['position', 'special', 'entropy', 'role', 'activity', 'work', 'spread']
     """
-    return [
-        entry.name
-        for entry in MEASURES.entries()
-        if _fact(entry, "offered", True) and _fact(entry, "needs", frozenset()) <= set(offered)
-    ]
+    known = ((name, MEASURES[name]) for name in MEASURES)
+    return [name for name, kind in known if kind.offered and kind.needs <= set(offered)]
 
 
 def needs_of(name: str) -> frozenset[str]:
@@ -122,8 +61,7 @@ def needs_of(name: str) -> frozenset[str]:
     >>> sorted(needs_of("gradient")), sorted(needs_of("mine"))
     (['lm'], [])
     """
-    known = {entry.name: entry for entry in MEASURES.entries()}
-    return frozenset(_fact(known[name], "needs", frozenset())) if name in known else frozenset()
+    return MEASURES[name].needs if name in MEASURES else frozenset()
 
 
 def cross_measures() -> list[str]:
@@ -134,14 +72,7 @@ def cross_measures() -> list[str]:
     >>> cross_measures()
     ['special', 'entropy', 'peak', 'alignment']
     """
-    return [entry.name for entry in MEASURES.entries() if _fact(entry, "cross", False)]
-
-
-def _fact(entry: Any, name: str, otherwise: Any) -> Any:
-    """What is known of an entry, from its declaration or from its class."""
-    if name in entry.facts:
-        return entry.facts[name]
-    return getattr(entry.load(), name, otherwise)
+    return [name for name in MEASURES if MEASURES[name].cross]
 
 
 def choose(
@@ -224,10 +155,9 @@ def _is_one(given: Any) -> bool:
 
 
 def _as_measure(given: Any) -> Measure:
-    from headscope.measures.base import Measure
-
     if isinstance(given, str):
-        return MEASURES[given]()
+        named: Measure = MEASURES[given]()
+        return named
     if isinstance(given, type) and issubclass(given, Measure):
         try:
             return given()
@@ -261,13 +191,62 @@ def _check_needs(measure: Measure, offered: set[str], corpus: str) -> None:
         )
 
 
+def check_maps(maps: str) -> None:
+    """Refuse an unknown kind of maps.
+
+    >>> check_maps("norms")
+    Traceback (most recent call last):
+    headscope.errors.UserError: maps must be 'attention', 'norm' or 'both', got 'norms' instead
+    """
+    if maps not in get_args(Maps):
+        raise UserError(f"maps must be 'attention', 'norm' or 'both', got {maps!r} instead")
+
+
+def on_maps(measures: Sequence[Measure], maps: Maps) -> tuple[list[Measure], list[str]]:
+    """The measures of a run, on the maps that were asked for; and notes on what is left out.
+
+    Parameters
+    ----------
+    measures
+        Bound to the run.
+    maps
+        With "both", each measure is computed on attention and, under a name that begins with
+        ``norm_``, on norm-weighted maps.
+
+    Raises
+    ------
+    UserError
+        If a measure makes no sense on norm-weighted maps, and only these were asked for; or if its
+        own name begins with ``norm_``.
+    """
+    if maps == "attention":
+        return list(measures), []
+    named = next((one.name for one in measures if one.name.startswith(NORM)), None)
+    if named is not None:
+        raise UserError(
+            f"the name of the measure {named!r} begins with {NORM!r}, which stands for measures on "
+            "norm-weighted maps",
+            hint="give the class another name, or survey attention maps alone",
+        )
+    without = [one.name for one in measures if not one.weightable]
+    weighted = [one.norm_weighted() for one in measures if one.weightable]
+    if maps == "both":
+        notes = [f"{name} is not computed on norm-weighted maps" for name in without]
+        return [*measures, *weighted], notes
+    if without:
+        raise UserError(
+            f"the measure {without[0]!r} cannot be computed on norm-weighted maps: it reads "
+            "something other than maps, or was trained on attention",
+            hint="leave it out, or give maps='both'",
+        )
+    return weighted, []
+
+
 def load_measure_file(path: str | Path) -> list[type[Measure]]:
     """Run a Python file and return the measures that it defines.
 
     The file's code runs: it must be the user's own.
     """
-    from headscope.measures.base import Measure
-
     module = run_file(path, what="file of measures")
     found = [
         value

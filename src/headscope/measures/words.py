@@ -7,18 +7,23 @@ Measures read it a block of rows at a time (:class:`WordRows`); :class:`WordMap`
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
-from headscope.encode import TEXT, Batch
-from headscope.measures.base import Context, Measure, Together
-from headscope.models import LayerView, Model
+from headscope.encode import TEXT
+from headscope.measures.base import Measure, once
+from headscope.measures.kernels import to_device
+from headscope.measures.lazy import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from headscope.encode import Batch
+    from headscope.models import LayerView
 
 NO_WORD = -1.0
 """This or less stands where there is no attention between two different words."""
@@ -117,11 +122,11 @@ def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
         return torch.tensor(found, dtype=torch.int64).view(-1, size).t().to(device)
 
     return WordMap(
-        torch.from_numpy(first).to(device),
+        to_device(first, device),
         listed(further, 3),
         listed(split, 3),
         listed(absent, 2),
-        torch.from_numpy(columns).to(device),
+        to_device(columns, device),
         kept,
     )
 
@@ -169,7 +174,7 @@ class WordRows:
                     self.split.append((example, places[-1], places))
         # Adding is six times as fast as choosing.
         taken = np.where(columns, 0, -np.inf).astype(np.float32)
-        self.penalty = torch.from_numpy(taken[:, None, None]).to(device)
+        self.penalty = to_device(taken[:, None, None], device)
         # How far a word reaches back from its last piece.
         self.reach = max((places[-1] - places[0] for _, _, places in self.split), default=0)
         self.device = device
@@ -258,7 +263,7 @@ class ByRow:
     def __init__(self, table: NDArray[np.int64], device: Any) -> None:
         table = table[np.argsort(table[:, 1], kind="stable")]
         self.rows = table[:, 1]
-        self.table = torch.from_numpy(np.ascontiguousarray(table.T)).to(device)
+        self.table = to_device(table.T, device)
 
     def within(self, first: int, count: int) -> list[Tensor]:
         """The places in some rows, with rows counted from the first of them."""
@@ -273,10 +278,12 @@ class WordMeasure(Measure):
     What is averaged are words (or mentions), not examples.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"words"})
+    needs = frozenset({"words"})
     special = False
     """Whether special tokens are candidates beside the words."""
+    kind = "share"
     listed = False
+    summed = True
     in_blocks = True
 
     @abstractmethod
@@ -295,60 +302,22 @@ class WordMeasure(Measure):
     def totals(self, prepared: Any) -> Tensor:
         """How many answers there are, (batch, label)."""
 
-    def attributes(self) -> dict[str, str]:
-        """Intervals are those of shares of right answers."""
-        return super().attributes() | {"kind": "share"}
+    def prepare(self, batch: Batch, device: Any) -> Any:
+        """The words of a batch are found once for all measures of a run."""
+        # What a word's earlier rows gave is kept from block to block, so each kind of maps needs
+        # words of its own.
+        name = f"words of {self.maps} on {device}, special: {self.special}"
+        words = once(batch, name, lambda: WordRows(batch, device, special=self.special))
+        prepared = self.prepare_words(batch, words, device)
+        prepared.words = words
+        return prepared
 
-    def prepare(self, batch: Batch, device: Any) -> tuple[WordRows, Any]:
-        """Alone, a measure finds the words by itself; in a run all share them."""
-        words = WordRows(batch, device, special=self.special)
-        return words, self.prepare_words(batch, words, device)
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
+        """Attention between words, made once per block for all measures, then answers."""
+        name = f"words, special: {self.special}"
+        scores = once(block, name, lambda: prepared.words.between(block, first_row))
+        self.word_rows(scores, first_row, prepared)
 
-    def rows(
-        self, view: LayerView, block: Tensor, first_row: int, prepared: tuple[WordRows, Any]
-    ) -> None:
-        """Alone: attention between words, then answers."""
-        self.word_rows(prepared[0].between(block, first_row), first_row, prepared[1])
-
-    def end(self, view: LayerView, prepared: tuple[WordRows, Any]) -> Tensor:
+    def end(self, view: LayerView, prepared: Any) -> Tensor:
         """(batch, head, label)."""
-        return self.right(prepared[1])
-
-    @classmethod
-    def together(
-        cls, measures: Sequence[Measure], model: Model, stack: str, context: Context
-    ) -> Together:
-        """Attention between words is made once for all measures of words."""
-        return WordsTogether(measures)
-
-
-class WordsTogether(Together):
-    """The measures of words in a run: attention between words is made once."""
-
-    def __init__(self, measures: Sequence[Measure]) -> None:
-        super().__init__(measures)
-        self.of_words = [measure for measure in measures if isinstance(measure, WordMeasure)]
-        self.words: dict[bool, WordRows] = {}
-
-    def start(self, batch: Batch, device: Any) -> None:
-        """Find the words of a batch, with special tokens where a measure wants them."""
-        kinds = {measure.special for measure in self.of_words}
-        self.words = {special: WordRows(batch, device, special=special) for special in kinds}
-        self.prepared = [
-            measure.prepare_words(batch, self.words[measure.special], device)
-            for measure in self.of_words
-        ]
-        self.layers = [[] for _ in self.of_words]
-
-    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
-        """Let every measure read the block's words."""
-        scores = {kind: words.between(block, first_row) for kind, words in self.words.items()}
-        for measure, prepared in zip(self.of_words, self.prepared, strict=True):
-            measure.word_rows(scores[measure.special], first_row, prepared)
-
-    def end(self, view: LayerView) -> None:
-        """Count the right answers of the layer."""
-        for measure, prepared, layers in zip(
-            self.of_words, self.prepared, self.layers, strict=True
-        ):
-            layers.append(measure.right(prepared))
+        return self.right(prepared)

@@ -1,71 +1,237 @@
-"""What a head does when it does not rest.
-
-Most heads of most models put much of their attention on a few tokens that say little: special
-tokens, the first token, full stops and commas. Such tokens are called *sinks* here. What tells
-heads apart is where the rest of the attention goes: it is *at work*. Two measures: how much is at
-work, and how the working part is divided, against what a head would give that looked at all
-remaining tokens alike.
-
-Everything here is a weighted sum of attention, so it costs little beside other such measures.
-"""
+"""What heads do: tested roles, and the attention that does not rest on sinks."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from typing import Self
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.corpus import Example
-from headscope.encode import SEPARATOR, START, TEXT, Encoded
-from headscope.labels import CLAUSE, NOUN_PHRASE, family_of
-from headscope.measures.base import Context
-from headscope.measures.kinds import Columns, Diagonals, Matrix, Pairs, Relation, Weighted
-from headscope.measures.relation import Linear, Weights
-from headscope.measures.sieves.base import known_sieves
+from headscope.corpus import Example, Word
+from headscope.encode import SEPARATOR, START, TEXT
+from headscope.errors import UserError, unknown
+from headscope.measures.base import Context, Direction, Subtypes, at_least, one_of
+from headscope.measures.combinators import Linear, RowMean, Weights
+from headscope.measures.kernels import (
+    entropy_terms,
+    logarithms,
+    over_keys,
+)
+from headscope.measures.lazy import torch
+from headscope.measures.registry import HOW
+from headscope.measures.relations import (
+    Columns,
+    Matrix,
+    Weighted,
+    bias_weights,
+)
+from headscope.measures.roles import ROLES, sinks, visible
+from headscope.measures.sieves import (
+    PAPER,
+    SAME_LABEL,
+    SYNTACTIC,
+    Sieve,
+    dependency_sieve,
+    dependency_sieves,
+    known_sieves,
+)
 
-PARTS = ("attention", "uniform", "left")
-"""What is kept of a role: attention on its tokens, what even attention would put there, and all
-attention at work in the same rows."""
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from headscope.encode import Encoded
+    from headscope.models import LayerView
+
+from headscope.measures.attention import STOPS
+
+PARSE = "use a treebank (.conllu), or parse plain text: --parse, or hs.read(path, parse=True)"
+CAUSAL = "a causal model sees no later tokens"
 
 
-def sinks(item: Encoded) -> Matrix:
-    """Which tokens are sinks: special tokens, the first token, full stops and commas.
+class Role(Linear):
+    """The mean sieve bias of a sequence, for every role.
 
-    >>> import headscope as hs
-    >>> from headscope.encode import Encoder
-    >>> encoder = Encoder(hs.load("demo").tokenizer)
-    >>> item = next(iter(encoder.encode(hs.read(["Yes, it barks."]))))
-    >>> sinks(item).astype(int).tolist()  # [CLS] yes , it bark ##s . [SEP]
-    [1, 0, 1, 0, 0, 0, 1, 1]
+    1 is what uniform attention gives; 3 means three times as much attention on the tokens of the
+    role. The scores of single sequences are kept too, because tests and figures need their
+    distribution.
+
+    Parameters
+    ----------
+    roles
+        The roles to score: names of sieves, or any dependency label of the corpus. Default: all
+        roles whose annotations the corpus has.
+    direction
+        Of dependency roles: from a dependent to its head word (``to head``), from the head word to
+        a dependent (``from head``), or ``both``. ``auto`` is ``to head``, as the overlaps that the
+        paper reports imply; but ``both`` for a causal model that sees the head word in fewer than
+        half of the sequences that have one of the relations. In English most subjects come before
+        their verbs, which such a model cannot see from there.
+    subtypes
+        Keep subtypes of dependency labels (``nmod:poss``), or fold them into their kind (``nmod``).
+    keep
+        The scores of about this many sequences are kept; 0 keeps none.
+
+    References
+    ----------
+    Pande et al. 2021, "The heads hypothesis", sections 3 and 4.
+
+    Examples
+    --------
+    >>> Role(roles=["local", "nsubj"], direction="both").options()["roles"]
+    ('local', 'nsubj')
     """
-    return np.asarray((item.kind != TEXT) | item.stop | (np.arange(len(item)) == 0))
 
+    name = "role"
+    title = "Sieve bias of each role"
+    unit = "times uniform attention"
+    range = "positive"
+    source = "Pande et al. 2021"
+    says = "{role}"
+    labels = {"role": {"": "{}"}}
+    summed = True
 
-def visible(item: Encoded, causal: bool) -> NDArray[np.int64]:
-    """How many tokens that are not sinks every token sees."""
-    open_keys = (~sinks(item)).astype(np.int64)
-    return open_keys.cumsum() if causal else np.full(len(item), open_keys.sum())
+    def __init__(
+        self,
+        roles: Iterable[str] = (),
+        direction: Direction = "auto",
+        subtypes: Subtypes = "keep",
+        keep: int = 5000,
+    ) -> None:
+        self.roles = (roles,) if isinstance(roles, str) else tuple(roles)
+        self.direction: Direction = one_of(
+            "direction of dependency roles", direction, get_args(Direction)
+        )
+        self.subtypes: Subtypes = one_of("way with subtypes", subtypes, ("keep", "fold"))
+        self.keep = at_least("number of sequences to keep scores of", keep, 0)
+        self.sieves: list[Sieve] = []
+        self.absent: dict[str, str] = {}
+        self.way = "to head"
+        self.unseen = ""
 
+    def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
+        """Choose the roles that the corpus allows; sieves that learn from the corpus do so here."""
+        bound = super().bind(context, corpus)
+        offered, labels = self._look(corpus)
+        bound.way, bound.unseen = self._find_way(context, corpus)
+        known = bound._known()
+        bound.sieves, bound.absent = [], {}
+        for name in dict.fromkeys(self.roles or known):
+            sieve = known.get(name)
+            if sieve is None and name in labels:
+                sieve = dependency_sieve(name, (name,), bound.way, self.subtypes == "fold")
+            if sieve is None:
+                raise unknown("role", name, [*known, *sorted(labels - set(known))])
+            if why := self._why_not(sieve, offered, context):
+                bound.absent[name] = why
+            else:
+                bound.sieves.append(sieve.ready(corpus))
+        if not bound.sieves:
+            reasons = "; ".join(f"{name}: {why}" for name, why in bound.absent.items())
+            raise UserError(
+                f"none of the roles can be measured here: {reasons}",
+                hint="choose other roles with roles=",
+            )
+        bound.dims = {"role": tuple(sieve.name for sieve in bound.sieves)}
+        return bound
 
-_KINDS = {
-    "at work": "attention at work: not on sinks",
-    "start": "attention that rests on the start token",
-    "separator": "attention that rests on separators",
-    "stops": "attention that rests on full stops and commas",
-    "other": "attention that rests on other sinks",
-}
-ALWAYS = ("at work", "stops")
-"""Kinds of keys whose share is 0, not undefined, in a text that has none of them."""
-_CAUSAL = {"other": "attention that rests on the first token or other special tokens"}
-"""Many decoders read texts without a start token: their sink is the first word."""
-_SHOWN = {
-    "attention": "attention to its tokens",
-    "uniform": "what even attention would give",
-    "left": "all attention at work",
-}
+    def beside(self) -> tuple[str, ...]:
+        """What tells whether a head with a dependency role knows more than positions."""
+        trees = not self.roles or any("tree" in self._needs(name) for name in self.roles)
+        return ("arc",) if trees else ()
+
+    def _needs(self, name: str) -> frozenset[str]:
+        """What a role needs of a corpus; one that is no sieve is a dependency label."""
+        known = known_sieves()
+        return known[name].needs if name in known else frozenset({"tree"})
+
+    def _look(self, corpus: Iterable[Example]) -> tuple[set[str], set[str]]:
+        """The annotations and the dependency labels of a corpus."""
+        offered: set[str] = set()
+        labels: set[str] = set()
+        for example in corpus:
+            offered |= example.annotations
+            labels |= {self._label(word) for word in example.words if word.head is not None}
+        return offered, labels
+
+    def _label(self, word: Word) -> str:
+        """A word's relation to its head word, its subtype folded or not."""
+        return word.relation.split(":")[0] if self.subtypes == "fold" else word.relation
+
+    def _find_way(self, context: Context, corpus: Iterable[Example]) -> tuple[str, str]:
+        """The direction of dependency roles and, where it is not the usual one, why."""
+        if self.direction != "auto":
+            return self.direction, ""
+        if not context.causal:
+            return "to head", ""
+        asked = self.roles or SYNTACTIC
+        wanted = {other: name for name in asked for other in SAME_LABEL.get(name, (name,))}
+        having, seeing = Counter[str](), Counter[str]()
+        for example in corpus:
+            arcs = [
+                (wanted[label], word.head < index)
+                for index, word in enumerate(example.words)
+                if word.head is not None
+                and word.head >= 0
+                and (label := self._label(word)) in wanted
+            ]
+            having.update({name for name, _ in arcs})
+            seeing.update({name for name, earlier in arcs if earlier})
+        few = [name for name in asked if 2 * seeing[name] < having[name]]
+        counts = ", ".join(f"{name} in {seeing[name]} of {having[name]}" for name in few)
+        return ("both", counts) if few else ("to head", "")
+
+    def _known(self) -> dict[str, Sieve]:
+        """All sieves by name, the paper's first."""
+        found = known_sieves() | dependency_sieves(self.way, self.subtypes == "fold")
+        names = (*PAPER, *(name for name in found if name not in PAPER))
+        return {name: found[name] for name in names}
+
+    def _why_not(self, sieve: Sieve, offered: set[str], context: Context) -> str:
+        """Why a sieve cannot be used; empty if it can. Asking for it by name is then an error."""
+        missing = sorted(sieve.needs - offered)
+        if missing and self.roles:
+            raise UserError(
+                f"the role {sieve.name!r} needs {', '.join(missing)}, which this corpus lacks",
+                **HOW.get(missing[0], {"hint": f"choose a corpus with {missing[0]}"}),
+            )
+        if missing:
+            how = HOW.get(missing[0], {}).get("hint", "")
+            if "parse=True" in how:  # kept in results, which are read from Python and in a terminal
+                how = PARSE
+            return f"the corpus has no {', '.join(missing)}: {how}".rstrip(": ")
+        return CAUSAL if sieve.later and context.causal else ""
+
+    def words(self) -> Mapping[str, Mapping[str, str]]:
+        """Each role's name and title."""
+        return {"role": {sieve.name: sieve.words for sieve in self.sieves}}
+
+    def attributes(self) -> dict[str, str]:
+        """Titles of the roles, the relations that dependency roles follow, and absent roles."""
+        titles = {sieve.name: sieve.title for sieve in self.sieves}
+        arcs = {sieve.name: list(sieve.relations) for sieve in self.sieves if sieve.relations}
+        return super().attributes() | {
+            "titles": json.dumps(titles),
+            "arcs": json.dumps(arcs),
+            "absent": json.dumps(self.absent),
+            "direction": self.way,
+            "subtypes": self.subtypes,
+            "unseen": self.unseen,
+        }
+
+    def identity(self) -> str:
+        """The options, the roles, and the code of those that a user wrote."""
+        sieves = ", ".join(f"{sieve.name} {sieve.digest}".strip() for sieve in self.sieves)
+        return f"{super().identity()}: {sieves}"
+
+    def weights(self, item: Encoded) -> Sequence[Weights]:
+        """The sieve of every role, weighted."""
+        causal = self.context.causal
+        found = (sieve.relation(item) for sieve in self.sieves)
+        return [None if sieve is None else bias_weights(sieve, causal=causal) for sieve in found]
 
 
 class Activity(Linear):
@@ -78,14 +244,21 @@ class Activity(Linear):
 
     name = "activity"
     title = "Where attention goes"
-    unit = "share of attention"
-    source = "Headscope"
-    dims = {"where": ("at work", "start", "separator", "stops", "other")}
+    says = "attention {where}"
+    labels = {
+        "where": {
+            "at work": "at work: not on sinks",
+            "start": "that rests on the start token",
+            "separator": "that rests on separators",
+            "stops": f"that rests on {STOPS}",
+            "other": "that rests on other sinks",
+        }
+    }
 
-    def attributes(self) -> dict[str, str]:
-        """Also what the kinds of tokens are called."""
-        kinds = _KINDS | (_CAUSAL if self.context.causal else {})
-        return super().attributes() | {"titles": json.dumps(kinds)}
+    def words(self) -> Mapping[str, Mapping[str, str]]:
+        """Many decoders read texts without a start token: their sink is the first word."""
+        first = {"other": "that rests on the first token or other special tokens"}
+        return {"where": {**self.labels["where"], **(first if self.context.causal else {})}}
 
     def weights(self, item: Encoded) -> Sequence[Weights]:
         """Columns of the map. "Other" are the first token, if it is a word, and special tokens of
@@ -94,109 +267,15 @@ class Activity(Linear):
         resting, start, end = sinks(item), item.kind == START, item.kind == SEPARATOR
         stop = item.stop & ~start & ~end
         kinds = (~resting, start, end, stop, resting & ~(start | end | stop))
+        always = (True, False, False, True, False)  # 0, not undefined, in a text that has none
         asking = item.kind == TEXT
-        if not asking.any():
-            return [None] * len(kinds)
-        rows = (asking / asking.sum()).astype(np.float32)
+        rows = (asking / max(asking.sum(), 1)).astype(np.float32)
         return [
-            Weighted(Columns(np.asarray(kind)), rows) if kind.any() or name in ALWAYS else None
-            for name, kind in zip(self.dims["where"], kinds, strict=True)
+            Weighted(Columns(np.asarray(kind)), rows)
+            if asking.any() and (zero or kind.any())
+            else None
+            for kind, zero in zip(kinds, always, strict=True)
         ]
-
-
-Select = Callable[[Encoded, Matrix], Relation]
-"""A role's tokens, among those that may be keys."""
-
-
-def _offsets(*offsets: int) -> Select:
-    return lambda item, keys: Diagonals(len(item), offsets, keys)
-
-
-def _open(pairs: Pairs, keys: Matrix) -> Pairs:
-    kept = keys[pairs.keys]
-    return Pairs(pairs.length, pairs.queries[kept], pairs.keys[kept])
-
-
-def _named(name: str) -> Select:
-    def select(item: Encoded, keys: Matrix) -> Pairs:
-        found = known_sieves()[name].relation(item)
-        assert isinstance(found, Pairs)
-        return _open(found, keys)
-
-    return select
-
-
-def _arcs(family: str, *, up: bool) -> Select:
-    """From every piece of a dependent to every piece of its head word, or the other way."""
-
-    def select(item: Encoded, keys: Matrix) -> Pairs:
-        words = item.example.words
-        pairs = [
-            (token, head) if up else (head, token)
-            for word, token, head in item.arcs
-            if family_of(words[word].relation) == family
-        ]
-        return _open(Pairs.of(len(item), pairs), keys)
-
-    return select
-
-
-def _antecedents(item: Encoded, keys: Matrix) -> Pairs:
-    """From the pieces of a mention's head word to those of earlier mentions of the same entity."""
-    heads: dict[str, set[int]] = {}
-    for mention in item.example.mentions:
-        heads.setdefault(mention.entity, set()).add(mention.head)
-    pairs = [
-        (one, other)
-        for words in heads.values()
-        for word in words
-        for earlier in words
-        if earlier < word
-        for one in item.pieces.get(word, ())
-        for other in item.pieces.get(earlier, ())
-    ]
-    return _open(Pairs.of(len(item), pairs), keys)
-
-
-ROLES: dict[str, tuple[str, Select, frozenset[str]]] = {
-    "antecedent": (
-        "from a mention to its antecedents",
-        _antecedents,
-        frozenset({"mentions"}),
-    ),
-    "previous": ("the previous token", _offsets(-1), frozenset()),
-    "next": ("the next token", _offsets(1), frozenset({"later"})),
-    "near": ("near tokens: one or two away", _offsets(-2, -1, 1, 2), frozenset()),
-    "itself": ("the token itself", _offsets(0), frozenset()),
-    "same": ("the same word elsewhere", _named("duplicate"), frozenset()),
-    "induction": (
-        "what followed the same word before",
-        _named("induction"),
-        frozenset({"causal"}),
-    ),
-    "modifier to noun": (
-        "from a modifier to its noun",
-        _arcs(NOUN_PHRASE, up=True),
-        frozenset({"tree"}),
-    ),
-    "noun to modifier": (
-        "from a noun to its modifiers",
-        _arcs(NOUN_PHRASE, up=False),
-        frozenset({"tree"}),
-    ),
-    "dependent to verb": (
-        "from a dependent to its verb",
-        _arcs(CLAUSE, up=True),
-        frozenset({"tree"}),
-    ),
-    "verb to dependent": (
-        "from a verb to its dependents",
-        _arcs(CLAUSE, up=False),
-        frozenset({"tree"}),
-    ),
-}
-"""Each role's words, its pairs of tokens, and what it needs: a tree, mentions, a model that is
-causal, or one that sees later tokens."""
 
 
 class Work(Linear):
@@ -212,16 +291,25 @@ class Work(Linear):
     See Also
     --------
     headscope.stats.main_roles : the role that says most about a head, tested.
+    headscope.measures.roles : the list of roles.
     """
 
     name = "work"
     title = "Attention at work, by role"
     unit = "sum over tokens"
-    source = "Headscope"
+    says = "{role}, {part}"
+    labels = {
+        "role": {name: role.title for name, role in ROLES.items() if role.pairs},
+        "part": {
+            "attention": "attention to its tokens",
+            "uniform": "what even attention would give",
+            "left": "all attention at work",
+        },
+    }
+    read = {"role": (), "part": ("attention", "uniform", "left")}
+    closed = ("role",)
+    summed = True
     listed = False
-
-    def __init__(self) -> None:
-        self.roles: list[str] = []
 
     def beside(self) -> tuple[str, ...]:
         """What roles along arcs have to beat."""
@@ -232,27 +320,62 @@ class Work(Linear):
         bound = super().bind(context, corpus)
         here = {"causal" if context.causal else "later"}
         here |= {"tree", "mentions"} & {name for one in corpus for name in one.annotations}
-        bound.roles = [name for name, (_, _, needs) in ROLES.items() if needs <= here]
-        bound.dims = {"role": tuple(bound.roles), "part": PARTS}
+        roles = [name for name, role in ROLES.items() if role.pairs and role.needs <= here]
+        bound.dims = {**self.dims, "role": tuple(roles)}
         return bound
-
-    def attributes(self) -> dict[str, str]:
-        """Also what the roles are called."""
-        titles = {name: ROLES[name][0] for name in self.roles}
-        return super().attributes() | {"titles": json.dumps(titles | _SHOWN)}
 
     def weights(self, item: Encoded) -> Sequence[Weights]:
         """The three sums of every role; None where no token has the role."""
         causal, keys, asking = self.context.causal, ~sinks(item), item.kind == TEXT
         seen, columns = np.maximum(visible(item, causal), 1), Columns(keys)
-        found: list[Weights] = []
-        for name in self.roles:
-            relation = ROLES[name][1](item, keys)
+        weights: list[Weights] = []
+        for name in self.dims["role"]:
+            relation = ROLES[name].relation(item, keys)
             sizes = np.where(asking, relation.sizes(causal), 0)
-            having = sizes > 0
-            if not having.any():
-                found += [None, None, None]
-                continue
-            rows, share = having.astype(np.float32), (sizes / seen).astype(np.float32)
-            found += [Weighted(relation, rows), Weighted(columns, share), Weighted(columns, rows)]
-        return found
+            rows, share = (sizes > 0).astype(np.float32), (sizes / seen).astype(np.float32)
+            sums = (Weighted(relation, rows), Weighted(columns, share), Weighted(columns, rows))
+            weights += sums if rows.any() else (None, None, None)
+        return weights
+
+
+class Spread(RowMean):
+    """How evenly a head's attention at work is spread: entropy over the uniform one.
+
+    Sinks (special tokens, the first token, full stops and commas) are taken out as keys, and what
+    is left of a row is scaled to sum to 1. Rows count by how much is left of them. Two sums are
+    kept, ``entropy`` (as a share of that of even attention) and ``left``; the spread is their
+    ratio: 1 for a head that looks at all words alike, 0 for one that looks at one word only.
+    """
+
+    name = "spread"
+    title = "Spread of the attention at work"
+    unit = "sum over tokens"
+    says = "{part}"
+    labels = {
+        "part": {"entropy": "entropy, as a share of that of even attention", "left": "at work"}
+    }
+    summed = True
+    listed = False
+
+    def counted_keys(self, item: Encoded) -> Matrix:
+        """All but sinks."""
+        return ~sinks(item)
+
+    def row_weights(self, item: Encoded) -> NDArray[Any]:
+        """1 / ln of the number of keys that a row sees; and 1, where these are two or more."""
+        seen = visible(item, self.context.causal)
+        some = (seen > 1) & (item.kind == TEXT)
+        scale = (1 / np.log(np.maximum(seen, 2))).astype(np.float32)
+        return np.stack([np.where(some, scale, 0), some], 1)
+
+    def row_values(self, block: Tensor, first_row: int, prepared: SimpleNamespace) -> Tensor:
+        """Entropy of what is left of a row, times how much that is; and how much."""
+        keys = block.new_ones(1, 1, 1).expand(len(block), 1, block.shape[3])
+        keys = keys if prepared.keys is None else prepared.keys
+        left = over_keys(block, keys)[:, 0]
+        entropy = left * logarithms(left) - over_keys(entropy_terms(block), keys)[:, 0]
+        return torch.stack([entropy, left], -1)
+
+    def end(self, view: LayerView, prepared: SimpleNamespace) -> Tensor:
+        """(batch, head, 2)."""
+        return super().end(view, prepared).clamp_min(0.0)

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from headscope.errors import ModelError, UserError
-from headscope.models.embedded import EMBEDDED
 from headscope.models.gguf import is_gguf
-from headscope.models.names import check_model_name, model_folder, model_label
+from headscope.models.names import EMBEDDED, check_model_name, model_folder, model_label
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
 
 STEP = re.compile(
     r"(?:checkpoint|ckpt|global[-_]?step|step|iteration|iter|epoch)[-_ ]?(\d+)", re.IGNORECASE
@@ -188,8 +187,8 @@ def check_configs(checkpoints: Sequence[Checkpoint], *, trust_remote_code: bool 
     ModelError
         If a revision cannot be read, or two checkpoints have different shapes.
     """
-    from headscope.models.pretrained import read_config
-    from headscope.models.quiet import quiet
+    from headscope.models.attach import quiet
+    from headscope.models.loading import read_config
 
     shapes: dict[str, tuple[str, object, object]] = {}
     for one in checkpoints:

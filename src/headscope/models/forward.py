@@ -14,15 +14,14 @@ from torch import Tensor, nn
 from headscope.encode import Batch
 from headscope.encode.cross import key_batch
 from headscope.errors import ModelError
-from headscope.models.architecture import (
+from headscope.models.observe import LayerView, Watch, watching
+from headscope.models.shape import (
+    Shape,
     layer_numbers,
     queries_per_key,
     text_config,
     unobservable,
 )
-from headscope.models.attention import Watch, watching
-from headscope.models.shape import Shape
-from headscope.models.view import LayerView
 
 if TYPE_CHECKING:
     from headscope.models.model import Model

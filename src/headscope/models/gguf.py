@@ -171,10 +171,10 @@ def _convert(path: Path, folder: Path) -> None:
     """Read a GGUF file through transformers, and save it as transformers saves models."""
     import torch
 
+    from headscope.models.attach import quiet
     from headscope.models.checks import check_weights
-    from headscope.models.quiet import quiet
 
-    with quiet(), _without_bar(), _read_once(), contextlib.redirect_stderr(io.StringIO()):
+    with quiet(), _quick_reading(), contextlib.redirect_stderr(io.StringIO()):
         try:
             network, report, tokenizer = _read(path, torch.float32)
         except ModelError:
@@ -199,32 +199,23 @@ def _convert(path: Path, folder: Path) -> None:
 
 
 @contextmanager
-def _without_bar() -> Iterator[None]:
-    """Take away transformers' own progress bar, which is a widget in notebooks."""
+def _quick_reading() -> Iterator[None]:
+    """Let transformers parse a file once, without a progress bar, which is a widget in notebooks.
+
+    By itself it parses the file for the config, the weights and the tokenizer each, and makes the
+    table of tensor names anew for every module of the network.
+    """
+    from unittest.mock import patch
+
+    import gguf
     from transformers import modeling_gguf_pytorch_utils as reading
 
-    bar = reading.tqdm
-    reading.tqdm = lambda tensors, **_: tensors
-    try:
+    with (
+        patch.object(reading, "tqdm", lambda tensors, **_: tensors),
+        patch.object(gguf, "GGUFReader", functools.cache(gguf.GGUFReader)),
+        patch.object(gguf, "get_tensor_name_map", functools.cache(gguf.get_tensor_name_map)),
+    ):
         yield
-    finally:
-        reading.tqdm = bar
-
-
-@contextmanager
-def _read_once() -> Iterator[None]:
-    """Let transformers parse a file once. By itself it does so for the config, the weights and the
-    tokenizer each, and makes the table of tensor names anew for every module of the network.
-    """
-    import gguf
-
-    reader, names = gguf.GGUFReader, gguf.get_tensor_name_map
-    gguf.GGUFReader = functools.cache(reader)
-    gguf.get_tensor_name_map = functools.cache(names)
-    try:
-        yield
-    finally:
-        gguf.GGUFReader, gguf.get_tensor_name_map = reader, names
 
 
 def _read(path: Path, dtype: Any) -> tuple[Any, dict[str, Any], Any]:

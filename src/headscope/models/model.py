@@ -1,43 +1,48 @@
-"""A loaded model: its network, tokenizer and shape, and forward passes that can be observed."""
+"""A loaded model: its network, tokenizer and shape, and forward passes that can be observed.
+
+Below it: who it is (digests), a card for notebooks, and how it travels to other processes.
+"""
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
+from transformers import PreTrainedModel
+from transformers.utils import output_capturing
 
 from headscope.encode import Batch, Bos, Encoded, Encoder, batches, check_bos, check_chat
 from headscope.encode.cross import CrossEncoder, key_batch
 from headscope.errors import ModelError, unknown
 from headscope.heads import HeadsLike
-from headscope.identity import code_digest, compact
-from headscope.models.architecture import (
+from headscope.identity import code_digest, compact, differences, listed
+from headscope.models.attach import Observation, check_source, register
+from headscope.models.forward import find_shapes, run_network, start_token
+from headscope.models.names import model_label
+from headscope.models.observe import Listener, Watch
+from headscope.models.pooling import Pooling, choose_pooling
+from headscope.models.replace import FittedReplacement, Replacement, StackedReplacement
+from headscope.models.shape import (
     PADDING_NOTE,
     SINK_NOTE,
+    Shape,
     position_limit,
     stack_names,
     text_config,
 )
-from headscope.models.attention import Watch
-from headscope.models.card import model_html, model_text
-from headscope.models.forward import find_shapes, run_network, start_token
-from headscope.models.implementation import check_source
-from headscope.models.names import model_label
-from headscope.models.observation import Observation
-from headscope.models.pooling import Pooling, choose_pooling
-from headscope.models.replacement import FittedReplacement, Replacement, StackedReplacement
-from headscope.models.shape import Shape
 from headscope.models.vectors import sentence_vectors
-from headscope.models.view import Listener
 
 UNLIMITED = 10**6
 """Tokenizers without a limit name a huge one."""
@@ -388,7 +393,7 @@ class Model:
             encoder-decoder; the default runs everything.
         first
             How many layers of each stack a
-            :class:`~headscope.models.layer_cache.LayerCache` skips.
+            :class:`~headscope.models.cache.LayerCache` skips.
         **inputs
             Further arguments of the network's ``forward``, such as ``labels`` or
             ``output_hidden_states=True``.
@@ -550,3 +555,199 @@ def _public(options: Mapping[str, Any]) -> dict[str, Any]:
         if name not in PLACES | MADE_BY and not str(name).startswith("_")
         if not str(name).endswith("_file")
     }
+
+
+HEADS = {
+    "ForSequenceClassification": "a class of the text",
+    "ForTokenClassification": "a class of each token",
+    "ForQuestionAnswering": "where an answer begins and ends",
+}
+"""What models predict besides tokens, by how the name of their class ends."""
+
+
+def model_facts(model: Model) -> dict[str, str]:
+    """What a reader wants to know of a model first.
+
+    Parameters
+    ----------
+    model
+        Any model.
+
+    Returns
+    -------
+    dict of str
+        Facts in words, by what they are about.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> facts = model_facts(hs.load("demo"))
+    >>> facts["heads"], facts["predicts"]
+    ('6 layers × 12 heads', 'nothing: loaded without a head')
+    """
+    weights = list(model.network.parameters())
+    dtype = str(model.network.dtype).removeprefix("torch.")
+    shapes = [
+        f"{shape.layers} layers × {shape.heads} heads"
+        + (f" ({stack})" if len(model.shapes) > 1 else "")
+        for stack, shape in model.shapes.items()
+    ]
+    longest = "no limit" if model.longest is None else f"{model.longest:,} tokens"
+    return {
+        "architecture": str(getattr(model.config, "model_type", "")),
+        "heads": ", ".join(shapes),
+        "parameters": f"{sum(value.numel() for value in weights):,}",
+        "weights": f"{model.quantization or dtype} on {model.device}",
+        "longest text": longest,
+        "predicts": predicted(model),
+        **({"adapter": model.adapter} if model.adapter else {}),
+        **({"notes": " ".join(model.notes)} if model.notes else {}),
+    }
+
+
+def predicted(model: Model) -> str:
+    """What a model predicts, in words."""
+    if "lm" in model.capabilities:
+        return "the next token" if model.causal(model.main_stack()) else "masked tokens"
+    name = type(model.network).__name__
+    found = [words for ending, words in HEADS.items() if name.endswith(ending)]
+    return found[0] if found else "nothing: loaded without a head"
+
+
+def model_text(model: Model) -> str:
+    """A model in one line.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> model_text(hs.load("demo"))
+    'Model demo: bert, 6 layers × 12 heads, 22,713,216 parameters, float32 on cpu'
+    """
+    facts = model_facts(model)
+    return (
+        f"Model {model.name}: {facts['architecture']}, {facts['heads']}, "
+        f"{facts['parameters']} parameters, {facts['weights']}"
+    )
+
+
+def model_html(model: Model) -> str:
+    """A model as a small table, with every text escaped."""
+    rows = "".join(
+        f'<tr><th style="text-align:left;font-weight:normal">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(value)}</td></tr>'
+        for name, value in model_facts(model).items()
+    )
+    return (
+        f'<div style="font:13px/20px sans-serif"><b>{escape(model.name)}</b>'
+        f'<table style="margin-top:4px">{rows}</table></div>'
+    )
+
+
+@dataclass(frozen=True)
+class SentModel:
+    """A model as it travels: how to load it again, or itself.
+
+    Parameters
+    ----------
+    load
+        Loads the model where it arrives.
+    about
+        Everything about it that numbers depend on.
+    model
+        The model itself, if it was not loaded by its name.
+    """
+
+    load: Callable[[], Model] | None
+    about: dict[str, Any]
+    model: Model | None
+
+    @classmethod
+    def of(cls, model: Model) -> SentModel:
+        """A model, ready to be sent."""
+        if model.reload is None:
+            _send_hooks()
+            return cls(None, {}, model)
+        return cls(model.reload, {"model": model.identity(model.main_stack())}, None)
+
+    def arrived(self) -> Model:
+        """The model, where it was sent to.
+
+        Raises
+        ------
+        ModelError
+            If the model cannot be loaded there, or is another one.
+        """
+        if self.model is not None:
+            register()
+            _let_record(self.model.network)
+            return self.model
+        assert self.load is not None
+        model = self.load()
+        here = {"model": model.identity(model.main_stack())}
+        found = differences(self.about, here, words="{} here, {} there")
+        if any(one.startswith("weights: ") for one in found):
+            raise ModelError(
+                f"{model.name} has other weights where a worker loads it: they were changed in "
+                "memory, or the worker finds another model under this name",
+                hint="for changed weights: headscope.wrap(model.network, model.tokenizer)",
+            )
+        if found:
+            raise ModelError(
+                f"{model.name} is another model where a worker loads it: {listed(found)}",
+                hint="leave its files as they are during a run, and start again",
+            )
+        return model
+
+
+def _send_hooks() -> None:
+    """Let a network travel that was asked for its hidden states.
+
+    transformers then leaves hooks on it, which use a global context variable of its own. Such a
+    variable cannot be sent, but that of the other process is the same.
+    """
+    collector = _collector()
+    if collector is not None:
+        copyreg.pickle(type(collector), _as_the_collector)
+
+
+def _let_record(network: nn.Module) -> None:
+    """Let a network that was sent return its hidden states.
+
+    transformers notes what a class can record when it makes a network, but none was made here.
+    """
+    known = getattr(output_capturing, "_CAN_RECORD_REGISTRY", None)
+    if known is not None:
+        for module in network.modules():
+            if isinstance(module, PreTrainedModel):
+                known.setdefault(str(type(module)), module._can_record_outputs)
+
+
+def _as_the_collector(_: Any) -> tuple[Callable[[], Any], tuple[()]]:
+    return _collector, ()
+
+
+def _collector() -> Any:
+    return getattr(output_capturing, "_active_collector", None)
+
+
+class ModelWork:
+    """Work with models that is sent to workers: each model travels as a :class:`SentModel`.
+
+    Attributes
+    ----------
+    made_there : tuple of str
+        Attributes that are not sent, because each worker makes its own.
+    """
+
+    made_there: ClassVar[tuple[str, ...]] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: SentModel.of(value) if isinstance(value, Model) else value
+            for name, value in self.__dict__.items()
+            if name not in self.made_there
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value.arrived() if isinstance(value, SentModel) else value)

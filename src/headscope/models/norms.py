@@ -14,10 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from headscope.encode import Batch
-from headscope.models.view import LayerView, OutputListener
+from headscope.models.observe import LayerView, OutputListener
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
+
 
 LARGE = 1e4
 """The size of a probe vector: a norm's epsilon does not matter beside it."""

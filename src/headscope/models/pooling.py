@@ -16,9 +16,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from headscope.encode.template import START, find_template, special_kind
 from headscope.errors import ModelError, UserError, cut, unknown
 from headscope.files import write_text
-from headscope.heads import Head, HeadsLike
+from headscope.heads import Head, HeadsLike, split_heads
 from headscope.limits import parse_json, read_text
-from headscope.models.selection import split_heads
 
 if TYPE_CHECKING:
     from headscope.models.model import Model

@@ -14,8 +14,8 @@ from headscope.corpus import Example
 from headscope.encode import Batch, Encoded
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head
+from headscope.models.observe import LayerView, OutputListener
 from headscope.models.pooling import Pooling
-from headscope.models.view import LayerView, OutputListener
 
 if TYPE_CHECKING:
     from headscope.models.model import Model

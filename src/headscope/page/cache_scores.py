@@ -17,7 +17,7 @@ from headscope.errors import ResultsError, UserError
 from headscope.files import check_writable, write_text
 from headscope.heads import Head
 from headscope.results import Atlas
-from headscope.stats.kv_heads import kv_head_counts, kv_head_table, values_by
+from headscope.stats.heads.query import kv_head_counts, kv_head_table, values_by
 
 DEFAULT = "streaming:distant"
 """What is exported unless another value is named: attention that a short cache would lose."""

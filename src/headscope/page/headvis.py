@@ -21,7 +21,7 @@ from headscope.files import check_writable, write_text
 from headscope.heads import Head, all_heads
 from headscope.results import Atlas
 from headscope.results.kept import KeptExamples, KeptMap
-from headscope.stats.kept_tokens import top_keys, top_queries
+from headscope.stats.tables.examples import top_keys, top_queries
 
 QUARTERS = 4
 """The sample is divided by strength into so many intervals, after that of the strongest."""

@@ -6,30 +6,14 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from headscope.stats.model_summary import model_summary
+from headscope.measures.roles import FAMILIES
+from headscope.stats.words.summary import model_summary
 
 if TYPE_CHECKING:
     from headscope.results import Atlas
 
 CELL, GAP, EDGE = 24, 2, 28
 """Pixels of a cell, between cells, and of the margin with the numbers."""
-PALETTE = {
-    "previous": ("#1F6FB5", "←"),
-    "next": ("#62B8E8", "→"),
-    "near": ("#2A9D74", "↔"),
-    "itself": ("#4B3C8C", "○"),
-    "same": ("#D16BA5", "="),
-    "induction": ("#8A6A1E", "↷"),
-    "noun phrase": ("#E7A83B", "N"),
-    "clause": ("#A63A1C", "V"),
-    "coreference": ("#0E8C8C", "C"),
-    "retrieval": ("#5B6F1F", "R"),
-    "broad": ("#D6D5D1", ""),
-    "no clear role": ("#F3F2F0", ""),
-    "rests": ("#FFFFFF", ""),
-}
-"""The colour and the symbol of each family of roles, as in ``web/src/families.ts``."""
-DARK = ("previous", "near", "itself", "induction", "clause", "coreference", "retrieval")
 INK = "#17181A"
 MOST = 1600
 """Heads of the largest grid that is drawn as SVG."""
@@ -72,9 +56,9 @@ def atlas_html(atlas: Atlas) -> str:
 
 def _swatch(family: str) -> str:
     """A small square in the colour of a family."""
-    if family not in PALETTE:
+    if family not in FAMILIES:
         return ""
-    colour, symbol = PALETTE[family]
+    colour, symbol = FAMILIES[family].colours[0], FAMILIES[family].glyph
     return (
         '<span style="display:inline-block;width:14px;height:14px;line-height:14px;'
         "margin-right:6px;text-align:center;font-size:10px;border:1px solid #ddd;"
@@ -119,7 +103,8 @@ def roles_svg(atlas: Atlas) -> str:
 
 
 def _cell(x: int, y: int, name: str, family: str, excess: float) -> str:
-    colour, symbol = PALETTE.get(family, PALETTE["no clear role"])
+    known = FAMILIES.get(family, FAMILIES["no clear role"])
+    colour, symbol = known.colours[0], known.glyph
     strength = next((share for least, share in TINTS if excess >= least), TINTS[-1][1])
     opacity = strength if symbol else 1.0
     ink = _ink(family) if strength == 1.0 else INK
@@ -135,4 +120,4 @@ def _cell(x: int, y: int, name: str, family: str, excess: float) -> str:
 
 def _ink(family: str) -> str:
     """A colour that reads well on the full colour of a family."""
-    return "#fff" if family in DARK else INK
+    return "#fff" if family in FAMILIES and FAMILIES[family].dark else INK

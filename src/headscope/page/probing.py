@@ -9,10 +9,18 @@ import pandas as pd
 from headscope.numbers import MISSING
 from headscope.page.document import Row, Section, Table, missing, records
 from headscope.results import Atlas
-from headscope.stats.probe_splits import TOP, split_table, split_text
-from headscope.stats.probe_tests import small_test_text, small_tests
-from headscope.stats.probing import EMBEDDINGS as STORED
-from headscope.stats.probing import head_table, probing_remarks, task_titles, top_table
+from headscope.stats.tables.probing import EMBEDDINGS as STORED
+from headscope.stats.tables.probing import (
+    TOP,
+    head_table,
+    probing_remarks,
+    small_test_text,
+    small_tests,
+    split_table,
+    split_text,
+    task_titles,
+    top_table,
+)
 
 SHOWN = 5
 """How many heads of each task are shown."""
@@ -85,7 +93,7 @@ def split_rows(table: pd.DataFrame) -> list[Row]:
     Parameters
     ----------
     table : DataFrame
-        From :func:`headscope.stats.probe_splits.split_table`.
+        From :func:`headscope.stats.tables.probing.split_table`.
 
     Returns
     -------
@@ -112,7 +120,7 @@ def layer_rows(table: pd.DataFrame) -> list[Row]:
     Parameters
     ----------
     table : DataFrame
-        From :func:`headscope.stats.probing.top_table`.
+        From :func:`headscope.stats.tables.probing.top_table`.
 
     Returns
     -------

@@ -8,9 +8,9 @@ from headscope.figures import shift_dots
 from headscope.page.document import Plot, Section, Table
 from headscope.page.role_tables import shift_rows
 from headscope.stats import COARSE
-from headscope.stats.roles import ALPHA, CORRECTION
-from headscope.stats.shift import LEAST
-from headscope.stats.tests import corrected_by
+from headscope.stats.inference.correction import ALPHA, corrected_by
+from headscope.stats.tables.role_tables import LEAST
+from headscope.stats.tables.roles import CORRECTION
 
 
 def shift_section(shift: pd.DataFrame) -> Section:

@@ -46,8 +46,8 @@ from headscope.stats import (
     tau_table,
     undecided,
 )
-from headscope.stats.roles import as_in_paper, exploratory_note
-from headscope.stats.tests import corrected_by
+from headscope.stats.inference.correction import corrected_by
+from headscope.stats.tables.roles import as_in_paper, exploratory_note
 
 FINE_SETS = ("nsubj", "next-local", "previous-local", "dobj")
 """The sets of the second Venn diagram: neighbours there are those that the paper compares."""

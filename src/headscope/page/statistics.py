@@ -9,8 +9,8 @@ import pandas as pd
 from headscope.numbers import MISSING, interval, share
 from headscope.page.document import Row, records
 from headscope.results import Atlas
-from headscope.stats.antecedents import antecedent_table, table_of_scores
-from headscope.stats.relations import best_heads
+from headscope.stats.tables.antecedents import antecedent_table, table_of_scores
+from headscope.stats.tables.relations import best_heads
 
 
 def dependency_rows(results: Atlas) -> list[Row]:

@@ -14,7 +14,7 @@ from headscope.options import AnyPath, FolderRun, Loading, Option, Options
 from headscope.papers.catalogue import Paper, Part
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
 else:  # checked where it is loaded
     ModelLike = Any
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     import altair as alt
 
     from headscope.page.notebook import AtlasViews
-    from headscope.stats.analysis import Analysis
-    from headscope.stats.passport import Passport
+    from headscope.stats.heads.findings import Analysis
+    from headscope.stats.heads.passport import Passport
 
 
 @dataclass(frozen=True, repr=False)
@@ -374,7 +374,7 @@ class Atlas:
         >>> atlas.remarks()[0]
         'Head 1-3 puts more than half of the attention on the previous token.'
         """
-        from headscope.stats.model_summary import model_summary
+        from headscope.stats.words.summary import model_summary
 
         return [line.text for line in model_summary(self)]
 
@@ -389,7 +389,7 @@ class Atlas:
         >>> atlas.analysis.descriptions["1-3"].family
         'previous'
         """
-        from headscope.stats.analysis import Analysis
+        from headscope.stats.heads.findings import Analysis
 
         return Analysis(self)
 
@@ -408,7 +408,7 @@ class Atlas:
         >>> atlas.head("1-3").description.lead
         'Puts 99.6 % (99.4 to 99.8) of its attention on the previous token.'
         """
-        from headscope.stats.passport import passport
+        from headscope.stats.heads.passport import passport
 
         return passport(self, self._head(head))
 
@@ -428,7 +428,7 @@ class Atlas:
         >>> [str(head) for head in atlas.find("position:previous > 0.5")]
         ['1-3']
         """
-        from headscope.stats.query import find_heads
+        from headscope.stats.heads.query import find_heads
 
         return find_heads(self, query)
 
@@ -457,7 +457,7 @@ class Atlas:
         >>> atlas.heads(by="position:previous", top=2)["head"].tolist()
         ['1-3', '3-12']
         """
-        from headscope.stats.query import head_list
+        from headscope.stats.heads.query import head_list
 
         return head_list(self, where=where, by=by, top=top, ascending=ascending)
 
@@ -513,7 +513,7 @@ class Atlas:
         >>> hs.load("demo").encode(["She sang."], heads=atlas.top_heads(12)).shape
         (1, 384)
         """
-        from headscope.stats.top_heads import top_heads
+        from headscope.stats.tables.probing import top_heads
 
         return top_heads(self, n, task=task)
 
@@ -556,7 +556,7 @@ class Atlas:
              The dog barks .
              dog → The 1.00; barks → dog 0.50
         """
-        from headscope.stats.example_table import kept_table
+        from headscope.stats.tables.examples import kept_table
 
         return kept_table(self.kept, str(self._head(head)), relation=relation, k=k)
 
@@ -593,7 +593,7 @@ class Atlas:
         >>> atlas.composition("3-9", kind="K", top=1)["direction"].tolist()
         ['earlier', 'later']
         """
-        from headscope.stats.composition import composes_with
+        from headscope.stats.tables.circuits import composes_with
 
         return composes_with(self, self._head(head), kind=kind, top=top)
 

@@ -85,7 +85,7 @@ class Track:
     Examples
     --------
     >>> import headscope as hs
-    >>> from headscope.models.random import random_init
+    >>> from headscope.models.loading import random_init
     >>> texts = ["The dog barks.", "A cat sleeps."]
     >>> models = [hs.load("demo"), random_init(hs.load("demo"), seed=0)]
     >>> track = hs.track(models, texts, measures="position").track

@@ -14,7 +14,7 @@ the role by its test and, if it is a dependency role, give it more attention tha
 alone would; ``is:positional-ROLE`` holds for those that pass the test by positions alone.
 ``top 10 by VALUE`` holds for the ten heads with the largest value among all
 heads of the model. Parsing knows nothing of results: it gives a tree, which
-:mod:`headscope.stats.query` evaluates and which the page evaluates in the browser.
+:mod:`headscope.stats.heads.query` evaluates and which the page evaluates in the browser.
 """
 
 from __future__ import annotations

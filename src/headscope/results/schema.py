@@ -27,7 +27,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 import xarray as xr
@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import ResultsError, UserError, cut, shorten
 from headscope.identity import KEYS
+from headscope.registry import MEASURES
 
 SCHEMA = 4
 """The version of this layout."""
@@ -109,57 +110,6 @@ without pairs; scores with heads disabled; a pruning curve's scores; correlation
 scores of probes; numbers that follow from weights alone, of heads and of pairs of heads."""
 
 
-class Own(NamedTuple):
-    """What readers of one of Headscope's own measures ask for by name.
-
-    Parameters
-    ----------
-    labels
-        Its dimensions, and labels that each must have.
-    summed
-        Whether its readers need sums by bucket.
-    attributes
-        Attributes that must have a value for every label of the first dimension.
-    """
-
-    labels: Mapping[str, tuple[str, ...]]
-    summed: bool = False
-    attributes: tuple[str, ...] = ()
-
-
-MEASURES: Mapping[str, Own] = {
-    "position": Own({"offset": ("previous", "current", "next")}),
-    "special": Own({"token": ("cls", "sep", "punctuation"), "row": ("all", "sep", "other")}),
-    "entropy": Own({"row": ("all", "cls", "uniform")}),
-    "activity": Own({"where": ("at work", "start", "separator", "stops", "other")}),
-    "spread": Own({"part": ("entropy", "left")}, summed=True),
-    "work": Own({"role": (), "part": ("attention", "uniform", "left")}, True, ("titles",)),
-    "role": Own({"role": ()}, summed=True),
-    "repetition": Own({"repeat": ("induction", "duplicate")}),
-    "sink": Own({"sink": ("first", "rate")}),
-    "reach": Own({"moment": ("distance", "square", "variance")}),
-    "frame": Own({"direction": ("both", "target to element", "element to target")}),
-    "feature": Own({"feature": ()}),
-    "link": Own({"link": ()}),
-    "pattern": Own({"pattern": ("vertical", "diagonal", "block", "heterogeneous")}),
-    "coreference": Own(
-        {
-            "candidates": ("mentions", "words"),
-            "kind": ("all",),
-            "mentions": ("every", "nearest right"),
-        },
-        summed=True,
-    ),
-    "dependency": Own(
-        {
-            "relation": (),
-            "direction": ("dependent to head", "head to dependent"),
-            "words": ("every", "offset right", "held-out offset right"),
-        },
-        summed=True,
-        attributes=("offsets", "half_offsets", "offset_counts"),
-    ),
-}
 EXAMPLE_ARRAYS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "texts": (("byte",), "u"),
     "text_bytes": (("text",), "iu"),
@@ -222,6 +172,11 @@ FORMS: Mapping[str, Form] = {
     ),
     "an object": lambda value: isinstance(value, dict),
     "an object of texts": _all(dict, _text),
+    "an object of a sentence and words": lambda value: (
+        isinstance(value, dict)
+        and _text(value.get("says"))
+        and _all(dict, _all(dict, _text))(value.get("labels"))
+    ),
     "an object of whole numbers": _all(dict, _integer),
     "an object of lists of whole numbers": _all(dict, _all(list, _integer)),
     "an object of objects of whole numbers": _all(dict, _all(dict, _integer)),
@@ -255,6 +210,7 @@ ATTRIBUTES: Mapping[str, str] = {
     "source": "a text",
     "listed": "'yes' or 'no'",
     "titles": "an object of texts",
+    "words": "an object of a sentence and words",
     "absent": "an object of texts",
     "offsets": "an object of whole numbers",
     "half_offsets": "an object of lists of whole numbers",
@@ -527,9 +483,9 @@ def _check_measure(where: str, name: str, node: xr.DataTree, about: Mapping[str,
         _need({*dims} == {"bucket", *wanted}, where, _strange(part, dims, ("bucket", *wanted)))
         least = variables[part].values.min(initial=0) if part != "sum" else 0
         _need(not least < 0, where, f"has a variable {part!r} with negative numbers")
-    own = MEASURES.get(name.removeprefix("norm_"))
-    if own and kind in ("mean", "share"):
-        _check_own(where, own, node, wanted, about)
+    name = name.removeprefix("norm_")
+    if kind in ("mean", "share") and name in MEASURES and not MEASURES.entry(name).own:
+        _check_own(where, MEASURES[name], node, wanted, about)
 
 
 def _dims(where: str, variables: Variables, name: Any, kinds: str = "fiu") -> Dims:
@@ -578,22 +534,26 @@ def _check_grid(where: str, variables: Variables, about: Mapping[str, Any]) -> N
 
 
 def _check_own(
-    where: str, own: Own, node: xr.DataTree, dims: Dims, about: Mapping[str, Any]
+    where: str, own: Any, node: xr.DataTree, dims: Dims, about: Mapping[str, Any]
 ) -> None:
-    """What readers of Headscope's own measures ask for by name."""
+    """What readers of one of Headscope's own measures ask for by name, as its class says."""
     variables = node.variables
-    for dim, wanted in {**dict.fromkeys(GRID, ()), **own.labels}.items():
+    labels = own.dims if own.read is None else own.read
+    for dim, wanted in {**(dict.fromkeys(GRID, ()) if own.grid else {}), **labels}.items():
         _need(dim in dims, where, f"lacks the dimension {dim!r}")
         missing = set(wanted) - set(variables[dim].values.tolist())
         _need(not missing, where, f"lacks the label {min(missing, default='')!r} of {dim!r}")
+    for dim in own.closed:
+        others = set(variables[dim].values.tolist()) - set(own.dims[dim])
+        _need(not others, where, f"has an unknown label of {dim!r}:", min(others, default=""))
     if own.summed:
         _need(SUMS[0] in variables, where, f"has no variable {SUMS[0]!r}")
         sized = {"layers", "heads"} <= about["model"].keys()
         _need(sized, "the provenance does not say how many layers and heads the model has")
-    labels = set(variables[next(iter(own.labels))].values.tolist())
-    for attribute in own.attributes:
+    for attribute in own.keyed:
         known = set(parsed(node.attrs.get(attribute)) or ())
-        _need(labels <= known, where, f"lacks labels in its attribute {attribute!r}")
+        names = set(variables[next(iter(labels))].values.tolist())
+        _need(names <= known, where, f"lacks labels in its attribute {attribute!r}")
     if KEPT in variables:
         for name in ("id", "group", "tokens"):
             there = name in variables and variables[name].dims == ("example",)

@@ -12,7 +12,7 @@ from headscope.runs.preparing import loaded
 if TYPE_CHECKING:
     import pandas as pd
 
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from headscope.errors import UserError, wrong_type
 from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
 from headscope.models.names import check_loading
 from headscope.options import RARE, AnyPath, CorpusRun, ModelRun, Option, takes
-from headscope.runs.preparing import loaded, opened, read_for
-from headscope.stats.kept_relations import check_relation
+from headscope.runs.preparing import drawn, loaded, opened, read_for
+from headscope.stats.tables.examples import check_relation
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import TextAttention
 else:  # names, or heads
     HeadsLike = Sequence[Any]
@@ -267,7 +267,7 @@ def examples(
     Head.parse(head)
     check_loading(model, options)
     texts = read_for(corpus, options)
-    texts = texts.first(options.limit) if options.limit else texts
+    texts = drawn(texts, options)
     check_relation(texts, options.relation)
     with opened(model, options) as used:
         from headscope.runs.examples import find_examples

@@ -15,9 +15,9 @@ from torch import Tensor
 from headscope.encode import Batch, Encoded, collate
 from headscope.errors import UserError
 from headscope.models import LayerView, Model
-from headscope.models.architecture import text_config
+from headscope.models.attach import as_eager
 from headscope.models.forward import evaluating, network_inputs
-from headscope.models.observation import as_eager
+from headscope.models.shape import text_config
 from headscope.runs.agreement import Agreement, Check, CheckOptions
 from headscope.runs.synthetic import encoded_tokens, ordinary_tokens, start_of
 

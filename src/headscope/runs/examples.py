@@ -42,7 +42,7 @@ from headscope.runs.keeping import (
 )
 from headscope.runs.survey.work import SurveyWork
 from headscope.runs.text_maps import Maps, head_maps, token_names, word_groups
-from headscope.stats.example_table import example_table
+from headscope.stats.tables.examples import example_table
 
 LONGEST_INPUT = 128
 """Tokens of a sentence; the rest is cut."""

@@ -17,7 +17,7 @@ from headscope.encode import Batch
 from headscope.encode.cross import key_batch
 from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Listener, Model
-from headscope.models.value_norms import ValueNorms, norm_weighted
+from headscope.models.projections import ValueNorms, norm_weighted
 from headscope.runs.keeping import Keeper
 
 

@@ -22,7 +22,7 @@ from headscope.corpus import ROOT, surface_words
 from headscope.encode import TEXT, Batch, Encoded
 from headscope.files import digest_of
 from headscope.measures.base import Context, Together
-from headscope.measures.work import sinks
+from headscope.measures.roles import sinks
 from headscope.models import LayerView, Model
 from headscope.results.kept import (
     NO_HEAD,

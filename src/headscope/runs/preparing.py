@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal
 from headscope.corpus import Corpus, CorpusLike
 from headscope.corpus.reading import open_corpus
 from headscope.models.names import check_loading
-from headscope.options import CorpusRun, ModelRun
+from headscope.options import CorpusRun, ModelRun, Pass
 
 if TYPE_CHECKING:
     from headscope.models import Model
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def opened(
     reporter = options.reporter
     with ExitStack() as stack:
         with reporter.status("loading libraries and model"):
-            from headscope.models.like import using_model
+            from headscope.models.loading import using_model
 
             used = stack.enter_context(using_model(model, options, head=head))
         for note in used.notes if used is not model else ():
@@ -70,11 +70,16 @@ def prepared(
         yield used, texts
 
 
+def drawn(corpus: Corpus, options: Pass) -> Corpus:
+    """The examples that a pass uses: the first ones, a random sample, or all."""
+    return corpus.first(options.limit).sample(options.sample, seed=options.seed)
+
+
 def read_for(corpus: CorpusLike, options: CorpusRun) -> Corpus:
     """The corpus of a run; what was read is said."""
     texts = open_corpus(corpus, options)
     if options.reporter.visible:  # to count its examples, the whole corpus is read
-        options.reporter.say(texts.first(options.limit).preview())
+        options.reporter.say(drawn(texts, options).preview())
         for note in texts.notes:
             options.reporter.say(f"note: {note}")
     return texts

@@ -15,11 +15,11 @@ from headscope.corpus.example import BUCKETS
 from headscope.encode import START, TEXT, Counts, Encoded, collate
 from headscope.errors import ModelError, UserError
 from headscope.measures.base import Context
-from headscope.measures.kinds import Diagonals, Weighted
-from headscope.measures.relation import Linear, Weights
+from headscope.measures.combinators import Linear, Weights
+from headscope.measures.relations import Diagonals, Weighted
 from headscope.measures.sums import Sums
 from headscope.models import Model
-from headscope.models.like import ModelLike
+from headscope.models.loading import ModelLike
 from headscope.options import ModelRun, Option, takes
 from headscope.results import Atlas
 from headscope.runs.forward import Pass
@@ -49,9 +49,15 @@ class Repeated(Linear):
 
     name = NAME
     title = "Random tokens written twice"
-    unit = "share of attention"
     source = "Olsson et al. 2022"
-    dims = {"score": ("induction", "duplicate", "previous")}
+    says = "attention to {score}, in random tokens written twice"
+    labels = {
+        "score": {
+            "induction": "what followed the token in the first copy",
+            "duplicate": "the token in the first copy",
+            "previous": "the previous token",
+        }
+    }
 
     def __init__(self, n: int) -> None:
         self.n = n

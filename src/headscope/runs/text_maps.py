@@ -18,7 +18,7 @@ from headscope.encode import Encoded, collate
 from headscope.encode.template import TEXT
 from headscope.errors import UserError
 from headscope.heads import Head
-from headscope.measures.logit_attribution import head_parts
+from headscope.measures.gradients import head_parts
 from headscope.measures.patterns.network import CLASSES, SHIPPED, load_network, pictures
 from headscope.models import LayerView, Model, OutputListener
 from headscope.models.stream import Call, Stream, StreamLayer, find_stream, recording

@@ -15,7 +15,7 @@ from headscope.errors import ResultsError, UserError
 from headscope.figures import before_after, find_figure, probe_grid, scatter_grid
 from headscope.figures.style import GREY
 from headscope.results import Atlas
-from headscope.stats.syntax_semantics import correlation, syntactic_semantic
+from headscope.stats.tables.probing import correlation, syntactic_semantic
 from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
 
 NAMES = (

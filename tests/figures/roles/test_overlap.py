@@ -19,7 +19,7 @@ from headscope.errors import UserError
 from headscope.figures import find_figure, upset, venn
 from headscope.figures.roles.venn import HIGH, LAYOUTS, PIXELS, Ellipse, places
 from headscope.stats import COARSE, role_tests
-from headscope.stats.role_scores import FINE
+from headscope.stats.tables.roles import FINE
 
 
 def reach(ellipse: Ellipse, x: float, y: float) -> float:

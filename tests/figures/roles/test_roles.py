@@ -30,7 +30,7 @@ from headscope.figures import (
 from headscope.figures.roles.scores import bin_edges, skewness, telling_head
 from headscope.heads import Head
 from headscope.stats import COARSE, role_correlations, role_tests
-from headscope.stats.role_scores import FINE
+from headscope.stats.tables.roles import FINE
 from stats.made_roles import PAPER
 
 COLUMNS = [NAMES.index(role) for role in COARSE]

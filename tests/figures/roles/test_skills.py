@@ -17,7 +17,7 @@ from headscope.errors import UserError
 from headscope.figures import save_chart, shift_dots, skill_grid
 from headscope.figures.roles.skills import UNSKILLED
 from headscope.stats import role_shift, role_tests
-from headscope.stats.role_scores import FINE
+from headscope.stats.tables.roles import FINE
 from stats.made_roles import PAPER
 
 

@@ -13,7 +13,7 @@ import torch
 from headscope.corpus import Corpus, from_texts
 from headscope.errors import UserError
 from headscope.measures import choose
-from headscope.measures.patterns.measure import Pattern
+from headscope.measures.patterns import Pattern
 from headscope.measures.patterns.network import (
     CLASSES,
     PatternNet,

@@ -20,10 +20,10 @@ from headscope.corpus import ROOT, Corpus, Example, Mention, Word, from_texts
 from headscope.encode import OTHER, SEPARATOR, START, TEXT, Encoded
 from headscope.errors import UserError
 from headscope.measures import Context, Role, Sieve, known_sieves, load_sieves, sieve
-from headscope.measures.sieves.base import SIEVES
-from headscope.measures.sieves.builtin import (
+from headscope.measures.sieves import (
     DIRECTIONS,
     PAPER,
+    SIEVES,
     SYNTACTIC,
     dependency_sieve,
     dependency_sieves,
@@ -244,7 +244,7 @@ TWINS: dict[str, Callable[[Encoded], Pairs]] = {
     "dobj": lambda item: dependency(item, ["dobj", "obj"]),
     "amod": lambda item: dependency(item, ["amod"]),
     "advmod": lambda item: dependency(item, ["advmod"]),
-    "same word": same_word,
+    "word pieces": same_word,
     "question mark": question,
     "first token": lambda item: {(query, 0) for query in range(len(item))},
     "duplicate": duplicate,

@@ -15,7 +15,7 @@ from headscope.corpus import ROOT, Corpus, Example, Word, from_examples, from_te
 from headscope.encode import collate
 from headscope.errors import UserError
 from headscope.models import Model
-from headscope.models.random import random_init
+from headscope.models.loading import random_init
 from headscope.papers.clark2019.parse import WordMaps, make_word_maps
 from headscope.papers.clark2019.parse import wordmaps as module
 from headscope.papers.clark2019.parse.wordmaps import expected_size, maps_identity

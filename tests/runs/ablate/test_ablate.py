@@ -17,7 +17,7 @@ from headscope.models import Replacement
 from headscope.runs.ablate import ablate
 from headscope.runs.ablate.objectives import label_columns
 from headscope.runs.ablate.work import head_means
-from headscope.stats.ablation import change_table
+from headscope.stats.tables.ablation import change_table
 from runs.ablate.made import (
     NUMBER,
     RUN,

@@ -13,7 +13,7 @@ from headscope.errors import ModelError, UserError
 from headscope.heads import Head, all_heads
 from headscope.models import Model
 from headscope.runs.ablate.groups import matched_heads
-from headscope.stats.group_losses import NAME, group_table, repeated_more
+from headscope.stats.tables.ablation import NAME, group_table, repeated_more
 from planted_induction import INDUCTION, PREVIOUS, WORDS, Layout, induction_model
 
 LENGTH = 6

@@ -11,7 +11,7 @@ from transformers import AutoModelForSeq2SeqLM
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head
 from headscope.models import Model, Shape, wrap
-from headscope.models.replacement import WAYS
+from headscope.models.replace import WAYS
 from headscope.runs.ablate import (
     CustomObjective,
     LanguageModelObjective,

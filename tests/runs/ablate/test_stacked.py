@@ -11,7 +11,7 @@ import torch
 from headscope.corpus import from_texts
 from headscope.heads import Head
 from headscope.models import Shape
-from headscope.models.layer_cache import LayerCache
+from headscope.models.cache import LayerCache
 from headscope.progress import Reporter
 from headscope.runs.ablate import ablate
 from headscope.runs.ablate.objectives import (

@@ -13,7 +13,7 @@ from torch import Tensor
 from headscope.corpus import read
 from headscope.encode import Batch, collate
 from headscope.measures import Context, Position
-from headscope.models import LayerView, Model, rowblocks
+from headscope.models import LayerView, Model, observe
 from headscope.results.kept import PARTS, ExampleStore
 from headscope.runs import forward
 from headscope.runs.forward import Hearing, Pass, Place
@@ -58,7 +58,7 @@ def test_copies_grow_neither_with_layers_nor_with_blocks(
 ) -> None:
     few = copies(kind, 2)
     assert copies(kind, 5) == few > 0
-    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)
+    monkeypatch.setattr(observe, "WEIGHTS", 1)
     cut = copies(kind, 2)
     assert copies(kind, 5) == cut <= few + 10
 
@@ -96,7 +96,7 @@ def test_a_model_spread_over_devices_keeps_the_same(
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_no_more_than_the_window_is_held(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)
+    monkeypatch.setattr(observe, "WEIGHTS", 1)
     longest = {"bert": "max_position_embeddings", "gpt2": "n_positions"}[kind]
     survey, _, batch = made(kind, length=400, **{longest: 400})
     assert batch.width > 2 * 128

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from headscope.corpus import from_texts
-from headscope.models import Model, rowblocks
+from headscope.models import Model, observe
 from headscope.results import Atlas
 from headscope.results.kept import KeptMap
 from headscope.runs.keeping import largest, sparse_map
@@ -133,7 +133,7 @@ def test_the_histogram_is_that_of_the_sample(kind: str, size: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_blocks_of_rows_give_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rowblocks, "WEIGHTS", 1)  # blocks of 16 rows, eight of them in the window
+    monkeypatch.setattr(observe, "WEIGHTS", 1)  # blocks of 16 rows, eight of them in the window
     alike(run(kind, "long", examples=12), atlas(kind, "long"))
 
 

@@ -17,7 +17,7 @@ from headscope.models import Model
 from headscope.results import Atlas
 from headscope.runs.probe import Vectors, probe
 from headscope.runs.probe.vectors import text_embeddings
-from headscope.stats.probing import top_table
+from headscope.stats.tables.probing import top_table
 from runs.probe.planted_tasks import ONE, QUICK, dogs, pairs_task, reading, words_task
 from tiny import tiny_model
 

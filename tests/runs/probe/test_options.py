@@ -13,7 +13,7 @@ from headscope.corpus import Example
 from headscope.errors import CorpusError, UserError
 from headscope.runs.probe import probe
 from headscope.runs.probe import task as probing_task
-from headscope.stats.probing import top_table
+from headscope.stats.tables.probing import top_table
 from planted import WIDTH, planted_bert
 from runs.probe.planted_tasks import (
     ONE,

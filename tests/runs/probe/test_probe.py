@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from headscope.heads import Head
 from headscope.models import Model, Pooling
 from headscope.runs.probe import probe
-from headscope.stats.probing import head_table
+from headscope.stats.tables.probing import head_table
 from headscope.tasks.task import ProbingTask
 from planted import WIDTH
 from runs.probe.planted_tasks import (

@@ -11,7 +11,7 @@ import headscope as hs
 from headscope.errors import ResultsError, UserError
 from headscope.heads import Head
 from headscope.results import Atlas
-from headscope.stats.top_heads import top_heads
+from headscope.stats.tables.probing import top_heads
 
 NAN = float("nan")
 

@@ -16,7 +16,7 @@ from headscope.models import Model, Replacement, wrap
 from headscope.page.packs.atlas import atlas_content
 from headscope.runs.retrieval.decoding import Decoder
 from headscope.runs.retrieval.scores import retrieval_scores
-from headscope.stats.retrieval import (
+from headscope.stats.tables.circuits import (
     retrieval_answers,
     retrieval_heads,
     retrieval_masking,

@@ -10,8 +10,7 @@ import pandas as pd
 from headscope.figures.style import ORANGE, styled, subject
 from headscope.figures.tidy import tidy
 from headscope.results import Atlas
-from headscope.stats.ablation import change_table
-from headscope.stats.importance import agreement
+from headscope.stats.tables.ablation import agreement, change_table
 
 
 def importance_agreement(results: Atlas) -> Any:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from headscope.figures.style import BLUE, ORANGE, styled, subject
 from headscope.results import Atlas
-from headscope.stats.group_losses import NAME, group_table
+from headscope.stats.tables.ablation import NAME, group_table
 
 WIDTH, ROW = 420, 44
 PALE = "#9aa3ad"

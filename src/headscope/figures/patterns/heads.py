@@ -11,7 +11,7 @@ from headscope.figures.patterns.classes import LETTERS, PATTERNS, class_colour
 from headscope.figures.squares import ROOMY, head_squares
 from headscope.figures.style import styled, subject
 from headscope.results import Atlas
-from headscope.stats.patterns import leading_patterns, pattern_heads
+from headscope.stats.tables.patterns import leading_patterns, pattern_heads
 
 
 def pattern_heads_map(results: Atlas) -> Any:

@@ -11,7 +11,7 @@ import pandas as pd
 from headscope.figures.patterns.classes import PATTERNS, class_colour
 from headscope.figures.style import short_corpus, styled, subject
 from headscope.results import Atlas
-from headscope.stats.patterns import pattern_layers, pattern_shares, shares_by_file
+from headscope.stats.tables.patterns import pattern_layers, pattern_shares, shares_by_file
 
 LEAST = 0.045
 """Smaller shares are not printed into their bar."""

@@ -20,9 +20,9 @@ def agreement_grid(scores: pd.DataFrame, correlations: pd.DataFrame, *, title: s
     Parameters
     ----------
     scores : DataFrame
-        From :func:`headscope.stats.probe_agreement.paired_scores`.
+        From :func:`headscope.stats.tables.probing.paired_scores`.
     correlations : DataFrame
-        From :func:`headscope.stats.probe_agreement.probe_agreement`.
+        From :func:`headscope.stats.tables.probing.probe_agreement`.
     title : str, optional
         Whose scores these are.
 

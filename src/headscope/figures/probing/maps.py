@@ -19,7 +19,7 @@ from headscope.figures.probing.panels import (
 )
 from headscope.figures.style import note, styled
 from headscope.results import Atlas
-from headscope.stats.probing import probing_of, task_titles
+from headscope.stats.tables.probing import probing_of, task_titles
 
 TITLE = "Test scores of probes on heads"
 

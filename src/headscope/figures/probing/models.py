@@ -26,7 +26,7 @@ from headscope.figures.probing.panels import (
 )
 from headscope.figures.style import styled
 from headscope.results import Atlas
-from headscope.stats.probing import probing_of, task_titles
+from headscope.stats.tables.probing import probing_of, task_titles
 
 MOST = 6
 """The most maps of a line before and after tuning: two models in three states, as in the paper."""

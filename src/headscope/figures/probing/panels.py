@@ -16,7 +16,7 @@ from headscope.figures.squares import coloured
 from headscope.figures.style import short_model
 from headscope.figures.tidy import tidy
 from headscope.results import Atlas
-from headscope.stats.probing import probing_of, task_titles
+from headscope.stats.tables.probing import probing_of, task_titles
 from headscope.tasks.metrics import metric_title
 
 WIDE, NARROW = 144, 96

@@ -12,7 +12,7 @@ from headscope.errors import ResultsError, UserError
 from headscope.figures.probing.panels import model_name
 from headscope.figures.style import note, styled
 from headscope.results import Atlas
-from headscope.stats.syntax_semantics import correlation, syntactic_semantic
+from headscope.stats.tables.probing import correlation, syntactic_semantic
 
 TITLE = "Syntactic and semantic scores of heads"
 COLUMNS, FEW = 4, 12
@@ -82,7 +82,7 @@ def correlation_text(frame: pd.DataFrame) -> list[str]:
     Parameters
     ----------
     frame : DataFrame
-        From :func:`headscope.stats.probing.syntactic_semantic`.
+        From :func:`headscope.stats.tables.probing.syntactic_semantic`.
 
     Returns
     -------

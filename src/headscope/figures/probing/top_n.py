@@ -12,7 +12,7 @@ import pandas as pd
 from headscope.figures.probing.panels import COLUMNS, model_name
 from headscope.figures.style import BLUE, GREEN, ORANGE, styled
 from headscope.results import Atlas
-from headscope.stats.probing import best_layer, probing_of, task_titles
+from headscope.stats.tables.probing import best_layer, probing_of, task_titles
 from headscope.tasks.metrics import metric_title
 
 CURVES = {"top": BLUE, "greedy": GREEN}

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from headscope.errors import ResultsError
 from headscope.figures.style import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 from headscope.results import Atlas
-from headscope.stats.overlap import present
-from headscope.stats.role_scores import COARSE, FINE, kept_scores, role_data
+from headscope.stats.tables.role_tables import present
+from headscope.stats.tables.roles import COARSE, FINE, kept_scores, role_data
 
 PAPER = tuple(dict.fromkeys((*COARSE, *FINE)))
 """The roles of the paper, coarse ones first."""

@@ -12,8 +12,8 @@ from headscope.figures.roles.common import NOTHING, PAPER, shown_roles
 from headscope.figures.squares import split_defined
 from headscope.figures.style import GREY, either_colour, note, styled, subject
 from headscope.results import Atlas
-from headscope.stats.overlap import role_correlations
-from headscope.stats.roles import role_tests
+from headscope.stats.tables.role_tables import role_correlations
+from headscope.stats.tables.roles import role_tests
 
 TITLE = "Correlation of roles (Spearman)"
 OVER = {

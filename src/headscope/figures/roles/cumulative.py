@@ -23,9 +23,7 @@ from headscope.figures.roles.common import (
 )
 from headscope.figures.style import BLACK, RED, note, styled, subject, subjects
 from headscope.results import Atlas
-from headscope.stats.role_scores import COARSE, kept_scores, role_data
-from headscope.stats.roles import role_tests
-from headscope.stats.tau import TAU
+from headscope.stats.tables.roles import COARSE, TAU, kept_scores, role_data, role_tests
 
 TITLE = "Cumulative distribution of sieve biases"
 POINTS = 201

@@ -13,8 +13,7 @@ from headscope.figures.roles.common import NOTHING, shown_roles
 from headscope.figures.style import note, styled, subject
 from headscope.figures.tidy import tidy
 from headscope.results import Atlas
-from headscope.stats.role_scores import COARSE
-from headscope.stats.roles import describe_test, role_tests
+from headscope.stats.tables.roles import COARSE, describe_test, role_tests
 
 TITLE = "Mean sieve bias, head by head"
 MANY = 16

@@ -12,8 +12,8 @@ import xarray as xr
 from headscope.figures.roles.common import NOTHING, PAPER, shown_roles
 from headscope.figures.style import GREY, either_colour, note, styled, subject
 from headscope.results import Atlas
-from headscope.stats.overlap import layer_shares
-from headscope.stats.roles import describe_test, role_tests
+from headscope.stats.tables.role_tables import layer_shares
+from headscope.stats.tables.roles import describe_test, role_tests
 
 TITLE = "Roles by layer"
 

@@ -17,9 +17,8 @@ import xarray as xr
 from headscope.figures.roles.common import NOTHING, role_colours, shown_roles
 from headscope.figures.style import note, styled, subject
 from headscope.results import Atlas
-from headscope.stats.role_scores import COARSE
-from headscope.stats.role_tables import undecided
-from headscope.stats.roles import describe_test, role_tests
+from headscope.stats.tables.role_tables import undecided
+from headscope.stats.tables.roles import COARSE, describe_test, role_tests
 
 TITLE = "p-values of heads and roles"
 EDGES = (0, 0.001, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999, 1)

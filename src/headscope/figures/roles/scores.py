@@ -23,8 +23,7 @@ from headscope.figures.style import BLUE, RED, SKY, note, styled, subject
 from headscope.heads import Head, HeadLike
 from headscope.numbers import p_value
 from headscope.results import Atlas
-from headscope.stats.role_scores import COARSE, kept_scores, role_data
-from headscope.stats.roles import role_tests
+from headscope.stats.tables.roles import COARSE, kept_scores, role_data, role_tests
 
 BINS = 40
 """Bars of a histogram at most."""

@@ -10,8 +10,8 @@ import pandas as pd
 
 from headscope.figures.roles.common import PAPER
 from headscope.figures.style import BLUE, GREEN, ORANGE, note, styled
-from headscope.stats.roles import ALPHA
-from headscope.stats.shift import LEAST, THIRDS
+from headscope.stats.inference.correction import ALPHA
+from headscope.stats.tables.role_tables import LEAST, THIRDS
 
 TITLE = "Sieve bias: after minus before"
 UNIT = "change (times uniform)"

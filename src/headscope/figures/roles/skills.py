@@ -24,9 +24,8 @@ from headscope.figures.style import (
     subject,
 )
 from headscope.results import Atlas
-from headscope.stats.overlap import present, skills
-from headscope.stats.role_scores import FINE
-from headscope.stats.roles import describe_test, role_tests
+from headscope.stats.tables.role_tables import present, skills
+from headscope.stats.tables.roles import FINE, describe_test, role_tests
 
 TITLE = "Skills of every head"
 COLOURS = (GREEN, "#8FD3B6", PURPLE, BLUE, SKY, RED, ORANGE, YELLOW, "#8C6D31")

@@ -12,9 +12,8 @@ import xarray as xr
 from headscope.figures.roles.common import NOTHING, role_colours, shown_roles
 from headscope.figures.style import BLACK, either_colour, note, styled, subject
 from headscope.results import Atlas
-from headscope.stats.overlap import RoleSets, regions, role_sets
-from headscope.stats.role_scores import COARSE
-from headscope.stats.roles import describe_test, role_tests
+from headscope.stats.tables.role_tables import RoleSets, regions, role_sets
+from headscope.stats.tables.roles import COARSE, describe_test, role_tests
 
 TITLE = "Heads with exactly these roles"
 NONE = "none of these roles"

@@ -25,9 +25,8 @@ from headscope.figures.roles.common import (
 )
 from headscope.figures.style import note, styled, subject
 from headscope.results import Atlas
-from headscope.stats.overlap import RoleSets, regions, role_sets
-from headscope.stats.role_scores import COARSE
-from headscope.stats.roles import describe_test, role_tests
+from headscope.stats.tables.role_tables import RoleSets, regions, role_sets
+from headscope.stats.tables.roles import COARSE, describe_test, role_tests
 
 TITLE = "Overlap of roles"
 FINE_GRID = 400

@@ -15,8 +15,8 @@ from torch.nn import functional
 
 from headscope.errors import UserError
 from headscope.files import Damaged, read_tensors, write_tensors
+from headscope.measures.patterns import CLASSES as CLASSES
 
-CLASSES = ("vertical", "diagonal", "vertical+diagonal", "block", "heterogeneous")
 SHIPPED = Path(__file__).parent / "data" / "network.safetensors"
 SIZE = 32
 CLIPPED, ROW = 0.01, 0.64

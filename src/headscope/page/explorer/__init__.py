@@ -14,7 +14,7 @@ from headscope.models.names import check_loading
 from headscope.options import PORT, PYTHON, RARE, ModelRun, takes
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.page.explorer.start import Explorer
     from headscope.results import Atlas
 

@@ -18,7 +18,7 @@ from headscope.page.packs.statistics import statistic_columns
 from headscope.page.packs.track import track_columns
 from headscope.page.packs.words import head_texts, summary_lines
 from headscope.results import Atlas
-from headscope.stats.query import value_labels
+from headscope.stats.heads.query import value_labels
 
 FORMAT = 1
 """The version of the pack's layout; ``web/src/data/types.ts`` describes it."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headscope.results import Atlas
 from headscope.results.merge import CIRCUITS
-from headscope.stats.composition import KINDS
+from headscope.stats.tables.circuits import KINDS
 
 TOP = 6
 """Heads in each direction and kind. All pairs of a large model would be too much for a page."""

@@ -12,7 +12,7 @@ from headscope.page.packs.roles import relation_columns, role_columns
 from headscope.results import Atlas
 from headscope.results.merge import NULL_WORDS
 from headscope.results.schema import statistics
-from headscope.stats.nulls import band
+from headscope.stats.tables.alike import band
 
 Array = NDArray[Any]
 Values = dict[str, xr.DataArray]

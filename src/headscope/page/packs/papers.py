@@ -17,7 +17,7 @@ from headscope.page.probing import probe_section
 from headscope.page.role_tables import role_rows
 from headscope.page.statistics import antecedent_rows, dependency_rows
 from headscope.results import Atlas
-from headscope.stats.roles import describe_test
+from headscope.stats.tables.roles import describe_test
 
 LAYERS, GRIDS = "layers", "grids"
 """Kinds of charts: one point per head by layer; one small grid of heads per statistic."""

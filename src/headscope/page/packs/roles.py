@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.labels import family_of
-from headscope.stats.analysis import Analysis
-from headscope.stats.excess import FAMILIES, Excess
-from headscope.stats.relation_words import relation_words
-from headscope.stats.relations import LEAST
-from headscope.stats.role_words import ORDER, ROLE_WORDS
+from headscope.labels import family_of, label_words
+from headscope.stats.heads.excess import FAMILIES, ORDER, Excess
+from headscope.stats.heads.findings import Analysis
+from headscope.stats.tables.relations import LEAST
+from headscope.stats.words.formatter import relation_words, role_name
 
 Array = NDArray[Any]
 NONE = 255
@@ -40,11 +39,11 @@ def role_columns(analysis: Analysis) -> tuple[dict[str, Any], dict[str, Array]]:
     activity = atlas["activity"]["mean"].transpose("where", *GRID)
     arrays |= _work(excess, shape) | {"activity": activity.values}
     arrays["work/position"] = _positions(analysis, shape)
-    titles = json.loads(atlas["work"].attrs["titles"])
+    titles = label_words("work", atlas["work"].attrs, "role")
     document = {
         "families": list(ORDER),
         "work": [
-            {"id": name, "title": titles.get(name, ROLE_WORDS[name].name), "family": FAMILIES[name]}
+            {"id": name, "title": titles.get(name, role_name(name)), "family": FAMILIES[name]}
             for name in excess.names
         ],
         "activity": [str(kind) for kind in activity["where"].values],

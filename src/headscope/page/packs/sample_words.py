@@ -1,7 +1,7 @@
 """Top words and pairs of words of all heads at once.
 
-What :mod:`headscope.stats.kept_tokens` gives for one head, several times as fast for many: what the
-texts have in common for all heads is worked out once.
+What :mod:`headscope.stats.tables.examples` gives for one head, several times as fast for many: what
+the texts have in common for all heads is worked out once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.results.kept import KeptMap, KeptText
-from headscope.stats.kept_tokens import OFTEN
+from headscope.stats.tables.examples import OFTEN
 
 Numbers = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ class SampleWords:
 
     See Also
     --------
-    headscope.stats.kept_tokens : the same for one head.
+    headscope.stats.tables.examples : the same for one head.
     """
 
     def __init__(self, texts: list[KeptText]) -> None:

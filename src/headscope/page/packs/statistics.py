@@ -14,7 +14,7 @@ from headscope.page.packs.nulls import null_values, statistic_bands
 from headscope.results import Atlas
 from headscope.results.schema import GRID, label_dims, of_heads, statistics
 from headscope.results.summary import says_the_same
-from headscope.stats.query import DEFAULTS
+from headscope.stats.heads.query import DEFAULTS
 
 Array = NDArray[Any]
 HIDDEN = ("dependency", "work", "spread", "sink_places", "arc", "profile")

@@ -11,11 +11,10 @@ from headscope.page.packs.roles import NONE
 from headscope.results import Atlas
 from headscope.results.merge import EXCESS, ROLES, Track, has_track
 from headscope.results.query import split_value
-from headscope.stats.emergence import emergence
-from headscope.stats.excess import FAMILIES
-from headscope.stats.query import chosen_labels, measure_of
-from headscope.stats.role_words import ORDER
-from headscope.stats.thresholds import DEFAULT
+from headscope.stats.heads.excess import FAMILIES, ORDER
+from headscope.stats.heads.query import chosen_labels, measure_of
+from headscope.stats.heads.thresholds import DEFAULT
+from headscope.stats.tables.track import emergence
 
 Array = NDArray[Any]
 GRID = ("layer", "head")

@@ -6,8 +6,8 @@ from typing import Any
 
 from headscope.heads import Head
 from headscope.results import Atlas
-from headscope.stats.description import descriptions
-from headscope.stats.model_summary import model_summary
+from headscope.stats.words.describe import descriptions
+from headscope.stats.words.summary import model_summary
 
 NOTHING = {"lead": "", "evidence": ""}
 

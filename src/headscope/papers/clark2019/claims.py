@@ -16,7 +16,7 @@ from headscope.papers.claims import Claim, Finding
 from headscope.papers.sections import counted
 from headscope.results import Atlas
 from headscope.stats.grid import heads_over
-from headscope.stats.layers import layer_closeness
+from headscope.stats.tables.alike import layer_closeness
 
 HALF, LITTLE, ALMOST_ALL = 0.5, 0.1, 0.9
 BROAD = BehaviourThresholds().broad

@@ -18,7 +18,7 @@ from headscope.papers.clark2019.tables import treebank_labels
 from headscope.results import Atlas
 from headscope.runs.examples import HeadExample, antecedent_example, relation_example, sentences
 from headscope.stats import best_heads
-from headscope.stats.relations import ALL
+from headscope.stats.tables.relations import ALL
 
 RELATIONS = ("dobj", "det", "poss", "auxpass", "pobj")
 """The relations of Figure 5."""

@@ -59,7 +59,7 @@ SAME_RELATION: dict[str, tuple[str, ...]] = {
     "prt": ("prt", "compound:prt"),
 }
 """What Universal Dependencies call the paper's relations. The first name that the treebank has is
-used. Names that end in "(SD)" are made from UD; see :mod:`headscope.measures.stanford`."""
+used. Names that end in "(SD)" are made from UD; see :mod:`headscope.measures.dependency`."""
 MADE = {
     "pobj (SD)": "UD's case with the two words swapped, without the possessive 's",
     "aux (SD)": "UD's aux, and the infinitive's to, which is mark in UD",

@@ -17,7 +17,7 @@ from headscope.page import records
 from headscope.papers.claims import Claim, Finding
 from headscope.papers.clark2019.claims import percent
 from headscope.results import Atlas
-from headscope.stats.relations import ALL, LEAST
+from headscope.stats.tables.relations import ALL, LEAST
 
 Row = dict[str, Any]
 SPECIALISTS = ("dobj", "det", "pobj", "poss")

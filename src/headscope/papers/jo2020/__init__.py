@@ -16,7 +16,7 @@ from headscope.tasks import Task, find_task
 from headscope.tasks.task import ProbingTask
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
 else:  # checked where it is loaded
     ModelLike = Any
 

@@ -11,8 +11,14 @@ from headscope.errors import ResultsError, UserError
 from headscope.papers.claims import Answer, Claim, Finding, held_by_most
 from headscope.papers.jo2020 import facts
 from headscope.results import Atlas
-from headscope.stats.probing import median_gain, probing_of, task_titles, top_table
-from headscope.stats.syntax_semantics import correlation, syntactic_semantic
+from headscope.stats.tables.probing import (
+    correlation,
+    median_gain,
+    probing_of,
+    syntactic_semantic,
+    task_titles,
+    top_table,
+)
 
 DEEP = 24
 """Layers of the paper's large models."""

@@ -9,8 +9,7 @@ import numpy as np
 from headscope.numbers import p_value
 from headscope.page import Table, records
 from headscope.results import Atlas
-from headscope.stats.probe_tests import better_heads
-from headscope.stats.probing import head_table, task_titles
+from headscope.stats.tables.probing import better_heads, head_table, task_titles
 
 Row = dict[str, Any]
 TEXT = (

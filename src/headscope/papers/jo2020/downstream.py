@@ -33,7 +33,7 @@ from headscope.papers.sections import counted, gallery_plots, short_name
 from headscope.results import Atlas
 from headscope.runs.probe import Probing
 from headscope.runs.tune import Tuned, pooling_slug, tune
-from headscope.stats.probing import top_table
+from headscope.stats.tables.probing import top_table
 from headscope.tasks import Task
 from headscope.tasks.probing import glue_task, sample
 from headscope.tasks.task import ProbingTask

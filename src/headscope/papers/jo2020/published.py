@@ -16,9 +16,15 @@ from headscope.papers.jo2020.encoders import encoder_of
 from headscope.papers.jo2020.release import Release
 from headscope.papers.jo2020.tables import Row, scatter_rows
 from headscope.results import Atlas
-from headscope.stats.probe_agreement import paired_scores, probe_agreement
-from headscope.stats.probing import head_table, percent_gain, probing_of, task_titles
-from headscope.stats.top_heads import top_heads
+from headscope.stats.tables.probing import (
+    head_table,
+    paired_scores,
+    percent_gain,
+    probe_agreement,
+    probing_of,
+    task_titles,
+    top_heads,
+)
 from headscope.tasks.task import TITLES
 
 FIGURE_3 = (

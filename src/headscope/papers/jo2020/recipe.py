@@ -13,7 +13,7 @@ from headscope.figures import probe_grid, scatter_grid
 from headscope.figures.probing.panels import RANGES
 from headscope.files import slug
 from headscope.models import Model
-from headscope.models.random import random_init
+from headscope.models.loading import random_init
 from headscope.options import takes
 from headscope.page import Plot, Section, Table
 from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows, split_tables
@@ -38,8 +38,7 @@ from headscope.papers.sections import gallery_plots, short_name
 from headscope.results import Atlas
 from headscope.runs.probe import Probing, probe
 from headscope.runs.probe.controls import probe_controls
-from headscope.stats.probe_tests import small_test_text, small_tests
-from headscope.stats.probing import probing_remarks, top_table
+from headscope.stats.tables.probing import probing_remarks, small_test_text, small_tests, top_table
 from headscope.tasks.probing import find_tasks
 from headscope.tasks.task import ProbingTask
 

@@ -14,8 +14,7 @@ from headscope.page import records
 from headscope.papers.jo2020 import facts
 from headscope.papers.sections import as_sentence
 from headscope.results import Atlas
-from headscope.stats.probing import median_gain
-from headscope.stats.syntax_semantics import correlation, syntactic_semantic
+from headscope.stats.tables.probing import correlation, median_gain, syntactic_semantic
 from headscope.tasks.task import TITLES, ProbingTask, all_notes
 
 Row = dict[str, Any]
@@ -149,7 +148,7 @@ def gain_text(table: pd.DataFrame) -> str:
     Parameters
     ----------
     table
-        What :func:`headscope.stats.probing.top_table` returned.
+        What :func:`headscope.stats.tables.probing.top_table` returned.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from headscope.papers.jo2020 import facts
 from headscope.papers.sections import counted
 from headscope.results import Atlas
 from headscope.runs.tune import Tuned
-from headscope.stats.probing import best_layer
+from headscope.stats.tables.probing import best_layer
 from headscope.tasks import Task
 
 Row = dict[str, Any]

@@ -18,7 +18,7 @@ from headscope.papers.kovaleva2019.glue_table import Scored, mean_gain
 from headscope.results import Atlas
 from headscope.runs.tune import Start
 from headscope.stats import frame_table
-from headscope.stats.patterns import pattern_shares
+from headscope.stats.tables.patterns import pattern_shares
 
 SIMPLE = ("vertical", "diagonal", "vertical+diagonal")
 WORDS = ("noun", "verb", "pronoun", "subject", "object", "negation")

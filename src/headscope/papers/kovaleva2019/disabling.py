@@ -20,8 +20,8 @@ from headscope.papers.kovaleva2019.tables import gain_rows, points, summary_row
 from headscope.results import Atlas
 from headscope.runs.ablate import ablate
 from headscope.stats import frame_table
-from headscope.stats.ablation import change_table, few_documents
-from headscope.stats.disabling import DisablingSummary, disabling_summary, shared_heads
+from headscope.stats.tables.ablation import change_table, few_documents
+from headscope.stats.tables.disabling import DisablingSummary, disabling_summary, shared_heads
 from headscope.tasks import Task
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from headscope.numbers import interval, p_value
 from headscope.papers.claims import Claim, Finding
 from headscope.papers.kovaleva2019.tables import signed
 from headscope.results import Atlas
-from headscope.stats.ablation import change_table
-from headscope.stats.disabling import DisablingSummary
 from headscope.stats.grid import grid_heads
+from headscope.stats.tables.ablation import change_table
+from headscope.stats.tables.disabling import DisablingSummary
 
 ALPHA = 0.05
 

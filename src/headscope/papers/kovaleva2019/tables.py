@@ -10,8 +10,8 @@ from headscope.numbers import interval
 from headscope.page import records
 from headscope.results import Atlas
 from headscope.stats import frame_table
-from headscope.stats.disabling import DisablingSummary
-from headscope.stats.patterns import pattern_shares
+from headscope.stats.tables.disabling import DisablingSummary
+from headscope.stats.tables.patterns import pattern_shares
 from headscope.tasks.metrics import METRICS, metric_title
 
 
@@ -73,7 +73,7 @@ def gain_rows(found: Sequence[Mapping[str, Any]], what: str) -> list[dict[str, o
     Parameters
     ----------
     found
-        Rows of what :func:`headscope.stats.ablation.change_table` returned.
+        Rows of what :func:`headscope.stats.tables.ablation.change_table` returned.
     what
         "head" or "layer".
 

@@ -17,7 +17,7 @@ from headscope.runs.survey import Roles
 
 if TYPE_CHECKING:
     from headscope.models import Model
-    from headscope.stats.tau import Tau
+    from headscope.stats.tables.roles import Tau
 
     CorporaLike = Sequence[Given] | Mapping[str, Given]
     TauLike = float | str | Sequence[str] | Mapping[str, float | str]
@@ -64,7 +64,7 @@ class RoleTests(Options):
         """The thresholds, by role."""
         if isinstance(self.tau, Mapping):
             return self.tau
-        from headscope.stats.tau import parse_tau
+        from headscope.stats.tables.roles import parse_tau
 
         return parse_tau([str(one) for one in self.tau])  # type: ignore[union-attr]
 

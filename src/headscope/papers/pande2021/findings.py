@@ -23,7 +23,7 @@ from headscope.stats import (
     role_sets,
     undecided,
 )
-from headscope.stats.overlap import RELATIONS
+from headscope.stats.tables.role_tables import RELATIONS
 
 ROUNDING = 1e-9
 """A difference no larger is none."""

@@ -32,7 +32,7 @@ from headscope.papers.recipe import Recipe, Step
 from headscope.papers.sections import with_suffix
 from headscope.results import Atlas
 from headscope.stats import cautions, pooled_tau, role_shift, role_tests
-from headscope.stats.tau import Tau, is_exploratory
+from headscope.stats.tables.roles import Tau, is_exploratory
 
 
 class Pande2021(Recipe):

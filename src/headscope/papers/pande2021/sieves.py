@@ -14,8 +14,7 @@ from headscope.encode import TEXT, Encoded
 from headscope.errors import UserError
 from headscope.figures import DrawnSieve, sieve_arcs
 from headscope.figures.roles.sieves import text_width
-from headscope.measures.sieves.base import known_sieves
-from headscope.measures.sieves.builtin import dependency_sieves
+from headscope.measures.sieves import dependency_sieves, known_sieves
 from headscope.models import Model
 from headscope.page import Plot
 from headscope.runs.examples import sentences

@@ -13,16 +13,15 @@ from headscope.numbers import percent
 from headscope.page import Table
 from headscope.page.document import records
 from headscope.papers.pande2021 import facts
+from headscope.papers.pande2021.equal_lengths import WIDTH, matched_scores
 from headscope.results import Atlas
 from headscope.stats import (
     grand_mean,
-    matched_scores,
     overlap_shares,
     role_correlations,
     undecided,
 )
-from headscope.stats.lengths import WIDTH
-from headscope.stats.role_scores import mean_lengths
+from headscope.stats.tables.roles import mean_lengths
 
 Row = dict[str, Any]
 LABELS = ("corpus", "model", "sequences")

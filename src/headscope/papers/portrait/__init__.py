@@ -14,7 +14,7 @@ from headscope.papers.options import RecipeOptions
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.papers.report import PaperReport
 else:
     CorpusLike = Any  # checked where it is read

@@ -12,8 +12,8 @@ from headscope.papers.portrait.found import Found, feeding, permuted_p
 from headscope.results import Atlas
 from headscope.stats import best_heads, sink_table
 from headscope.stats.grid import grid_heads
-from headscope.stats.group_losses import group_table, repeated_more
-from headscope.stats.retrieval import MASKING
+from headscope.stats.tables.ablation import group_table, repeated_more
+from headscope.stats.tables.circuits import MASKING
 
 NOT_RUN = "the part was not run"
 TOO_FEW = "there are too few heads to compare with"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headscope.heads import Head
 from headscope.results import Atlas
-from headscope.stats.composition import composition_of
+from headscope.stats.tables.circuits import composition_of
 
 PERMUTATIONS = 2000
 ENOUGH = 21

@@ -20,10 +20,9 @@ from headscope.page import Plot, Table
 from headscope.papers.portrait.found import Found, feeding
 from headscope.results import Atlas
 from headscope.stats import best_heads, role_stability, sink_table
-from headscope.stats.group_losses import group_table, repeated_more
-from headscope.stats.phrases import in_percent
-from headscope.stats.retrieval import MASKING, retrieval_heads, retrieval_recovery
-from headscope.stats.role_words import FAMILY_WORDS
+from headscope.stats.tables.ablation import group_table, repeated_more
+from headscope.stats.tables.circuits import MASKING, retrieval_heads, retrieval_recovery
+from headscope.stats.words.formatter import family_name, in_percent
 
 TOP = 10
 """Heads in a table."""
@@ -45,7 +44,7 @@ def roles(atlas: Atlas) -> Content:
     table = atlas.analysis.roles
     rows = [
         {
-            "role": FAMILY_WORDS[family][2] if family in FAMILY_WORDS else family,
+            "role": family_name(str(family)),
             "heads": int(count),
             "share (%)": f"{100 * count / len(table):.1f}",
         }

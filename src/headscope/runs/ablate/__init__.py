@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from headscope.corpus import Corpus, read
 from headscope.errors import UserError, unknown
-from headscope.heads import HeadsLike
+from headscope.heads import HeadsLike, split_heads
 from headscope.models.names import check_loading
-from headscope.models.selection import split_heads
 from headscope.options import (
     PYTHON,
     RARE,
@@ -35,7 +34,7 @@ from headscope.tasks.glue import labelled
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
     from headscope.runs.ablate.objectives import CustomObjective as CustomObjective
     from headscope.runs.ablate.objectives import LanguageModelObjective as LanguageModelObjective
@@ -293,7 +292,7 @@ def ablate(model: ModelLike, options: AblateOptions) -> Atlas:
 
     See Also
     --------
-    headscope.stats.ablation.change_table : heads by what disabling them does.
+    headscope.stats.tables.ablation.change_table : heads by what disabling them does.
     headscope.tune : makes the classifiers.
 
     References

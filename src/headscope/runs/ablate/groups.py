@@ -15,13 +15,13 @@ from headscope.encode import START, TEXT, Batch, Encoded, collate
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head, HeadsLike, all_heads, head_names, parse_heads
 from headscope.models import Model, Replacement
-from headscope.models.replacement import FittedReplacement
+from headscope.models.replace import FittedReplacement
 from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.runs.ablate import Doubling, GroupOptions
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.runs.synthetic import encoded_tokens
-from headscope.stats.group_losses import COPIES, NAME, group_dataset
+from headscope.stats.tables.ablation import COPIES, NAME, group_dataset
 
 SIZE = 8
 """Passages per forward pass."""

@@ -21,9 +21,9 @@ from headscope.corpus import Example
 from headscope.encode import Batch
 from headscope.errors import ModelError, UserError, unknown
 from headscope.identity import code_digest
-from headscope.measures.gradient import masked_positions
+from headscope.measures.gradients import masked_positions
 from headscope.models import Model
-from headscope.models.layer_cache import repeated_batch
+from headscope.models.cache import repeated_batch
 from headscope.tasks import Task, label_ids
 from headscope.tasks.metrics import METRICS
 

@@ -23,8 +23,8 @@ from headscope.results import Atlas
 from headscope.results.moments import BucketSums
 from headscope.runs.ablate import Scoring
 from headscope.runs.ablate.objectives import Question
-from headscope.stats.ablation import scored, with_nodes
-from headscope.stats.importance import agreement as rank_agreement
+from headscope.stats.tables.ablation import agreement as rank_agreement
+from headscope.stats.tables.ablation import scored, with_nodes
 from headscope.tasks.metrics import METRICS
 
 if TYPE_CHECKING:

@@ -48,6 +48,7 @@ from headscope.runs.ablate.work import (
     time_passes,
     tokens_of_example,
 )
+from headscope.runs.preparing import drawn
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.runs.tune.classifier import load_classifier
 from headscope.runs.workers import Here, Work
@@ -79,7 +80,7 @@ class AblationRun(Run[Atlas]):
         self.model, self.objective = model, objective
         self.options = replace(options, stack=options.stack or model.main_stack())
         self.shape = model.shape(self.options.stack)
-        self.corpus = corpus.first(options.limit)
+        self.corpus = drawn(corpus, options)
         self.passes = plan(
             self.shape, heads=options.heads, layers=options.layers, sets=options.sets
         )

@@ -24,9 +24,9 @@ from headscope.encode import Batch
 from headscope.errors import UserError
 from headscope.heads import Head, HeadsLike, head_names
 from headscope.models import LayerView, Model, OutputListener, Replacement, Shape
-from headscope.models.layer_cache import LayerCache
-from headscope.models.replacement import FittedReplacement
-from headscope.models.sending import ModelWork
+from headscope.models.cache import LayerCache
+from headscope.models.model import ModelWork
+from headscope.models.replace import FittedReplacement
 from headscope.progress import clock
 from headscope.runs.ablate.objectives import Objective, Question, example_losses
 from headscope.runs.ablate.outputs import BatchOutputs, finite_outputs

@@ -8,7 +8,7 @@ from headscope.models.names import check_loading
 from headscope.options import RARE, ModelRun, Saving, takes
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
 
 

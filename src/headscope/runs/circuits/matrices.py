@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.models import Model, ModelLike, using_model
-from headscope.models.projections import Projections, split_up
-from headscope.models.weights import Weights, base_digests, is_tied
+from headscope.models.projections import Projections, Weights, base_digests, is_tied, split_up
 from headscope.progress import Reporter
 from headscope.results import Atlas
 from headscope.results.merge import CIRCUITS

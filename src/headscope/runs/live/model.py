@@ -18,8 +18,8 @@ from headscope.encode import collate
 from headscope.errors import UserError, unknown
 from headscope.heads import Head, HeadsLike
 from headscope.models import Model, Replacement
-from headscope.models.layer_cache import LayerCache
-from headscope.models.replacement import WAYS, FittedReplacement
+from headscope.models.cache import LayerCache
+from headscope.models.replace import WAYS, FittedReplacement
 from headscope.runs.live.listeners import (
     Check,
     EnoughLayers,

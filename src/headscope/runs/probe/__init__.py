@@ -18,7 +18,7 @@ from headscope.tasks.probing import find_tasks
 from headscope.tasks.task import ProbingTask, all_notes
 
 if TYPE_CHECKING:
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
 
 # The values that the paper chooses from (Jo and Myaeng 2020, appendix A.2).
@@ -235,8 +235,8 @@ def probe(model: ModelLike, tasks: TaskLike | Sequence[TaskLike], options: Probe
 
     See Also
     --------
-    headscope.stats.probing.top_table : last layer, best layer and best heads, task by task.
-    headscope.stats.probing.head_table : the best heads of a task.
+    headscope.stats.tables.probing.top_table : last layer, best layer and best heads, task by task.
+    headscope.stats.tables.probing.head_table : the best heads of a task.
     headscope.Atlas.top_heads : the best heads, for sentence vectors.
 
     References

@@ -14,7 +14,7 @@ from headscope.results.moments import pearson_interval, wilson
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.select import SHORTLIST
 from headscope.runs.probe.task import NOTHING, SPLIT_WAYS, WAYS, Arrays
-from headscope.stats.probe_splits import HEADS, TOP, split_interval
+from headscope.stats.tables.probing import HEADS, TOP, split_interval
 from headscope.tasks.task import ProbingTask
 
 SOURCE = "Jo and Myaeng 2020"

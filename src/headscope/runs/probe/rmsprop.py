@@ -7,7 +7,6 @@ solver is compared with this one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -25,7 +24,6 @@ MEMORY = 2**28
 """Units are trained together while their logits and weights take about this many bytes."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Schedule(Options):
     """How :func:`solve_rmsprop` trains.
 

@@ -30,8 +30,8 @@ from headscope.errors import Interrupted, UserError
 from headscope.files import show_size, write_text
 from headscope.identity import identity_of
 from headscope.models import LayerView, Model, OutputListener, take
+from headscope.models.model import ModelWork
 from headscope.models.pooling import known_position
-from headscope.models.sending import ModelWork
 from headscope.models.vectors import embedding_state, layer_states
 from headscope.progress import Update
 from headscope.runs.probe import Vectors

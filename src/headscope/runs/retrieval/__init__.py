@@ -20,7 +20,7 @@ from headscope.options import PYTHON, ModelRun, Option, Resuming, takes
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
 else:
     CorpusLike = Any  # checked where it is read
@@ -284,7 +284,7 @@ def retrieval(model: ModelLike, options: RetrievalOptions) -> Atlas:
 
     See Also
     --------
-    headscope.stats.retrieval : Tables of heads, of answers and of the check.
+    headscope.stats.retrieval_answers : Tables of heads, of answers and of the check.
 
     References
     ----------

@@ -14,7 +14,7 @@ import xarray as xr
 from headscope.corpus import Corpus
 from headscope.errors import ModelError
 from headscope.models import Model, ModelLike, Replacement, as_model, using_model
-from headscope.models.weights import base_digests
+from headscope.models.projections import base_digests
 from headscope.options import Loading
 from headscope.progress import Update
 from headscope.results import Atlas
@@ -32,7 +32,7 @@ from headscope.runs.retrieval.scores import (
     variants_of,
 )
 from headscope.runs.run import Arrays, Block, Run, describe
-from headscope.stats.retrieval import MASKING, RECOVERED
+from headscope.stats.tables.circuits import MASKING, RECOVERED
 
 if TYPE_CHECKING:
     from headscope.runs.retrieval import RetrievalOptions

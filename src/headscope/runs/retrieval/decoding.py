@@ -16,7 +16,7 @@ from torch import Tensor
 from headscope.encode import Batch
 from headscope.errors import ModelError
 from headscope.models import LayerView, Model, Shape
-from headscope.models.replacement import FittedReplacement, StackedReplacement
+from headscope.models.replace import FittedReplacement, StackedReplacement
 from headscope.runs.live.text import end_tokens
 from headscope.runs.retrieval.prompts import ANSWER
 

@@ -21,7 +21,7 @@ from headscope.heads import Head, all_heads
 from headscope.models import Shape
 from headscope.results.moments import Range
 from headscope.runs.ablate.groups import matched_heads
-from headscope.stats.inference import interval, standard_error
+from headscope.stats.inference.documents import interval, standard_error
 
 MASKED = (5, 10)
 HALVES = 2

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from headscope.corpus import CorpusLike
     from headscope.measures.base import Measure
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.results import Atlas
 
     MeasuresLike = Iterable[str | Measure | type[Measure]] | str | Measure | type[Measure]
@@ -413,7 +413,7 @@ def track(
     Examples
     --------
     >>> import headscope as hs
-    >>> from headscope.models.random import random_init
+    >>> from headscope.models.loading import random_init
     >>> texts = ["The dog barks.", "A cat sleeps."]
     >>> random = random_init(hs.load("demo"), seed=0)
     >>> atlas = hs.track([random, hs.load("demo")], texts, measures="position")

@@ -23,7 +23,7 @@ from headscope.encode import Batch, Encoded, Encoder
 from headscope.encode.cross import CrossEncoder
 from headscope.errors import ModelError, UserError
 from headscope.measures.base import Measure
-from headscope.measures.change import Change, Difference
+from headscope.measures.distance import Change, Difference
 from headscope.measures.registry import choose
 from headscope.models import LayerView, Model
 from headscope.options import CorpusRun, Saving, Workers
@@ -34,8 +34,7 @@ from headscope.runs.run import Run, describe
 from headscope.runs.survey import CompareOptions, SurveyOptions
 from headscope.runs.survey.surveying import Survey
 from headscope.runs.survey.work import SurveyWork
-from headscope.stats.differences import difference_atlas
-from headscope.stats.shared import share_labels
+from headscope.stats.tables.change import difference_atlas, share_labels
 
 ALIKE = "compare models of one shape and one tokenizer, e.g. before and after fine-tuning"
 

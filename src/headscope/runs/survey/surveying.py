@@ -23,25 +23,24 @@ from headscope.errors import UserError
 from headscope.files import slug
 from headscope.identity import identity_of
 from headscope.measures.base import Context, Measure
-from headscope.measures.maps import on_maps
-from headscope.measures.registry import choose
+from headscope.measures.registry import choose, on_maps
 from headscope.models import Model
 from headscope.models.checkpoints import Checkpoint, different, steps_of
-from headscope.models.like import using_model
-from headscope.models.random import random_init
-from headscope.models.value_norms import ValueNorms
+from headscope.models.loading import random_init, using_model
+from headscope.models.projections import ValueNorms
 from headscope.options import Loading, Pass, Saving, Workers
 from headscope.progress import Reporter, Update
 from headscope.results import Atlas
 from headscope.results.merge import CHECKPOINTS, NULL_WORDS, with_nulls, with_track
 from headscope.results.schema import EXAMPLES, NULL, TRACK
+from headscope.runs.preparing import drawn
 from headscope.runs.run import NOTHING, Arrays, Block, Run, describe
 from headscope.runs.survey import Measuring, SurveyOptions, TrackOptions
 from headscope.runs.survey.work import SurveyWork, strongest
 from headscope.runs.synthetic import NAME as SYNTHETIC
 from headscope.runs.synthetic import chosen_sequences
 from headscope.runs.workers import Task, Work
-from headscope.stats.track import track_groups
+from headscope.stats.tables.track import track_groups
 
 
 class Survey(Run[Atlas]):
@@ -61,7 +60,7 @@ class Survey(Run[Atlas]):
     ) -> None:
         super().__init__(options, title, size=size or model.size)
         self.model = model
-        self.corpus = corpus.first(options.limit) if options.limit else corpus
+        self.corpus = drawn(corpus, options)
         self.stack = options.stack or model.main_stack()
         self.options, self.shard = options, options.part
         self.settings = replace(Pass.of(options), stack=self.stack)

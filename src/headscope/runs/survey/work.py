@@ -20,7 +20,7 @@ from headscope.labels import first_names
 from headscope.measures.base import Context, Measure
 from headscope.measures.sums import Kept, Sums
 from headscope.models import Model
-from headscope.models.sending import ModelWork
+from headscope.models.model import ModelWork
 from headscope.options import Pass as Options
 from headscope.results.kept import PARTS, ExampleStore, Standing
 from headscope.results.schema import EXAMPLES

@@ -25,7 +25,7 @@ from headscope.tasks.glue import TaskData, training_data
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
-    from headscope.models.like import ModelLike
+    from headscope.models.loading import ModelLike
     from headscope.runs.tune.classifier import CheckpointScores as CheckpointScores
     from headscope.runs.tune.classifier import load_classifier as load_classifier
     from headscope.runs.tune.classifier import score_checkpoint as score_checkpoint

@@ -19,7 +19,7 @@ from headscope.errors import ModelError
 from headscope.files import Damaged, read_tensors, write_tensors
 from headscope.heads import Head
 from headscope.models import LayerView, Model, OutputListener, Pooling, Watch, load, take, watching
-from headscope.models.layer_cache import layer_blocks
+from headscope.models.cache import layer_blocks
 from headscope.models.pooling import MODULES, POOLING, write_modules
 from headscope.models.vectors import layer_states
 from headscope.runs.tune.classifier import SPREAD, draw_normal

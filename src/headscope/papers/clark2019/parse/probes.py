@@ -19,7 +19,7 @@ from headscope.corpus import Corpus
 from headscope.corpus.vectors import WordVectors, forms, read_vectors
 from headscope.errors import UserError, unknown
 from headscope.models import Model
-from headscope.models.random import random_init
+from headscope.models.loading import random_init
 from headscope.papers.clark2019.parse.data import ParseData
 from headscope.papers.clark2019.parse.networks import (
     AttentionProbe,

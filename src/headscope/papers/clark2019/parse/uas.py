@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from headscope.corpus import ROOT
 from headscope.papers.clark2019.parse.sentences import UNKNOWN, ParseSentence
-from headscope.stats.bootstrap import compare_ratios, draws, percentiles
-from headscope.stats.clusters import cluster_numbers
-from headscope.stats.tests import correct
+from headscope.stats.inference.bootstrap import compare_ratios, draws, percentiles
+from headscope.stats.inference.correction import correct
+from headscope.stats.inference.documents import cluster_numbers
 
 HeadWords = NDArray[np.int64]
 """For each word of a sentence the index of its head word, or ``ROOT``."""

@@ -1,0 +1,274 @@
+"""Disabling heads: uniform attention, a zero output, or the mean output.
+
+Kovaleva et al. (2019), section 4.6, make a head attend uniformly. Zero and mean outputs are the
+other ways in use since then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from headscope.errors import UserError, unknown
+from headscope.heads import Head, HeadLike, HeadsLike, split_heads
+from headscope.models.shape import Shape
+
+if TYPE_CHECKING:
+    from headscope.models.model import Model
+
+
+WAYS = ("uniform", "zero", "mean")
+
+
+@dataclass(frozen=True, init=False)
+class Replacement:
+    """What to do to which heads in a forward pass.
+
+    Parameters
+    ----------
+    heads
+        The heads to replace: ``"4-6,5-1"``, ``"L2H8"``, all heads of a layer (``"4-*"``), a
+        :class:`~headscope.heads.Head`, or a list of these. An empty list replaces nothing.
+    way
+        ``"uniform"``: the head attends equally to every token that it may see. ``"zero"``: its
+        output is 0. ``"mean"``: its output is its mean output, from ``means``.
+    stack
+        Replace heads in this stack only: ``"encoder"``, ``"decoder"`` or ``"cross"``. The default
+        is every stack that has them.
+    means
+        For ``way="mean"``: the mean outputs of each layer, counted from 0, (head, width).
+
+    Raises
+    ------
+    UserError
+        If something is not the name of a head, the way does not exist, or means are missing.
+
+    Examples
+    --------
+    >>> Replacement("4-6,L0H1").heads
+    (<Head 4-6>, <Head 1-2>)
+    >>> Replacement([Head(0, 1), "2-*"], way="zero").heads
+    (<Head 1-2>, '2-*')
+    """
+
+    heads: tuple[HeadLike, ...]
+    way: str
+    stack: str
+    means: Mapping[int, Tensor]
+
+    def __init__(
+        self,
+        heads: HeadsLike,
+        way: str = "uniform",
+        stack: str = "",
+        means: Mapping[int, Tensor] | None = None,
+    ) -> None:
+        if way not in WAYS:
+            raise unknown("way to replace a head", way, WAYS)
+        nothing = not isinstance(heads, str) and not heads
+        object.__setattr__(self, "heads", () if nothing else split_heads(heads))
+        object.__setattr__(self, "way", way)
+        object.__setattr__(self, "stack", stack)
+        object.__setattr__(self, "means", dict(means or {}))
+        self._check_means([part for part in self.heads if isinstance(part, Head)])
+
+    def fit(self, model: Model) -> FittedReplacement:
+        """The replacement for the shape of a model.
+
+        Raises
+        ------
+        UserError
+            If no stack of the model has one of the heads, or if their means are missing.
+        """
+        shapes = {self.stack: model.shape(self.stack)} if self.stack else model.shapes
+        table: dict[str, dict[int, list[int]]] = {stack: {} for stack in shapes}
+        for part in self.heads:
+            for stack, heads in _resolve(part, shapes).items():
+                self._check_means(heads)
+                for layer, head in heads:
+                    table[stack].setdefault(layer, []).append(head)
+        for layers in table.values():
+            for layer, numbers in layers.items():
+                layers[layer] = sorted(set(numbers))
+        return FittedReplacement(table, self.way, self.means)
+
+    def _check_means(self, heads: Iterable[Head]) -> None:
+        missing = [head.layer for head in heads if head.layer not in self.means]
+        if self.way == "mean" and missing:
+            raise UserError(
+                "replacing heads by their mean output needs the means of their layers; those of "
+                f"layer {missing[0] + 1} are not given",
+                hint=f"give means={{{missing[0]}: tensor of (head, width), …}}, layers from 0",
+            )
+
+
+@dataclass(frozen=True)
+class FittedReplacement:
+    """A replacement with its heads resolved for one model.
+
+    Parameters
+    ----------
+    table
+        The heads to replace, by stack and layer, counted from 0.
+    way, means
+        See :class:`Replacement`.
+    """
+
+    table: Mapping[str, Mapping[int, list[int]]]
+    way: str
+    means: Mapping[int, Tensor]
+
+    def fit(self, _model: Model) -> FittedReplacement:
+        """Itself: it has been fitted already."""
+        return self
+
+    def at(self, stack: str, layer: int) -> list[int]:
+        """The heads to replace in one layer, in order."""
+        return self.table.get(stack, {}).get(layer, [])
+
+    def changes(self, stack: str, layer: int) -> list[Change]:
+        """What happens in one layer: nothing, or one change of all examples."""
+        heads = self.at(stack, layer)
+        return [(self, heads)] if heads else []
+
+    def weights(self, weights: Tensor, heads: list[int], visible: Tensor | None) -> Tensor:
+        """The maps with these heads uniform over what each query may see.
+
+        Parameters
+        ----------
+        weights
+            (batch, head, query, key). Returned as they are for ways other than uniform.
+        heads
+            The heads to change.
+        visible
+            Which keys each query may see, (batch, 1, query, key) or broadcastable; None for all.
+        """
+        if self.way != "uniform":
+            return weights
+        changed = weights.clone()
+        if visible is None:
+            changed[:, heads] = 1.0 / weights.shape[-1]
+        else:
+            seen = visible.to(weights.dtype).expand(weights.shape[0], 1, *weights.shape[2:])
+            changed[:, heads] = seen / seen.sum(-1, keepdim=True).clamp_min(1.0)
+        return changed
+
+    def output(self, output: Tensor, heads: list[int], layer: int) -> Tensor:
+        """The head outputs, (batch, query, head, width), with these heads zero or at their mean.
+
+        They are returned as they are for uniform attention.
+        """
+        if self.way == "uniform":
+            return output
+        changed = output.clone()
+        changed[:, :, heads] = 0.0 if self.way == "zero" else self.means[layer][heads].to(output)
+        return changed
+
+
+Change = tuple[FittedReplacement, list[int]]
+"""A replacement, and the heads that it replaces in one layer."""
+
+
+@dataclass(frozen=True)
+class StackedReplacement:
+    """Several replacements in one pass over a batch that holds its examples once for each.
+
+    Parameters
+    ----------
+    parts
+        The replacements. The first is that of the first copy of the examples, and so on.
+    """
+
+    parts: tuple[FittedReplacement, ...]
+
+    def fit(self, _model: Model) -> StackedReplacement:
+        """Itself: its parts have been fitted already."""
+        return self
+
+    def changes(self, stack: str, layer: int) -> list[Change]:
+        """What happens in one layer: nothing, or one change for each copy of the examples."""
+        found = [(part, part.at(stack, layer)) for part in self.parts]
+        return found if any(heads for _, heads in found) else []
+
+
+def replaced_maps(
+    changes: Sequence[Change],
+    weights: Tensor,
+    visible: Tensor | None,
+    output: Tensor | None = None,
+    value: Tensor | None = None,
+) -> tuple[Tensor, Any]:
+    """A block of maps with replaced heads, and its outputs, computed again where maps changed.
+
+    Parameters
+    ----------
+    changes
+        One for each copy of the examples.
+    weights
+        (batch, head, row, key).
+    visible
+        Which keys each row may see, (batch or 1, 1, row, key); None for all.
+    output, value
+        The outputs of the heads, (batch, row, head, width), and the value vectors, (batch,
+        key-value head, key, width); None where the model computes the outputs itself.
+    """
+    count = len(changes)
+    shared = visible is None or len(visible) != len(weights)
+    seen = [visible] * count if visible is None or shared else list(_copies(visible, count))
+    parts = [
+        one.weights(part, heads, keys) if heads else part
+        for (one, heads), part, keys in zip(changes, _copies(weights, count), seen, strict=True)
+    ]
+    maps = parts[0] if count == 1 else torch.cat(parts)
+    again = [bool(heads) and one.way == "uniform" for one, heads in changes]
+    if output is None or value is None or not any(again):
+        return maps, output
+    output = output.clone()
+    copied = (_copies(tensor, count) for tensor in (output, maps, value))
+    for (_, heads), anew, *part in zip(changes, again, *copied, strict=True):
+        if anew:
+            made, weighed, values = part
+            # Where queries are grouped, several query heads share one value head.
+            groups = weighed.shape[1] // values.shape[1]
+            sent = values.repeat_interleave(groups, dim=1)[:, heads]
+            made[:, :, heads] = (weighed[:, heads] @ sent).transpose(1, 2)
+    return maps, output
+
+
+def replaced_outputs(changes: Sequence[Change], output: Tensor, layer: int) -> Tensor:
+    """The outputs of a layer's heads, (batch, query, head, width), with replaced heads."""
+    parts = [
+        one.output(part, heads, layer)
+        for (one, heads), part in zip(changes, _copies(output, len(changes)), strict=True)
+    ]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _copies(values: Tensor, count: int) -> Sequence[Tensor]:
+    """The examples of each change. A single one has the very tensor: gradients are asked of it."""
+    return [values] if count == 1 else values.chunk(count)
+
+
+def _resolve(part: HeadLike, shapes: Mapping[str, Shape]) -> dict[str, tuple[Head, ...]]:
+    """The heads that a name stands for in each stack that has them; an error if none has."""
+    found: dict[str, tuple[Head, ...]] = {}
+    error: UserError | None = None
+    for stack, shape in shapes.items():
+        try:
+            found[stack] = shape.parse(part)
+        except UserError as wrong:
+            error = error or wrong
+    if error is not None and not found:
+        raise error
+    return found
+
+
+def visible_keys(mask: Tensor | None) -> Tensor | None:
+    """Which keys an additive or boolean attention mask lets through, (batch, 1, query, key)."""
+    if mask is None or mask.dtype == torch.bool:
+        return mask
+    return mask > torch.finfo(mask.dtype).min / 2

@@ -1,0 +1,1 @@
+"""Errors, corrections, resampling: the arithmetic of tests."""

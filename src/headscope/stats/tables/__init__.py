@@ -1,0 +1,1 @@
+"""Tables of results, by kind of result."""

@@ -1,0 +1,585 @@
+"""Which heads have which role (Pande et al. 2021): their scores, the threshold tau, the tests."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headscope.errors import ResultsError, UserError, unknown
+from headscope.results import KEPT, Atlas
+from headscope.results.moments import Ratio, range_of
+from headscope.results.schema import GRID
+from headscope.stats.heads.positions import with_positions
+from headscope.stats.inference.correction import ALPHA, CORRECTIONS, correct, corrected_by
+from headscope.stats.inference.documents import (
+    Array,
+    bucket_clusters,
+    role_clusters,
+    shares_groups,
+)
+from headscope.stats.inference.resampling import (
+    MAX_T,
+    check_attained,
+    check_resamples,
+    enough_resamples,
+    resample,
+)
+
+COARSE = ("local", "syntactic", "delimiter", "block")
+"""The four roles of the paper."""
+FINE = ("cls", "sep", "block", "previous-local", "next-local", "nsubj", "dobj", "amod", "advmod")
+"""The nine roles of its Figure 5."""
+
+
+def role_data(results: Atlas) -> xr.Dataset:
+    """The measure ``role`` of results.
+
+    Parameters
+    ----------
+    results
+        Results of a survey.
+
+    Raises
+    ------
+    ResultsError
+        If the results have no roles; the message says how to get them.
+    """
+    if "role" not in results.measures:
+        raise ResultsError(
+            "these results have no roles in them",
+            hint='survey with roles: hs.survey(model, corpus, measures="role")',
+        )
+    return results["role"]
+
+
+def kept_scores(data: xr.Dataset) -> xr.DataArray:
+    """The scores of single sequences.
+
+    Parameters
+    ----------
+    data
+        The measure ``role``.
+
+    Raises
+    ------
+    ResultsError
+        If only the moments were kept.
+    """
+    if KEPT not in data or not data.sizes["example"]:
+        raise ResultsError(
+            "these results keep only the moments, not the score of every sequence",
+            hint="keep scores: hs.survey(model, corpus, keep=5000); or give test='z' or test='t'",
+        )
+    return data[KEPT]
+
+
+def roles_with_scores(data: xr.Dataset, roles: Sequence[str]) -> list[str]:
+    """Those of some roles that some sequence has a score for.
+
+    Parameters
+    ----------
+    data
+        Anything with ``n`` by role: the measure, or its tests.
+    roles
+        Names of roles.
+    """
+    known = {str(name) for name in data["role"].values}
+    n = data["n"].max([str(dim) for dim in data["n"].dims if dim != "role"])
+    return [name for name in roles if name in known and float(n.sel(role=name)) > 0]
+
+
+def same_roles(data: xr.Dataset) -> dict[str, str]:
+    """Roles that are an earlier one by another name, because their tokens are the same.
+
+    The first token of a text is ``[CLS]`` in BERT, so that ``first token`` and ``cls`` have the
+    same scores: one hypothesis, not two.
+
+    Parameters
+    ----------
+    data
+        The measure ``role``.
+
+    Returns
+    -------
+    dict of str to str
+        The earlier role by the later one.
+    """
+    sums = data[["sum", "count"]].transpose(..., "role")
+    columns = {
+        str(name): np.stack([sums["sum"].values[..., place], sums["count"].values[..., place]])
+        for place, name in enumerate(data["role"].values)
+    }
+    found: dict[str, str] = {}
+    for place, (name, column) in enumerate(columns.items()):
+        if not column[1].any():
+            continue
+        for other in list(columns)[:place]:
+            if other not in found and np.array_equal(columns[other], column):
+                found[name] = other
+                break
+    return found
+
+
+def mean_lengths(data: xr.Dataset) -> xr.DataArray:
+    """The mean number of tokens of the sequences that have each role.
+
+    Parameters
+    ----------
+    data
+        The measure ``role``.
+
+    Returns
+    -------
+    xarray.DataArray
+        By role, of the sequences whose scores are kept; NaN where there are none.
+    """
+    if KEPT not in data or "tokens" not in data.coords:
+        return xr.full_like(data["role"], np.nan, dtype=float).rename(None)
+    has = data[KEPT].notnull().any(("layer", "head"))
+    return data["tokens"].where(has).mean("example")
+
+
+TAU = 3.0
+"""The paper's threshold: three times as much attention as uniform attention gives."""
+AUTO = "auto"
+"""Stands for a threshold that is found from the data: exploratory, since the same data are tested
+against it."""
+PAPER = f"give tau={TAU:g}, as in the paper"
+
+Tau = float | str | Mapping[str, float | str]
+"""A number, ``auto``, or a mapping of roles to these, with ``""`` for all other roles."""
+
+
+def parse_tau(given: Sequence[str]) -> Tau:
+    """Read thresholds as they are typed.
+
+    Parameters
+    ----------
+    given
+        Texts like ``3``, ``auto`` and ``block=1.5``.
+
+    Raises
+    ------
+    UserError
+        If one of them is not a threshold.
+
+    Examples
+    --------
+    >>> parse_tau(["3", "block=1.5"])
+    {'': 3.0, 'block': 1.5}
+    """
+    taus: dict[str, float | str] = {"": TAU}
+    for text in given:
+        role, _, value = text.rpartition("=")
+        try:
+            taus[role] = value if value == AUTO else float(value)
+        except ValueError:
+            raise UserError(
+                f"tau must be a number over 0, 'auto', or ROLE=NUMBER; got {text!r} instead",
+                hint="give tau=3, as in the paper, or tau='block=1.5' for one role",
+            ) from None
+    return taus
+
+
+def pooled_tau(results: Sequence[Atlas], tau: Tau = TAU) -> Tau:
+    """Find thresholds from the data of all corpora together, as in the paper.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``, one for each corpus.
+    tau
+        As given; every ``auto`` in it is replaced by a number.
+
+    Returns
+    -------
+    float or mapping of str to float
+        Thresholds without ``auto``.
+    """
+    if not isinstance(tau, Mapping):
+        return find_tau(results, tau)
+    return {role: find_tau(results, value) for role, value in tau.items()}
+
+
+def is_exploratory(tau: Tau) -> bool:
+    """Whether a threshold is chosen from the scores that are tested against it.
+
+    Examples
+    --------
+    >>> is_exploratory("auto"), is_exploratory({"": 3, "block": "auto"}), is_exploratory(3)
+    (True, True, False)
+    """
+    return AUTO in (tau.values() if isinstance(tau, Mapping) else (tau,))
+
+
+def find_taus(results: Atlas, tau: Tau = TAU) -> xr.DataArray:
+    """The threshold of every role.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    tau
+        One threshold for all roles, or one by role.
+
+    Raises
+    ------
+    UserError
+        If a role is not in the results, or a threshold is not over 0.
+    """
+    coordinate = role_data(results)["role"]
+    roles = [str(name) for name in coordinate.values]
+    given = dict(tau) if isinstance(tau, Mapping) else {"": tau}
+    for name in given:
+        if name and name not in roles:
+            raise unknown("role", name, roles)
+    numbers = {name: find_tau(results, value) for name, value in given.items()}
+    return xr.DataArray(
+        [numbers.get(role, numbers.get("", TAU)) for role in roles], {"role": coordinate}, ("role",)
+    )
+
+
+def find_tau(results: Atlas | Sequence[Atlas], tau: float | str = TAU) -> float:
+    """One threshold: as given, or from the data.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``, of one corpus or of several.
+    tau
+        A number over 0; or ``auto``: the smallest integer above the mean of all scores of the
+        paper's four roles, as far as the corpora have them, or else of all roles (exploratory).
+
+    Raises
+    ------
+    UserError
+        If tau is neither.
+    ResultsError
+        If there is no score to find it from.
+    """
+    if isinstance(tau, str):
+        if tau != AUTO:
+            raise UserError(
+                f"tau must be a number over 0, or 'auto'; got {tau!r} instead",
+                hint=PAPER,
+            )
+        centre = pooled_mean(results)
+        if math.isnan(centre):
+            raise ResultsError(
+                "tau cannot be found from the data: no sequence has any of the roles",
+                hint=PAPER,
+            )
+        return float(math.floor(centre) + 1)
+    if not tau > 0 or not math.isfinite(tau):
+        raise UserError(
+            f"tau must be over 0 (1 is what uniform attention gives), got {tau:g} instead",
+            hint=f"{PAPER}, or tau='auto'",
+        )
+    return float(tau)
+
+
+def grand_mean(results: Atlas) -> float:
+    """The mean of all scores: over heads, sequences and the paper's four roles.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    """
+    return pooled_mean(results)
+
+
+def pooled_mean(results: Atlas | Sequence[Atlas]) -> float:
+    """The mean of all scores of one corpus or of several, each score counted once.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    """
+    every = [role_data(one) for one in ([results] if isinstance(results, Atlas) else results)]
+    four = any(roles_with_scores(data, COARSE) for data in every)
+    total, count = 0.0, 0
+    for data in every:
+        names = roles_with_scores(data, COARSE) if four else list(data["role"].values)
+        part = data[["sum", "count"]].sel(role=names).sum()
+        total, count = total + float(part["sum"]), count + int(part["count"])
+    return total / count if count else math.nan
+
+
+ROUNDING = 1e-6
+"""A deviation below this share of the mean is no more than the rounding of its sums."""
+TEST, CORRECTION = "t", "holm"
+"""How heads are tested by default; the paper has z and none."""
+TESTS = ("z", "t", "bootstrap", "permutation")
+RESAMPLING = ("bootstrap", "permutation")
+ROLE_CORRECTIONS = (*CORRECTIONS, MAX_T)
+Parts = dict[str, xr.DataArray]
+Chances = list[tuple[xr.DataArray, xr.DataArray]]
+"""By threshold: p, and p corrected."""
+
+
+def role_tests(
+    results: Atlas,
+    *,
+    tau: Tau = TAU,
+    test: str = TEST,
+    correction: str = CORRECTION,
+    alpha: float = ALPHA,
+    resamples: int | None = None,
+    clusters: bool = True,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Test for every head and role whether the mean score is above the threshold.
+
+    Parameters
+    ----------
+    results
+        Results with the measure ``role``.
+    tau
+        The threshold: a number over 0; ``auto``, the smallest integer above the mean of all scores,
+        which is exploratory, since the same scores are then tested against it; or a mapping of
+        roles to these, with ``""`` for all others.
+    test
+        ``t`` (Student's) or ``z`` (the paper's, too lenient with few documents), from the moments
+        of all sequences; ``bootstrap`` or ``permutation`` (sign flips), from the sequences whose
+        scores are kept.
+    correction
+        holm or bh, over all heads and roles together; maxt, for tests by resampling: the largest
+        statistic of all heads and roles in each resample; or none, as in the paper: of 100 heads
+        without a role, 5 then seem to have it. Roles with the same tokens (``cls`` and ``first
+        token`` of BERT) count once.
+    alpha
+        A head has a role where the corrected p is below this.
+    resamples
+        Of the bootstrap or permutation test. By default as many as the correction needs, at least
+        5000.
+    clusters
+        Whether sequences that share a document or another group count as one cluster, where the
+        corpus says so. False takes all sequences as independent, as the paper does.
+    seed
+        Of the bootstrap or permutation test.
+
+    Returns
+    -------
+    xarray.Dataset
+        With dims layer, head and role: ``mean``, ``low``, ``high``, ``effect`` (Cohen's d against
+        the threshold), ``p`` of "the mean is at most tau", ``p_corrected``, ``has``, ``n``,
+        ``clusters`` (how many independent ones), ``effective`` (how many of equal size would say
+        as much) and ``tau``; and what dependency roles have beyond the head's positions
+        (:func:`headscope.stats.with_positions`): ``position``, with its interval and
+        ``p_position``, and ``positional``. The attribute ``exploratory`` is 1 if a threshold was
+        ``auto``.
+
+    Raises
+    ------
+    UserError
+        If an option is not one of those named above, or if so few resamples were asked for that no
+        head could have a role.
+    """
+    plan = RoleTest(test, correction, alpha, resamples, clusters, seed)
+    tests = plan.run(results, find_taus(results, tau).values[None])[0]
+    return with_positions(results, tests.assign_attrs(exploratory=int(is_exploratory(tau))))
+
+
+@dataclass(frozen=True)
+class RoleTest:
+    """How heads are tested; see :func:`role_tests`."""
+
+    test: str = TEST
+    correction: str = CORRECTION
+    alpha: float = ALPHA
+    resamples: int | None = None
+    clusters: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.test not in TESTS:
+            raise unknown("test", self.test, TESTS)
+        if self.correction not in ROLE_CORRECTIONS:
+            raise unknown("correction", self.correction, ROLE_CORRECTIONS)
+        if self.correction == MAX_T and self.test not in RESAMPLING:
+            raise UserError(
+                f"the correction maxt needs a test by resampling, got the {self.test} test instead",
+                hint="give test='bootstrap', or correction='holm'",
+            )
+        if not 0 < self.alpha < 1:
+            raise UserError(
+                f"alpha must be between 0 and 1, got {self.alpha} instead", hint="0.05 is usual"
+            )
+
+    def run(self, results: Atlas, taus: Array) -> list[xr.Dataset]:
+        """Test against each row of thresholds, (threshold, role), with the same resamples."""
+        data = role_data(results)
+        clustered = self.clusters and shares_groups(data)
+        resamples = 0
+        if self.test in RESAMPLING:
+            parts, chances, resamples = self._resampled(data, taus, clustered)
+        else:
+            parts, chances = self._moments(data, taus, clustered)
+        about = asdict(self) | {"clustered": int(clustered), "resamples": resamples}
+        del about["clusters"]  # whether they were asked for
+        mean, deviation = data["mean"], _spread(data)
+        tests = []
+        for row, (p, corrected) in zip(taus, chances, strict=True):
+            tau = xr.DataArray(row, {"role": data["role"]}, ("role",))
+            values = {
+                "mean": mean,
+                "effect": (mean - tau) / deviation.where(deviation > 0),
+                "p": p,
+                "p_corrected": corrected,
+                "has": (corrected < self.alpha) & p.notnull(),
+                "tau": tau,
+            }
+            tests.append(xr.Dataset(values | parts, attrs=about))
+        return tests
+
+    def _moments(self, data: xr.Dataset, taus: Array, clustered: bool) -> tuple[Parts, Chances]:
+        """From the sums of all sequences."""
+        moments, number = _moments(data, clustered)
+        template = data["mean"].transpose(*GRID, "role")
+        low, high = (template.copy(data=end) for end in moments.interval(range_of(data)))
+        effective = template.copy(data=moments.effective)
+        parts = {"low": low, "high": high, "n": data["n"], "clusters": number}
+        if self.test == "z":
+            known = np.isfinite(moments.degrees)
+            moments = moments._replace(effective=np.where(known, np.inf, np.nan))  # of Student's t
+        chances = []
+        for row in taus:
+            p = template.copy(data=moments.p_above(row))
+            chances.append((p, template.copy(data=self._corrected(data, p.values))))
+        return parts | {"effective": effective}, chances
+
+    def _resampled(
+        self, data: xr.Dataset, taus: Array, clustered: bool
+    ) -> tuple[Parts, Chances, int]:
+        """From the scores of single sequences; also the number of resamples."""
+        kept_scores(data)  # says how to get them
+        sums = role_clusters(data, clusters=clustered)
+        template = data["mean"].transpose(*GRID, "role")
+        heads, roles = sums.sums.shape[1:]
+        tests = heads * int((np.isfinite(sums.ratio.degrees[0]) & _own(data)).sum())
+        resamples = self.resamples
+        if resamples is None:
+            resamples = enough_resamples(tests, self.alpha, self.correction)
+        check_resamples(resamples, tests, self.alpha, self.correction)
+        options = {"resamples": resamples, "seed": self.seed}
+        drawn = resample(sums, taus, test=self.test, values=range_of(data), **options)
+
+        def labelled(values: NDArray[Any]) -> xr.DataArray:
+            whole = np.broadcast_to(values, (heads, roles)).reshape(template.shape)
+            return template.copy(data=whole.astype(np.float64))
+
+        parts = {
+            "low": labelled(drawn.low),
+            "high": labelled(drawn.high),
+            "n": labelled(sums.n),
+            "clusters": labelled(sums.number),
+            "effective": labelled(sums.ratio.effective),
+        }
+        chances = []
+        for one, p_max in zip(drawn.p, drawn.p_max, strict=True):
+            p, corrected = labelled(one), labelled(p_max)
+            if self.correction != MAX_T:
+                corrected = template.copy(data=self._corrected(data, p.values))
+                level = self.alpha, self.correction
+                check_attained(p.values, corrected.values, resamples, *level)
+            chances.append((p, corrected))
+        return parts, chances, resamples
+
+    def _corrected(self, data: xr.Dataset, p: Array) -> Array:
+        """Corrected over all heads and roles; those with the same tokens count once."""
+        corrected = correct(np.where(_own(data), p, np.nan), self.correction)
+        names = [str(name) for name in data["role"].values]
+        for one, other in same_roles(data).items():
+            corrected[..., names.index(one)] = corrected[..., names.index(other)]
+        return corrected
+
+
+def as_in_paper(tests: xr.Dataset) -> bool:
+    """Whether heads were tested as in the paper: z, uncorrected, every sequence independent.
+
+    Parameters
+    ----------
+    tests
+        What :func:`role_tests` returns.
+    """
+    about = tests.attrs
+    return (about["test"], about["correction"], about["clustered"]) == ("z", "none", 0)
+
+
+def describe_test(tests: xr.Dataset) -> str:
+    """The threshold and the test in a few words, such as for the line under a title.
+
+    Examples
+    --------
+    >>> attributes = {"test": "t", "correction": "holm", "alpha": 0.05, "clustered": 1}
+    >>> roles = {"role": ["local", "block"]}
+    >>> describe_test(xr.Dataset({"tau": ("role", [3.0, 1.5])}, roles, attributes))
+    'τ = 3 (block: 1.5); t test by documents, p < 0.05, corrected (Holm)'
+    """
+    pairs = zip(tests["role"].values, tests["tau"].values, strict=True)
+    taus = {str(name): float(tau) for name, tau in pairs}
+    usual = max(taus.values(), key=list(taus.values()).count)
+    others = ", ".join(f"{name}: {tau:g}" for name, tau in taus.items() if tau != usual)
+    about = tests.attrs
+    found = " from the same scores, exploratory" if about.get("exploratory") else ""
+    threshold = f"τ = {usual:g}{f' ({others})' if others else ''}{found}"
+    over = " by documents" if about["clustered"] else ""
+    corrected = corrected_by(about["correction"], paper=as_in_paper(tests))
+    return f"{threshold}; {about['test']} test{over}, p < {about['alpha']:g}, {corrected}"
+
+
+def exploratory_note(tests: xr.Dataset) -> str:
+    """What to say of a threshold that was chosen from the scores it tests; else empty.
+
+    Parameters
+    ----------
+    tests
+        What :func:`role_tests` returns.
+    """
+    if not tests.attrs.get("exploratory"):
+        return ""
+    return (
+        " Exploratory: τ was chosen from the same scores (auto), so p-values do not hold at their "
+        "level."
+    )
+
+
+def _own(data: xr.Dataset) -> NDArray[np.bool_]:
+    """Which roles are not an earlier one by another name."""
+    same = same_roles(data)
+    return np.array([str(name) not in same for name in data["role"].values])
+
+
+def _spread(data: xr.Dataset) -> xr.DataArray:
+    """The scores' deviation; 0 where it is no more than rounding, as of scores all the same."""
+    deviation = data["deviation"]
+    return deviation.where((deviation > ROUNDING * abs(data["mean"])) | deviation.isnull(), 0.0)
+
+
+def _moments(data: xr.Dataset, clustered: bool) -> tuple[Ratio, xr.DataArray]:
+    """The mean of every head and role with its error, and the number of clusters.
+
+    Layers, heads and roles are in this order.
+    """
+    if not clustered:  # every sequence is a cluster of its own
+        value, deviation, n = (
+            part.transpose(*GRID, "role").values
+            for part in (data["mean"], _spread(data), data["n"])
+        )
+        number = np.where(n > 0, n, np.nan)
+        return Ratio(value, deviation / np.sqrt(number), number), data["n"]
+    everything = data.sizes["example"] == int(data["n"].max())
+    sums = role_clusters(data) if KEPT in data and everything else bucket_clusters(data)
+    mean = data["mean"].transpose(*GRID, "role")
+    value, error, effective = (part.reshape(mean.shape) for part in sums.ratio)
+    rounding = error <= ROUNDING * np.abs(value)
+    found = Ratio(value, np.where(rounding, 0.0, error), effective)
+    return found, xr.zeros_like(mean) + sums.number

@@ -1,0 +1,203 @@
+"""The layer cache: a pass that skips the lower layers gives what a full pass gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from headscope.corpus import from_texts
+from headscope.encode import batches
+from headscope.errors import UserError
+from headscope.heads import Head
+from headscope.models import LayerView, Replacement, load
+from headscope.models.cache import LayerCache, layer_blocks
+from tiny import BOTH, EVERY_STACK, HEADS, KINDS, LAYERS, WIDTH, tiny_batch, tiny_model
+
+MEANS = {
+    layer: torch.arange(HEADS * WIDTH, dtype=torch.float32).reshape(HEADS, WIDTH) / 20 - layer
+    for layer in range(LAYERS)
+}
+
+
+@pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
+@pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
+def test_a_pass_that_skips_layers_gives_what_a_full_pass_gives(
+    kind: str, stack: str, way: str
+) -> None:
+    model, batch = tiny_model(kind), tiny_batch(kind)
+    cache = LayerCache(model)
+    off = ["1-1", "1-4", "2-1", "2-4", "2-*", "1-2,2-3"]
+    with torch.inference_mode():
+        plain = cache.record(batch).last_hidden_state
+        assert cache.skips
+        assert torch.equal(plain, model.forward(batch).last_hidden_state)
+        for heads in off:
+            replacement = Replacement(heads, way, stack, MEANS)
+            full = model.forward(batch, replacement=replacement).last_hidden_state
+            assert torch.allclose(cache.forward(replacement).last_hidden_state, full, atol=1e-5)
+            assert (full - plain).abs().max() > 1e-3
+        assert torch.equal(cache.forward().last_hidden_state, plain)
+
+
+@pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
+@pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
+def test_several_passes_at_once_give_what_full_passes_give(kind: str, stack: str, way: str) -> None:
+    model, batch = tiny_model(kind), tiny_batch(kind)
+    cache = LayerCache(model)
+    for off in (["2-1", "2-4", "2-*"], ["1-2", "1-1,2-3", "2-2"]):
+        stacked = [Replacement(heads, way, stack, MEANS) for heads in off]
+        with torch.inference_mode():
+            cache.record(batch)
+            found = cache.forward_stacked(stacked).last_hidden_state
+            assert len(found) == 3 * len(batch.ids)
+            for replacement, part in zip(stacked, found.split(len(batch.ids)), strict=True):
+                full = model.forward(batch, replacement=replacement).last_hidden_state
+                assert torch.allclose(part, full, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_layers_from_the_changed_one_up_are_computed_and_keep_their_numbers(
+    kind: str,
+) -> None:
+    model, batch = tiny_model(kind), tiny_batch(kind)
+    stack = model.main_stack()
+    cache, seen, whole = LayerCache(model), list[LayerView](), list[LayerView]()
+    with torch.inference_mode():
+        cache.record(batch)
+        cache.forward(Replacement("2-3", "zero", stack), listeners=[seen.append])
+        model.forward(
+            batch,
+            replacement=Replacement("2-3", "zero", stack),
+            listeners=[whole.append],
+        )
+    assert [(view.stack, view.layer) for view in seen] == [
+        (view.stack, view.layer) for view in whole if (view.stack, view.layer) != (stack, 0)
+    ]
+    assert all(
+        torch.allclose(one.weights, other.weights, atol=1e-6)
+        for one, other in zip(seen, whole[1:], strict=True)
+    )
+    assert not seen[0].output[:, :, 2].any()
+    assert seen[0].output[:, :, 1].any()
+
+
+@pytest.mark.parametrize("kind", ["bert", "albert", "gpt2", "t5"])
+def test_only_what_differs_from_the_recorded_replacement_is_computed(
+    kind: str,
+) -> None:
+    model, batch = tiny_model(kind), tiny_batch(kind)
+    stack = model.main_stack()
+    base, more = (
+        Replacement("1-2", "zero", stack),
+        Replacement("1-2,2-4", "zero", stack),
+    )
+    cache, seen = LayerCache(model), list[LayerView]()
+    with torch.inference_mode():
+        cache.record(batch, replacement=base)
+        output = cache.forward(more, listeners=[seen.append]).last_hidden_state
+        assert torch.allclose(
+            output, model.forward(batch, replacement=more).last_hidden_state, atol=1e-5
+        )
+        assert torch.allclose(
+            cache.forward(None).last_hidden_state, model.forward(batch).last_hidden_state, atol=1e-5
+        )
+        other = Replacement(more.heads, "uniform", stack)
+        assert torch.allclose(
+            cache.forward(other).last_hidden_state,
+            model.forward(batch, replacement=other).last_hidden_state,
+            atol=1e-5,
+        )
+    assert (seen[0].stack, seen[0].layer) == (stack, 1)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_change_in_the_decoder_skips_the_whole_encoder(kind: str) -> None:
+    model, seen = tiny_model(kind), list[LayerView]()
+    cache = LayerCache(model)
+    with torch.inference_mode():
+        cache.record(tiny_batch(kind))
+        cache.forward(Replacement("2-1", "zero", "cross"), listeners=[seen.append])
+    assert [(view.stack, view.layer) for view in seen] == [("decoder", 1), ("cross", 1)]
+
+
+def test_different_means_of_a_head_count_as_a_change() -> None:
+    model, batch = tiny_model("bert"), tiny_batch("bert")
+    one, other = (Replacement("2-1", "mean", means={1: MEANS[1] * factor}) for factor in (1, 2))
+    cache = LayerCache(model)
+    with torch.inference_mode():
+        cache.record(batch, replacement=one)
+        assert cache.start(one) == LAYERS
+        assert torch.allclose(
+            cache.forward(other).last_hidden_state,
+            model.forward(batch, replacement=other).last_hidden_state,
+            atol=1e-5,
+        )
+
+
+def test_the_network_is_restored_even_after_an_error() -> None:
+    model, batch = tiny_model("bert"), tiny_batch("bert")
+    cache = LayerCache(model)
+    mine = cache.blocks[1].forward
+    vars(cache.blocks[1])["forward"] = mine  # as accelerate would
+
+    def fail(_view: LayerView) -> None:
+        raise RuntimeError("stop")
+
+    with torch.inference_mode():
+        cache.record(batch)
+        for listeners in ([], [fail]):
+            try:
+                cache.forward(Replacement("2-1", "zero"), listeners=listeners)
+            except RuntimeError:
+                assert listeners
+            assert "forward" not in vars(cache.blocks[0])
+            assert vars(cache.blocks[1])["forward"] is mine
+
+
+def test_with_attention_outside_the_list_of_layers_every_pass_is_a_full_one() -> None:
+    model, batch = tiny_model("bert"), tiny_batch("bert")
+    cache = LayerCache(model)
+    cache.blocks = cache.blocks[1:]
+    replacement, seen = Replacement("2-1", "zero"), list[LayerView]()
+    with torch.inference_mode():
+        cache.record(batch)
+        output = cache.forward(replacement, listeners=[seen.append]).last_hidden_state
+        assert torch.equal(output, model.forward(batch, replacement=replacement).last_hidden_state)
+    assert not cache.skips
+    assert [view.layer for view in seen] == [0, 1]
+
+
+def test_the_layers_of_t5_are_its_blocks_and_not_their_parts() -> None:
+    assert [type(block).__name__ for block in layer_blocks(tiny_model("t5").network)] == [
+        "T5Block"
+    ] * 2 * LAYERS
+
+
+def test_a_pass_before_anything_is_recorded_is_an_error() -> None:
+    with pytest.raises(UserError, match="no batch has been recorded"):
+        LayerCache(tiny_model("bert")).forward()
+
+
+@pytest.mark.shared
+def test_on_real_weights_the_logits_equal_those_of_a_full_pass(shared: Path) -> None:
+    model = load(shared / "models" / "minilm-l6-mlm", head="lm")
+    texts = from_texts(
+        ["The dog that I saw barked at the postman.", ("Who is there?", "Nobody, I think.")]
+    )
+    batch = next(
+        batches(
+            model.encoder(max_length=32, long="truncate", stack="").encode(texts),
+            size=2,
+            pad=model.pad,
+        )
+    )
+    cache, shape = LayerCache(model), model.shape("encoder")
+    with torch.inference_mode():
+        plain = cache.record(batch).logits
+        for index in range(0, shape.layers * shape.heads, 10):
+            replacement = Replacement(Head(*divmod(index, shape.heads)))
+            full = model.forward(batch, replacement=replacement).logits
+            assert torch.allclose(cache.forward(replacement).logits, full, atol=1e-5)
+            assert not torch.allclose(full, plain, atol=1e-3)
