@@ -47,8 +47,9 @@ coverage: $(VENV)/dev.stamp
 web: web/node_modules/.stamp
 	cd web && npm run --silent build
 
-# Types and tests of the front end, and that the committed files are those of these sources.
+# Types (those of page/schema.py) and tests of the front end, and that the committed files are those of these sources.
 web-check: web/node_modules/.stamp
+	python3 tools/page_types.py --check
 	cd web && npm run --silent check && npm run --silent test
 	cd web && HEADSCOPE_OUT=node_modules/.built npm run --silent build
 	diff -r web/node_modules/.built $(STATIC) || \

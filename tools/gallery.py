@@ -18,8 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headscope.figures import all_figures, save_chart
-from headscope.figures.catalogue import CATALOGUE
+from headscope.figures import FIGURES, all_figures, save_chart
 from headscope.figures.gallery import Figure
 from headscope.results import Atlas
 
@@ -37,7 +36,7 @@ corpus unless the section says otherwise. Each section begins with the command a
 Python that make its results; those below a picture draw it. `headscope figures FILE` draws every
 figure that a results file allows. [Figures](../howto/figures.md) says how to add your own.
 
-<!-- Written by tools/gallery.py: change the captions in src/headscope/figures/catalogue.py. -->
+<!-- Written by tools/gallery.py; a caption is the docstring of the figure's function. -->
 """
 
 
@@ -69,7 +68,7 @@ class Run:
 
 def _group(*names: str, prefix: str = "") -> tuple[str, ...]:
     """Return the names given, and all names of the catalogue with a prefix."""
-    return (*names, *(name for name in CATALOGUE if prefix and name.startswith(prefix)))
+    return (*names, *(name for name in FIGURES if prefix and name.startswith(prefix)))
 
 
 RUNS = (

@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from headscope.figures.png import compress_png
+from headscope.figures.save import compress_png
 from headscope.results import Atlas
 
 CHROMIUM = "/usr/bin/chromium"

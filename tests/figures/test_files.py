@@ -13,8 +13,7 @@ import vl_convert
 
 from headscope.errors import UserError
 from headscope.figures import FORMATS, find_figure, gallery, save_chart, vega_bundle
-from headscope.figures.png import compress_png
-from headscope.figures.save import save_in_formats
+from headscope.figures.save import compress_png, save_in_formats
 from page.samples import made_results
 
 NAMES = [item.name for item in gallery(made_results())]

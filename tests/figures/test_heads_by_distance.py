@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headscope.figures.heads_by_distance import BehaviourThresholds, behaviours, two_groups
+from headscope.figures.distances import BehaviourThresholds, behaviours, two_groups
 from headscope.results import Atlas
 from stats.made import HEADS, LAYERS, coreference, dependency, results
 

@@ -8,7 +8,7 @@ import pytest
 
 import headscope as hs
 from headscope.errors import UserError
-from headscope.figures.emergence import _across
+from headscope.figures.beside import _across
 from headscope.results.merge import Track
 from headscope.stats import emergence, null_bands, track_values
 from planted_track import TEXTS, planted_checkpoint

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from headscope.figures import head_points
-from headscope.figures.points import LETTERS, OTHERS, POINT, name_places, name_size
+from headscope.figures.distances import LETTERS, OTHERS, POINT, name_places, name_size
 
 
 def heads(count: int, seed: int = 0) -> pd.DataFrame:

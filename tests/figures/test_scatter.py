@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from headscope.figures import find_figure, layer_scatter
-from headscope.figures.from_sep import from_sep
-from headscope.figures.special import special
+from headscope.figures.attention import from_sep, special
 from page.samples import made_results, made_values
 
 FIGURES = {

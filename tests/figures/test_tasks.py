@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import vl_convert
 
-from headscope.figures.ablation.layer_off import layer_off
-from headscope.figures.tasks.from_cls import from_cls_by_task
-from headscope.figures.tasks.layers_off import layers_off_by_task
-from headscope.figures.tasks.maps import heads_off_by_task, similarity_by_task, special_by_task
+from headscope.figures.ablation import heads_off_by_task, layer_off, layers_off_by_task
+from headscope.figures.changes import (
+    from_cls_by_task,
+    similarity_by_task,
+    special_by_task,
+)
 from headscope.measures import Feature, Link
 from headscope.stats.tables.ablation import scored
 from stats.made_ablation import made_ablation

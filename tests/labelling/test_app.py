@@ -104,7 +104,12 @@ def app(session: LabelSession, stopped: list[bool]) -> Any:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("", "text/html"), ("label.js", "text/javascript"), ("label.css", "text/css")],
+    [
+        ("", "text/html"),
+        ("label.js", "text/javascript"),
+        ("label.css", "text/css"),
+        ("page.css", "text/css"),
+    ],
 )
 def test_the_page_and_its_parts_are_served(app: Any, name: str, kind: str) -> None:
     answer = call(app, "GET", f"/{TOKEN}/{name}")

@@ -16,7 +16,7 @@ import pytest
 
 from headscope.corpus import from_texts
 from headscope.errors import UserError
-from headscope.figures.patterns.grid import shades
+from headscope.figures.patterns import shades
 from headscope.labelling import CorpusMaps, LabelSession, LabelStore
 from headscope.labelling.server import serve
 from headscope.measures.patterns.labels import read_labelled

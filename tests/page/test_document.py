@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from headscope.figures import script_json
-from headscope.page import statistics
 from headscope.page.document import (
     Document,
     Plot,
@@ -21,6 +20,7 @@ from headscope.page.document import (
     render_document,
     spec,
 )
+from headscope.page.packs import papers as statistics
 from page.samples import made_results
 
 

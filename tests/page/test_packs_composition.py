@@ -8,7 +8,7 @@ import pytest
 import headscope as hs
 from headscope.errors import UserError
 from headscope.page.packs.atlas import atlas_content
-from headscope.page.packs.composition import TOP
+from headscope.page.packs.columns import TOP
 from headscope.results.merge import join_all
 from tiny import tiny_model
 

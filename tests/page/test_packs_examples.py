@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.page.packs import unpack
-from headscope.page.packs.examples import Lottery, choose, example_packs
-from headscope.page.packs.sample_words import SampleWords
+from headscope.page.packs.examples import Lottery, SampleWords, choose, example_packs
 from headscope.results.kept import KeptMap, KeptText
 from headscope.stats.tables.examples import top_keys, top_pairs, top_queries
 

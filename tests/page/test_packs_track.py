@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import headscope as hs
-from headscope.page.packs import track as packs
+from headscope.page.packs import columns as packs
 from headscope.page.packs.atlas import atlas_content
-from headscope.page.packs.roles import ORDER
+from headscope.page.packs.columns import ORDER
 from headscope.stats import emergence, track_values
 from planted_track import STEPS, TEXTS, planted_checkpoint
 

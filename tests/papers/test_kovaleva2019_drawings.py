@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from headscope.figures.patterns.classes import PATTERNS
-from headscope.figures.zoom import map_with_zoom
+from headscope.figures.lines import map_with_zoom
+from headscope.figures.patterns import PATTERNS
 from headscope.papers.kovaleva2019.drawings import (
     TYPICAL,
     DrawnExample,

@@ -18,7 +18,7 @@ from headscope.corpus import from_texts
 from headscope.encode import batches
 from headscope.errors import ModelError, UserError
 from headscope.figures import pattern_grid
-from headscope.figures.heads_by_distance import behaviours
+from headscope.figures.distances import behaviours
 from headscope.heads import Head
 from headscope.models import LayerView, Replacement
 from headscope.runs.ablate.work import head_means

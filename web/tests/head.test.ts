@@ -156,6 +156,7 @@ function statistic(id: string, more: Partial<Statistic> = {}): Statistic {
     source: "",
     n: 9,
     listed: true,
+    reference: null,
     ...more,
   };
 }

@@ -79,6 +79,14 @@ class FigureOptions(Options):
         The folder for the figures.
     format
         png, svg, pdf or html.
+    width
+        How wide each figure is, such as 3.3in, 84mm or 240pt. Default: its own size.
+    height
+        How high each figure is. Default: as its width needs.
+    font
+        The font of all words; it must be installed.
+    title
+        Draw the title and the lines below it.
     beside
         Further results whose shares of pattern classes are drawn beside these: the figure
         task-patterns.
@@ -87,14 +95,24 @@ class FigureOptions(Options):
     figure: Annotated[Sequence[str], Option(metavar="NAME", completes="figures")] = ()
     output: Annotated[Path, Option(short="-o", metavar="FOLDER")] = Path("figures")
     format: str = "png"
+    width: Annotated[str | None, Option(metavar="LENGTH")] = None
+    height: Annotated[str | None, Option(metavar="LENGTH")] = None
+    font: Annotated[str, Option(metavar="NAME")] = ""
+    title: bool = True
     beside: Annotated[Sequence[Path], Option(metavar="FILE")] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         from headscope.figures import find_figure
+        from headscope.figures.sizes import check_font, length
 
         for name in self.figure:
             find_figure(name)
+        for side in ("width", "height"):
+            if (text := getattr(self, side)) is not None:
+                length(text, side)
+        if self.font:
+            check_font(self.font)
 
 
 @command(FILES, "cli.files:FigureOptions")
@@ -118,7 +136,9 @@ def figures(results: ResultsFile, options: FigureOptions, console: Console) -> N
         charts["task-patterns"] = ("Pattern classes by file", lambda results: task_patterns(files))
     rows = []
     for name, (title, draw) in charts.items():
-        path = save_chart(draw(atlas), options.output / f"{name}.{options.format}")
+        path = options.output / f"{name}.{options.format}"
+        looks = {key: getattr(options, key) for key in ("width", "height", "font", "title")}
+        save_chart(draw(atlas), path, **looks)
         rows.append({"figure": name, "title": title, "file": str(path)})
     console.table(rows)
 
@@ -197,7 +217,7 @@ def export(results: ResultsFile, options: ExportOptions, console: Console) -> No
     atlas = Atlas.open(results)
     path = atlas.export(output, measure=options.measure, format=options.format, by=options.by)
     if options.format == "duoattention":
-        from headscope.page import scaling_note
+        from headscope.stats.tools import scaling_note
 
         if note := scaling_note(path):
             console.say(note)

@@ -26,21 +26,8 @@ LOST = {
     "words_lost": "words without a token",
     "words_unknown": "words that the tokenizer does not know",
 }
-SUMMARY_COLUMNS = {
-    "mean": "mean of heads",
-    "strongest": "strongest head",
-    "value": "its mean",
-    "over": "heads over 0.5",
-}
-NULL_COLUMNS = {
-    "null_mean": "mean of null",
-    "low": "band from",
-    "high": "to",
-    "beyond": "share beyond",
-}
 SHOWN_CHANGES = 5  # gains, and losses
 SHOWN_HEADS = 3
-EMERGENCE_COLUMNS = {"before": "one before", "last": "at the end", "main": "main role"}
 
 
 # --- surveys ---
@@ -49,6 +36,7 @@ EMERGENCE_COLUMNS = {"before": "one before", "last": "at the end", "main": "main
 def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
     """What could not be used, what the heads do, and a table of all statistics."""
     from headscope.labels import NORM
+    from headscope.results.columns import SUMMARY, for_people
     from headscope.stats.tables.alike import both_maps
 
     counts = atlas.provenance["counts"]
@@ -60,9 +48,9 @@ def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
     for remark in atlas.remarks():
         console.say(f"* {remark}")
     if console.as_json:
-        console.frame(atlas.summary().rename(columns=SUMMARY_COLUMNS))
+        console.frame(for_people(atlas.summary(), SUMMARY))
     elif table and not console.quiet:  # quiet: the path alone
-        shown = atlas.summary().rename(columns=SUMMARY_COLUMNS)
+        shown = for_people(atlas.summary(), SUMMARY)
         beside = [f"{NORM}{name}" for name in both_maps(atlas)]  # shown in a table of their own
         if beside:
             shown = shown[~shown["measure"].isin(beside)]
@@ -102,6 +90,7 @@ def show_nulls(console: Console, atlas: Atlas, output: str | Path, *, top: int |
     """
     if not atlas.nulls or console.quiet or (console.as_json and top is not None):
         return
+    from headscope.results.columns import NULLS, for_people
     from headscope.results.merge import NULL_WORDS
     from headscope.stats.tables.alike import null_table
 
@@ -111,9 +100,8 @@ def show_nulls(console: Console, atlas: Atlas, output: str | Path, *, top: int |
         return
     for null, rows in table.groupby("null", sort=False):
         shown = rows.sort_values("beyond", ascending=False, kind="stable").head(top or len(rows))
-        columns = ["statistic", "mean", "null_mean", "low", "high", "above", "below", "beyond"]
         title = f"beside {NULL_WORDS[str(null)]}: heads beyond the middle 95 % of the null's heads"
-        console.frame(shown[columns].rename(columns=NULL_COLUMNS), title=title)
+        console.frame(for_people(shown, NULLS), title=title)
     if top is not None and len(table):
         console.say(f"all statistics beside their null models: headscope heads {output} --nulls")
 
@@ -121,6 +109,7 @@ def show_nulls(console: Console, atlas: Atlas, output: str | Path, *, top: int |
 def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     """When each head got what it has at the last checkpoint."""
     from headscope.labels import lost_tokens
+    from headscope.results.columns import EMERGENCE, for_people
     from headscope.results.merge import EXCESS
     from headscope.stats.tables.track import emergence
 
@@ -143,11 +132,9 @@ def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     if not len(table):
         console.say("no head is past the threshold at the last checkpoint")
         return
-    shown = table.head(options.top).rename(columns=EMERGENCE_COLUMNS)
+    shown = for_people(table.head(options.top), EMERGENCE)
     if atlas.track.steps is None:
         shown = shown.drop(columns="step")
-    main = EMERGENCE_COLUMNS["main"]
-    shown[main] = ["yes" if is_main else "" for is_main in shown[main]]
     console.frame(shown, title="first checkpoint from which on a head is past the threshold")
     if len(table) > options.top:
         console.say(f"{len(table) - options.top} more rows: --top {len(table)}")

@@ -45,6 +45,8 @@ class TableOptions(Options):
     """Groups of which a results file must have one."""
     made_by: ClassVar[str] = ""
     """The function of :mod:`headscope.stats` that makes it, with these options as keywords."""
+    columns: ClassVar[str] = ""
+    """The columns of :mod:`headscope.results.columns` that people read."""
 
     output: Annotated[Path | None, Option(short="-o", metavar="FILE")] = None
 
@@ -62,9 +64,12 @@ class TableOptions(Options):
         keywords = {key: getattr(self, key) for key in described(type(self)) if key != "output"}
         return {self.title: make(atlas, **keywords)}
 
-    def for_people(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def for_people(self, frame: pd.DataFrame, *, screen: bool = False) -> pd.DataFrame:
         """The table as a person reads it; JSON and CSV have all of its columns."""
-        return frame
+        from headscope.results import columns
+
+        chosen = getattr(columns, self.columns) if self.columns else ()
+        return columns.for_people(frame, chosen, screen=screen) if chosen else frame
 
     def notes(self, atlas: Atlas) -> Iterable[str]:
         """Sentences below the table."""
@@ -83,9 +88,9 @@ class StatisticsTable(TableOptions):
 
     def frames(self, atlas: Atlas) -> Frames:
         """The summary of a survey."""
-        from headscope.cli.printing import SUMMARY_COLUMNS
+        from headscope.results.columns import SUMMARY, for_people
 
-        return {self.title: atlas.summary().rename(columns=SUMMARY_COLUMNS)}
+        return {self.title: for_people(atlas.summary(), SUMMARY)}
 
 
 class RelationTable(TableOptions):
@@ -109,6 +114,7 @@ class RelationTable(TableOptions):
     name = "relations"
     title = "The best head of each relation, beside the best fixed offset (Clark et al. 2019)"
     needs = ("dependency",)
+    columns = "RELATIONS"
 
     relation: Annotated[Sequence[str], Option(metavar="NAME", completes="relations")] = ()
     direction: Annotated[Sequence[str], Option(metavar="NAME")] = ()
@@ -139,28 +145,6 @@ class RelationTable(TableOptions):
             train=_opened(self.train),
         )
         return {self.title: table}
-
-    def for_people(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Intervals in one cell, and offsets beside their accuracy."""
-        from headscope.numbers import MISSING, share
-
-        def beside(value: float, what: object) -> str:
-            return f"{share(value)} ({what})" if what != "" else MISSING
-
-        arrows = {"dependent to head": "→ head", "head to dependent": "→ dependent"}
-        for name in ("direction", "held_out_head"):
-            frame = frame.assign(**{name: frame[name].replace(arrows, regex=True)})
-        rows = frame.to_dict("records")
-        shown = frame[["relation", "words", "head", "direction", "accuracy"]].copy()
-        shown["95 % interval"] = _intervals(frame)
-        shown["held out"] = frame["held_out"]
-        shown["held-out head"] = [row["held_out_head"] or MISSING for row in rows]
-        shown["offset"] = [beside(row["baseline"], row["offset"]) for row in rows]
-        shown["offset, held out"] = [
-            beside(row["held_out_baseline"], row["held_out_offset"]) for row in rows
-        ]
-        shown["p corrected"] = frame["p_corrected"]
-        return shown
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """What "held out" means, and how p-values and intervals were made."""
@@ -206,7 +190,7 @@ class CoreferenceTable(TableOptions):
         make = antecedent_scores if self.kinds else antecedent_table
         return {self.title: make(atlas, candidates=self.candidates, train=_opened(self.train))}
 
-    def for_people(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def for_people(self, frame: pd.DataFrame, *, screen: bool = False) -> pd.DataFrame:
         """With both ends of an interval in one column."""
         shown = frame.drop(columns=["high"]).rename(columns={"low": "95 % interval"})
         shown["95 % interval"] = _intervals(frame)
@@ -251,6 +235,7 @@ class RoleTable(TableOptions):
     name = "roles"
     title = "Heads by role: mean sieve bias over tau, tested (Pande et al. 2021)"
     needs = ("role",)
+    columns = "ROLES"
 
     role: Annotated[Sequence[str], Option(metavar="NAME", completes="roles")] = ()
     tau: Annotated[Sequence[str], Option(metavar="N|auto|ROLE=N")] = ()
@@ -620,7 +605,7 @@ def table(
         _write(atlas, options, title, first)
         console.result(str(options.output))
         return
-    console.frame(first if console.as_json else options.for_people(first), title=title)
+    console.frame(first if console.as_json else options.for_people(first, screen=True), title=title)
     if not (console.as_json or console.quiet):
         for more, frame in list(frames.items())[1:]:
             console.frame(frame, title=more)

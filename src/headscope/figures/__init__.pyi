@@ -1,4 +1,13 @@
-from .bars import ranked_bars as ranked_bars
+from .ablation import group_losses_chart as group_losses_chart
+from .builders import (
+    heat_grid as heat_grid,
+    heat_map as heat_map,
+    layer_scatter as layer_scatter,
+    measure_grid as measure_grid,
+    measure_map as measure_map,
+    ranked_bars as ranked_bars,
+)
+from .distances import head_points as head_points
 from .gallery import (
     FIGURES as FIGURES,
     Figure as Figure,
@@ -7,33 +16,44 @@ from .gallery import (
     find_figure as find_figure,
     gallery as gallery,
 )
-from .grids import heat_grid as heat_grid, measure_grid as measure_grid
-from .heat import heat_map as heat_map, measure_map as measure_map
-from .lines import attention_lines as attention_lines, attention_panel as attention_panel
-from .patterns.confusion import confusion_map as confusion_map
-from .patterns.grid import pattern_grid as pattern_grid, shades as shades
-from .patterns.shares import pattern_bars as pattern_bars, task_patterns as task_patterns
-from .points import head_points as head_points
-from .probing.agreement import agreement_grid as agreement_grid
-from .probing.maps import task_maps as task_maps
-from .probing.models import before_after as before_after, probe_grid as probe_grid
-from .probing.syntactic_semantic import scatter_grid as scatter_grid
-from .probing.top_n import top_curves as top_curves
-from .roles.correlations import correlation_map as correlation_map
-from .roles.cumulative import score_curves as score_curves
-from .roles.heat import role_maps as role_maps
-from .roles.layers import role_layers as role_layers
-from .roles.p import p_histogram as p_histogram
-from .roles.scores import score_histogram as score_histogram
-from .roles.shift import shift_dots as shift_dots
-from .roles.sieves import DrawnSieve as DrawnSieve, sieve_arcs as sieve_arcs
-from .roles.skills import skill_grid as skill_grid
-from .roles.upset import upset as upset
-from .roles.venn import venn as venn
+from .lines import (
+    DrawnSieve as DrawnSieve,
+    attention_lines as attention_lines,
+    attention_panel as attention_panel,
+    sieve_arcs as sieve_arcs,
+)
+from .patterns import (
+    confusion_map as confusion_map,
+    pattern_bars as pattern_bars,
+    pattern_grid as pattern_grid,
+    shades as shades,
+    task_patterns as task_patterns,
+)
+from .probing import (
+    agreement_grid as agreement_grid,
+    before_after as before_after,
+    probe_grid as probe_grid,
+    scatter_grid as scatter_grid,
+    task_maps as task_maps,
+    top_curves as top_curves,
+)
+from .role_sets import (
+    correlation_map as correlation_map,
+    role_layers as role_layers,
+    skill_grid as skill_grid,
+    upset as upset,
+    venn as venn,
+)
+from .roles import (
+    p_histogram as p_histogram,
+    role_maps as role_maps,
+    score_curves as score_curves,
+    score_histogram as score_histogram,
+    shift_dots as shift_dots,
+)
 from .save import (
     FORMATS as FORMATS,
     save_chart as save_chart,
     script_json as script_json,
     vega_bundle as vega_bundle,
 )
-from .scatter import layer_scatter as layer_scatter

@@ -1,18 +1,17 @@
 """Every figure that can be drawn from results, by name.
 
-Headscope's own figures are declared in :mod:`headscope.figures.catalogue`. A user adds one with the
-decorator :func:`figure`, another package through the entry point group ``headscope.figures``.
-Nothing here imports altair: names, titles and needs can be read before anything heavy is loaded.
+Headscope's own figures and those of a user are added by the decorator :func:`figure`, those of
+another package through the entry point group ``headscope.figures``. Names, titles and needs can be
+read without loading altair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from headscope.errors import UserError
-from headscope.figures.catalogue import CATALOGUE
 from headscope.registry import Entry, Registry
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 Drawing = Callable[["Atlas"], Any]
 """A function that draws an Altair chart of results."""
+Draw = TypeVar("Draw", bound=Callable[..., Any])
 
 _ABLATE, _PROBE = "hs.ablate(model, …)", "hs.probe(model, tasks)"
 MADE_BY = {
@@ -106,25 +106,26 @@ def _check(name: str, target: Any) -> None:
         )
 
 
-FIGURES: Registry[Drawing] = Registry("figure", group="headscope.figures", check=_check)
-"""All figures by name."""
-
-for _name, _row in CATALOGUE.items():
-    FIGURES.declare(
-        _name,
-        f"headscope.figures.{_row.where}",
-        title=_row.title,
-        caption=_row.caption,
-        needs=_row.needs,
-    )
+# The modules that have Headscope's own figures, in the order in which a report shows them.
+FAMILIES = (
+    *("attention", "distances", "changes", "ablation"),
+    *("roles", "role_sets", "patterns", "probing", "beside"),
+)
+FIGURES: Registry[Drawing] = Registry(
+    "figure",
+    group="headscope.figures",
+    check=_check,
+    chapters=[f"headscope.figures.{family}" for family in FAMILIES],
+)
 
 
 def figure(
     name: str, *, title: str = "", caption: str = "", needs: Sequence[str] = ()
-) -> Callable[[Drawing], Drawing]:
-    """Add a figure of your own to the gallery.
+) -> Callable[[Draw], Draw]:
+    """Add a figure to the gallery.
 
-    The command ``headscope figures`` and the report draw it as they draw Headscope's figures.
+    The command ``headscope figures`` and the report draw a user's figure as they draw Headscope's,
+    which are added in the same way.
 
     Parameters
     ----------
@@ -133,7 +134,8 @@ def figure(
     title : str, optional
         What it shows; by default the name.
     caption : str, optional
-        What it shows, in a sentence; by default the first line of the function's docstring.
+        What it shows, in a sentence or two; by default the first paragraph of the function's
+        docstring.
     needs : sequence of str
         The measures that the results must have.
 
@@ -151,7 +153,8 @@ def figure(
     ...     return alt.Chart(frame).mark_bar().encode(x="layer:O", y="entropy:Q")
     >>> find_figure("mean-entropy").draw(results).save("mean-entropy.svg")  # doctest: +SKIP
     """
-    return FIGURES.register(name, title=title, caption=caption, needs=tuple(needs))
+    add = FIGURES.register(name, title=title, caption=caption, needs=tuple(needs))
+    return cast("Callable[[Draw], Draw]", add)
 
 
 def all_figures() -> tuple[Figure, ...]:
@@ -244,10 +247,10 @@ def find_figure(name: str, results: Atlas | None = None) -> Figure:
 
 
 def _described(entry: Entry[Drawing]) -> Figure:
-    """Describe an entry of the registry; one without a caption has its docstring's first line."""
+    """Describe an entry; one without a caption has the first paragraph of its docstring."""
     caption = str(entry.facts.get("caption", ""))
     if not caption and entry.target is not None:
-        caption = (entry.target.__doc__ or "").strip().partition("\n")[0]
+        caption = " ".join((entry.target.__doc__ or "").strip().partition("\n\n")[0].split())
     return Figure(
         entry.name,
         str(entry.facts.get("title", "") or entry.name),

@@ -1,42 +1,45 @@
-"""Attention as lines between two columns of words; the darker, the larger the weight.
+"""Attention and sieves over the words of one text: lines, plain SVG, a map with a zoom, arcs.
 
-Clark et al. 2019 draw Figures 1 and 5 this way.
+Clark et al. 2019 draw Figures 1 and 5 as lines between two columns of words.
 """
 
 from __future__ import annotations
 
+import json
 import textwrap
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from operator import index
 from typing import Any
 
-import altair as alt
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from headscope.errors import UserError
-from headscope.figures.style import BLUE, styled
+from headscope.figures.builders import heading, shade, tips
+from headscope.figures.later import alt
+from headscope.figures.roles import role_colours
+from headscope.figures.sizes import fixed
+from headscope.figures.style import BLUE, GREY, either_colour, styled
+from headscope.figures.style import RED as VERMILION
+
+# --- Lines between two columns of words -----------------------------------------------------------
 
 WORD, HIDDEN = "#222222", "#999999"
+# A plain red, as in the paper: the palette's vermilion fades to orange. Red words are bold too, for
+# readers who see red as dark.
 RED = "#CC1111"
-"""A plain red, as in the paper: the palette's vermilion fades to orange.
-
-Red words are bold too, for readers who see red as dark.
-"""
-BETWEEN, GAP = 150, 6
-"""Pixels from column to column, and from a word to the ends of its lines."""
-WIDEST = 150
-"""Pixels after which a word is cut; the whole word shows on hover."""
+BETWEEN, GAP = 150, 6  # pixels from column to column, and from a word to the ends of its lines
+WIDEST = 150  # pixels after which a word is cut; the whole word shows on hover
+# The same for drawings that stand side by side: two are readable on a page 700 pixels wide.
 NARROW, NEAR = 90, 110
-"""The same for drawings that stand side by side: two are readable on a page 700 pixels wide."""
-BROAD = frozenset("mwæœ@%&#~<>=+_")
-"""Letters and signs about as wide as capitals."""
+BROAD = frozenset("mwæœ@%&#~<>=+_")  # letters and signs about as wide as capitals
+# How far a weight may lie outside 0 to 1: half-precision maps, summed over the pieces of a word,
+# overshoot a little.
 SLACK = 0.01
-"""How far a weight may lie outside 0 to 1.
-
-Half-precision maps, summed over the pieces of a word, overshoot a little.
-"""
 
 
 def attention_lines(
@@ -113,7 +116,7 @@ def attention_lines(
     ]
     bare = alt.ViewBackground(strokeOpacity=0)
     drawing = alt.layer(lines, *columns, view=bare).properties(width=width, height=height)
-    chart = styled(drawing, title)
+    chart = fixed(styled(drawing, title))
     chart.title.text = _wrap(title, width, 14)
     chart.title.subtitle = _wrap(subtitle, width, 11) or alt.Undefined
     return chart
@@ -158,8 +161,11 @@ def attention_panel(
         raise UserError(f"the columns of a panel must be at least 1, got {columns} instead")
     plain = [chart.copy(deep=False) for chart in charts]
     for chart in plain:
-        chart.config = alt.Undefined  # Vega-Lite takes a configuration of the whole figure only
-    panel = styled(alt.concat(*plain, columns=columns, spacing=40, align="each"), title, subtitle)
+        chart.config = chart.usermeta = (
+            alt.Undefined
+        )  # Vega-Lite takes a configuration of the whole figure only
+    whole = alt.concat(*plain, columns=columns, spacing=40, align="each")
+    panel = fixed(styled(whole, title, subtitle))
     panel.title.offset = 16
     if not (title or subtitle):
         panel.title = alt.Undefined
@@ -189,7 +195,7 @@ def _lines(
     return sorted(records, key=lambda line: (line["colour"] == RED, line["weight"]))
 
 
-def _rules(records: list[dict[str, Any]], left: float, right: float, y: alt.Y) -> Any:
+def _rules(records: list[dict[str, Any]], left: float, right: float, y: Any) -> Any:
     """Draw the lines from column to column."""
     return (
         alt.Chart(alt.InlineData(values=records))
@@ -201,11 +207,7 @@ def _rules(records: list[dict[str, Any]], left: float, right: float, y: alt.Y) -
             y2="key:Q",
             color=alt.Color("colour:N", scale=None),
             opacity=alt.Opacity("weight:Q", scale=None),
-            tooltip=[
-                alt.Tooltip("from:N"),
-                alt.Tooltip("to:N"),
-                alt.Tooltip("weight:Q", format=".3f"),
-            ],
+            tooltip=tips("from", "to", "weight .3f"),
         )
     )
 
@@ -217,7 +219,7 @@ def _column(
     heading: str,
     x: float,
     align: str,
-    y: alt.Y,
+    y: Any,
     size: int,
     widest: float,
 ) -> Any:
@@ -332,3 +334,327 @@ def _wrap(text: str, width: float, size: float) -> list[str]:
         for part in text.splitlines()
         for line in textwrap.wrap(_printable(part), letters, break_on_hyphens=False)
     ]
+
+
+# --- The same as plain SVG for notebooks: no script, every text escaped ---------------------------
+
+ROW, LETTER, ASIDE = 16, 6.6, 90  # pixels per token, per letter, and between the two columns
+LONGEST = 14  # letters of a token before it is cut
+FAINTEST = 0.05  # lines of at most this weight are not drawn
+
+
+def attention_svg(tokens: Sequence[str], weights: NDArray[Any], *, title: str) -> str:
+    """Draw one head as lines between two columns of tokens.
+
+    Parameters
+    ----------
+    tokens
+        The tokens.
+    weights
+        (query, key): what each token on the left pays to each token on the right.
+    title
+        Stands above the drawing.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element.
+
+    Examples
+    --------
+    >>> svg = attention_svg(["<s>", "dogs"], np.eye(2), title="1-1")
+    >>> svg.count("<line"), "&lt;s&gt;" in svg
+    (2, True)
+    """
+    names = [_short(token) for token in tokens]
+    column = LETTER * max([*map(len, names), 4])
+    left, right = column + 4, column + 4 + ASIDE
+    width, height = right + 4 + column, ROW * (len(names) + 1.5)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        'font-family="sans-serif" font-size="11" role="img">',
+        f'<text x="{width / 2:.0f}" y="12" text-anchor="middle" font-weight="bold">'
+        f"{_safe(title)}</text>",
+    ]
+    for query, key in np.argwhere(weights > FAINTEST):
+        opacity = min(1.0, float(weights[query, key]))
+        parts.append(
+            f'<line x1="{left:.0f}" y1="{_middle(query)}" x2="{right:.0f}" y2="{_middle(key)}" '
+            f'stroke="{BLUE}" stroke-opacity="{opacity:.2f}"/>'
+        )
+    for place, (name, token) in enumerate(zip(names, tokens, strict=True)):
+        for x, anchor in ((left - 4, "end"), (right + 4, "start")):
+            parts.append(
+                f'<text x="{x:.0f}" y="{_middle(place) + 4}" text-anchor="{anchor}" '
+                f'fill="currentColor"><title>{_safe(token)}</title>{_safe(name)}</text>'
+            )
+    return "".join([*parts, "</svg>"])
+
+
+def attention_html(tokens: Sequence[str], maps: Mapping[str, NDArray[Any]], *, caption: str) -> str:
+    """Draw several heads beside each other.
+
+    Parameters
+    ----------
+    tokens
+        The tokens.
+    maps
+        Maps (query, key) by the head's name.
+    caption
+        Stands above the drawings.
+
+    Returns
+    -------
+    str
+        A ``<figure>`` element.
+    """
+    drawings = "".join(
+        attention_svg(tokens, weights, title=f"Head {name}") for name, weights in maps.items()
+    )
+    return (
+        f'<figure style="margin:0"><figcaption style="font:13px sans-serif;margin-bottom:8px">'
+        f"{_safe(caption)}</figcaption>"
+        f'<div style="display:flex;flex-wrap:wrap;gap:16px">{drawings}</div></figure>'
+    )
+
+
+def _middle(place: int) -> float:
+    return ROW * (place + 1.5)
+
+
+def _short(token: str) -> str:
+    return token if len(token) <= LONGEST else f"{token[: LONGEST - 1]}…"
+
+
+def _safe(text: str) -> str:
+    """Escape markup, and spell out characters that SVG forbids."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return escape(shown)
+
+
+# --- A map with a zoom on the row of one word (Kovaleva et al. 2019, Figure 3) --------------------
+
+SIDE, ZOOM = 20, 70  # pixels of a cell, and of the bars' height
+
+
+def map_with_zoom(
+    words: Sequence[str],
+    attention: NDArray[Any],
+    *,
+    row: int,
+    marked: Collection[int] = (),
+    title: str,
+) -> Any:
+    """Draw a map between words, and bars of the attention from one of them.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The words.
+    attention : array
+        Weights, (from, to).
+    row : int
+        The word whose attention is shown as bars.
+    marked : collection of int
+        Words whose bars are red.
+    title : str
+        Above the map.
+
+    Returns
+    -------
+    altair chart
+        Map above, bars below.
+
+    Examples
+    --------
+    >>> chart = map_with_zoom(["He", "left"], np.array([[1, 0], [0.9, 0.1]]), row=1, title="6-5")
+    >>> [len(rows) for rows in chart.to_dict()["datasets"].values()]
+    [4, 2]
+    """
+    weights = np.asarray(attention, float)
+    number = len(words)
+    names = f"{json.dumps(list(words), ensure_ascii=False)}[datum.value]"
+    cells = pd.DataFrame(
+        [
+            {"from": one, "to": two, "weight": weights[one, two]}
+            for one in range(number)
+            for two in range(number)
+        ]
+    )
+    most = float(weights.max()) or 1.0
+    below = alt.Axis(labelExpr=names, labelAngle=-50, labelFontSize=10)
+    beside = alt.Axis(labelExpr=names, labelFontSize=10)
+    shown = tips("weight .3f")
+    looks: dict[str, Any] = {"gradientThickness": 8, "labelFontSize": 8, "title": "weight"}
+    heat = (
+        alt.Chart(cells, width=SIDE * number, height=SIDE * number)
+        .mark_rect()
+        .encode(
+            x=alt.X("to:O", title=None, axis=alt.Axis(labels=False, ticks=False)),
+            y=alt.Y("from:O", title="from", axis=beside),
+            color=shade("weight", (0, most), **looks),
+            tooltip=shown,
+        )
+        .properties(title=heading(title, fontSize=12))
+    )
+    line = pd.DataFrame(
+        [{"to": two, "weight": weights[row, two], "marked": two in marked} for two in range(number)]
+    )
+    bars = (
+        alt.Chart(line, width=SIDE * number, height=ZOOM)
+        .mark_bar()
+        .encode(
+            x=alt.X("to:O", title=None, axis=below),
+            y=alt.Y("weight:Q", title=f"from “{words[row]}”", axis=alt.Axis(gridColor=GREY)),
+            color=either_colour("datum.marked", VERMILION, BLUE),
+            tooltip=shown,
+        )
+    )
+    return alt.vconcat(heat, bars, spacing=8)
+
+
+# --- The sieves of some roles over one text (Pande et al. 2021, Figure 1) -------------------------
+
+# Pixels of a letter, between tokens, and of a panel's height.
+WIDE_LETTER, APART, HIGH = 6.4, 7, 92
+POINTS = 25  # of an arc
+
+
+@dataclass(frozen=True)
+class DrawnSieve:
+    """The sieve of one token.
+
+    Parameters
+    ----------
+    role : str
+        The role.
+    title : str
+        What the sieve is.
+    query : int
+        The place of the token.
+    keys : tuple of int
+        The places of the tokens that it should attend to.
+    """
+
+    role: str
+    title: str
+    query: int
+    keys: tuple[int, ...]
+
+
+def sieve_arcs(tokens: Sequence[str], sieves: Sequence[DrawnSieve], *, subtitle: str = "") -> Any:
+    """Draw a text once per role: a box around one token, and lines to the tokens of its sieve.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The tokens of the text.
+    sieves : sequence of DrawnSieve
+        One panel each.
+    subtitle : str
+        Under the title.
+
+    Returns
+    -------
+    altair chart
+    """
+    places, end = token_places(tokens), text_width(tokens)
+    panels = [
+        _panel(tokens, places, end, sieve, colour)
+        for sieve, colour in zip(sieves, role_colours([one.role for one in sieves]), strict=True)
+    ]
+    chart = styled(
+        alt.vconcat(*panels, spacing=4),
+        "Sieves over one text",
+        subtitle,
+        "from the boxed token, a head with the role should attend to the tokens at the arcs",
+    )
+    return fixed(chart)
+
+
+def token_places(tokens: Sequence[str]) -> list[float]:
+    """Return where the middle of each token stands, in pixels.
+
+    Examples
+    --------
+    >>> token_places(["a", "dog"])
+    [10.2, 30.0]
+    """
+    places, at = [], float(APART)
+    for token in tokens:
+        width = WIDE_LETTER * max(1, len(token))
+        places.append(round(at + width / 2, 1))
+        at += width + APART
+    return places
+
+
+def text_width(tokens: Sequence[str]) -> float:
+    """Return how wide a text is drawn, in pixels.
+
+    Examples
+    --------
+    >>> text_width(["a", "dog"])
+    46.6
+    """
+    return round(APART + sum(WIDE_LETTER * max(1, len(token)) + APART for token in tokens), 1)
+
+
+def _panel(
+    tokens: Sequence[str], places: list[float], end: float, sieve: DrawnSieve, colour: str
+) -> Any:
+    """Draw one role."""
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, end], nice=False))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.25, 1.05], nice=False))
+    words = pd.DataFrame(
+        {
+            "x": places,
+            "y": 0.0,
+            "token": list(tokens),
+            "ink": [colour if place in sieve.keys else "#444" for place in range(len(tokens))],
+        }
+    )
+    text = alt.Chart(words).mark_text(fontSize=11.5)
+    box = pd.DataFrame([_box(tokens, places, sieve.query)])
+    frame = alt.Chart(box).mark_rect(filled=False, stroke="black", strokeWidth=1.4)
+    arcs = alt.Chart(_arcs(places, sieve)).mark_line(strokeWidth=1.8, color=colour)
+    marks = [
+        arcs.encode(x=x, y=y, detail="key:N", order="step:Q"),
+        text.encode(x=x, y=y, text="token:N", color=alt.Color("ink:N", scale=None)),
+        frame.encode(x=x, x2="right:Q", y=y, y2="top:Q"),
+    ]
+    title = f"{sieve.role}: {sieve.title[:1].lower()}{sieve.title[1:]}"
+    looks: dict[str, Any] = {"anchor": "start", "fontSize": 12, "fontWeight": "normal"}
+    drawing = alt.layer(*marks, view=alt.ViewConfig(stroke=None))
+    return drawing.properties(width=end, height=HIGH, title=heading(title, dx=APART, **looks))
+
+
+def _box(tokens: Sequence[str], places: list[float], query: int) -> dict[str, float]:
+    """Return the box around a token."""
+    half = WIDE_LETTER * max(1, len(tokens[query])) / 2 + 3
+    middle = places[query]
+    return {"x": middle - half, "right": middle + half, "y": -0.13, "top": 0.13}
+
+
+def _arcs(places: list[float], sieve: DrawnSieve) -> pd.DataFrame:
+    """Return the points of the arcs; a token in its own sieve has a small loop."""
+    longest = max((abs(places[key] - places[sieve.query]) for key in sieve.keys), default=1.0)
+    angles = np.linspace(0, np.pi, POINTS)
+    parts = []
+    for key in sieve.keys:
+        start, stop = places[sieve.query], places[key]
+        reach = abs(stop - start)
+        high = 0.3 + 0.55 * reach / max(longest, 1.0)
+        middle, half = (start + stop) / 2, (stop - start) / 2
+        if key == sieve.query:
+            half, high = 7.0, 0.25
+        parts.append(
+            pd.DataFrame(
+                {
+                    "x": middle - half * np.cos(angles),
+                    "y": 0.17 + high * np.sin(angles),
+                    "key": key,
+                    "step": range(POINTS),
+                }
+            )
+        )
+    return pd.concat(parts) if parts else pd.DataFrame(columns=["x", "y", "key", "step"])

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+import headscope.page as page_package
 from headscope.errors import UserError
 from headscope.labelling.session import CurrentMap, LabelSession
 from headscope.measures.patterns.labels import pack
@@ -22,9 +23,10 @@ from headscope.page.local_app import make_local_app, read_object
 
 STATIC = Path(__file__).parent / "static"
 FILES = {
-    "": ("label.html", "text/html"),
-    "label.js": ("label.js", "text/javascript"),
-    "label.css": ("label.css", "text/css"),
+    "": (STATIC / "label.html", "text/html"),
+    "label.js": (STATIC / "label.js", "text/javascript"),
+    "label.css": (STATIC / "label.css", "text/css"),
+    "page.css": (Path(page_package.__file__).parent / "static" / "page.css", "text/css"),
 }
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -72,8 +74,8 @@ class _Page:
         self.stop = stop
 
     async def file(self, request: Request) -> Response:
-        name, kind = FILES[request.url.path.rpartition("/")[2]]
-        return Response((STATIC / name).read_bytes(), media_type=kind)
+        path, kind = FILES[request.url.path.rpartition("/")[2]]
+        return Response(path.read_bytes(), media_type=kind)
 
     async def state(self, request: Request) -> Response:
         return JSONResponse(describe(self.session))

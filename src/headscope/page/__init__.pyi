@@ -1,8 +1,3 @@
-from .cache_scores import (
-    scaling_note as scaling_note,
-    write_duoattention as write_duoattention,
-    write_headkv as write_headkv,
-)
 from .document import (
     Document as Document,
     Plot as Plot,
@@ -12,7 +7,9 @@ from .document import (
     render_document as render_document,
     write_document as write_document,
 )
-from .headvis import write_headvis as write_headvis
 from .report import render as render, write_folder as write_folder, write_report as write_report
-from .role_shift import shift_section as shift_section
-from .roles import role_sections as role_sections, roles_document as roles_document
+from .roles import (
+    role_sections as role_sections,
+    roles_document as roles_document,
+    shift_section as shift_section,
+)

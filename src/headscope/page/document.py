@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from headscope.errors import ResultsError
 from headscope.figures import FIGURES, script_json, vega_bundle
-from headscope.figures.embed import OPTIONS, STYLE, content_policy
+from headscope.figures.save import OPTIONS, STYLE, content_policy
 from headscope.files import atomic_write, check_writable
 from headscope.numbers import MISSING, cell, number
 

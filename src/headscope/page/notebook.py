@@ -12,6 +12,7 @@ import numpy as np
 from headscope.page.packs.atlas import atlas_pack
 from headscope.page.packs.examples import example_packs
 from headscope.page.packs.pack import pack
+from headscope.page.schema import Boot, TextDocument
 from headscope.progress import in_notebook
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class AtlasViews:
         from headscope.page.widget import HeadscopeWidget
 
         about = self.atlas.provenance
-        boot = {
+        boot: Boot = {
             "title": str(about.get("model", {}).get("name", "")),
             "source": "notebook",
             "atlases": ["atlas"],
@@ -133,7 +134,7 @@ class TextViews:
         size = len(self.text.tokens) ** 2
         sent = about["heads"][: max(1, SENT // max(size, 1))]
         packs = {"text": pack(about, {})} | {f"text/{head}": self._map(head) for head in sent}
-        boot = {"title": self.text.model, "source": "notebook", "atlases": []}
+        boot: Boot = {"title": self.text.model, "source": "notebook", "atlases": []}
         return HeadscopeWidget(boot=boot, packs=packs, more=self._more, route="text", height=height)
 
     def bundle(self, *, html: str, text: str) -> Bundle:
@@ -144,8 +145,7 @@ class TextViews:
         """What marimo is given to show: the widget, or HTML without anywidget."""
         return self.widget() if has_anywidget() else Inline(html)
 
-    def _document(self) -> dict[str, Any]:
-        """``TextDocument`` in ``web/src/data/types.ts``."""
+    def _document(self) -> TextDocument:
         links = self.text.overview(len(self.text.heads))
         strongest = {
             str(row["head"]): f"{row['from']} → {row['to']} {row['weight']:.2f}"

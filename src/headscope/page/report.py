@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from headscope.errors import ResultsError, UserError
 from headscope.files import check_writable, write_bytes, write_text
 from headscope.page.html import page_html
 from headscope.page.packs.atlas import atlas_pack
 from headscope.page.packs.examples import example_packs
+from headscope.page.schema import Boot
 from headscope.results import Atlas
 from headscope.results.merge import is_circuits, join_all
 
@@ -141,7 +142,7 @@ def _pack_name(number: int) -> str:
     return "atlas" if number == 0 else f"atlas-{number + 1}"
 
 
-def _boot(results: Atlas, others: Sequence[Atlas], source: str) -> Mapping[str, Any]:
+def _boot(results: Atlas, others: Sequence[Atlas], source: Literal["embedded", "folder"]) -> Boot:
     about = results.provenance
     model, corpus = about.get("model", {}), about.get("corpus", {})
     where = "" if is_circuits(results) else f" on {corpus.get('name', 'corpus')}"

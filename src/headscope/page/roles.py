@@ -15,22 +15,17 @@ from headscope.figures import (
     role_maps,
     score_curves,
     score_histogram,
+    shift_dots,
     skill_grid,
     upset,
     venn,
 )
-from headscope.figures.roles.scores import telling_head
+from headscope.figures.roles import telling_head
 from headscope.figures.style import subject
 from headscope.numbers import count, number, percent
 from headscope.page.document import Document, Plot, Row, Section, Table, records
-from headscope.page.role_shift import shift_section
-from headscope.page.role_tables import (
-    CORRELATIONS,
-    REGIONS,
-    fine_rows,
-    role_rows,
-)
 from headscope.results import KEPT, Atlas
+from headscope.results.columns import CORRELATIONS, OVERLAPS, REGIONS, ROLES, SHIFTS, for_people
 from headscope.stats import (
     COARSE,
     FINE,
@@ -43,11 +38,13 @@ from headscope.stats import (
     regions,
     role_correlations,
     role_sets,
+    role_table,
     tau_table,
     undecided,
 )
-from headscope.stats.inference.correction import corrected_by
-from headscope.stats.tables.roles import as_in_paper, exploratory_note
+from headscope.stats.inference.correction import ALPHA, corrected_by
+from headscope.stats.tables.role_tables import LEAST
+from headscope.stats.tables.roles import CORRECTION, as_in_paper, exploratory_note
 
 FINE_SETS = ("nsubj", "next-local", "previous-local", "dobj")
 """The sets of the second Venn diagram: neighbours there are those that the paper compares."""
@@ -195,12 +192,12 @@ def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | 
     tables = [
         Table(shares or own, id="share-table"),
         Table(
-            records(regions(sets).rename(columns=REGIONS)),
+            records(for_people(regions(sets), REGIONS)),
             title="Heads by exact combination of roles",
             id="region-table",
         ),
         Table(
-            records(role_correlations(results, list(sets)).rename(columns=CORRELATIONS)),
+            records(for_people(role_correlations(results, list(sets)), CORRELATIONS)),
             title="Spearman's correlation of scores",
             note=(
                 "Over heads: of their mean scores. Over sequences: of all scores of all heads; "
@@ -277,3 +274,97 @@ def usual_tau(tests: xr.Dataset) -> float:
     """
     taus = [float(value) for value in tests["tau"].values]
     return max(taus, key=taus.count)
+
+
+# --- Rows of tables -------------------------------------------------------------------------------
+
+
+def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
+    """Return one row per role: how many heads have it, and the strongest head.
+
+    Parameters
+    ----------
+    results : Atlas
+        Results of the measure ``role``.
+    tests : Dataset
+        From :func:`headscope.stats.role_tests`.
+
+    Returns
+    -------
+    list of dict
+        Without a correction there is no column of corrected p-values. What dependency roles have
+        beyond positions is shown where it was measured.
+    """
+    table = role_table(results, tests)
+    if tests.attrs["correction"] == "none":
+        table = table.drop(columns="p_corrected")
+    return records(for_people(table, ROLES))
+
+
+def shift_rows(shift: pd.DataFrame) -> list[Row]:
+    """Return one row per role and third of the layers.
+
+    Parameters
+    ----------
+    shift : DataFrame
+        From :func:`headscope.stats.role_shift`.
+
+    Returns
+    -------
+    list of dict
+    """
+    return records(for_people(shift, SHIFTS))
+
+
+def fine_rows(overlaps: pd.DataFrame) -> list[Row]:
+    """Return one row per syntactic relation and direction.
+
+    Parameters
+    ----------
+    overlaps : DataFrame
+        From :func:`headscope.stats.fine_overlaps`.
+
+    Returns
+    -------
+    list of dict
+    """
+    return records(for_people(overlaps, OVERLAPS))
+
+
+# --- What fine-tuning does to roles ---------------------------------------------------------------
+
+
+def shift_section(shift: pd.DataFrame) -> Section:
+    """Return the section on what fine-tuning does to roles.
+
+    Parameters
+    ----------
+    shift : DataFrame
+        From :func:`headscope.stats.role_shift`.
+
+    Returns
+    -------
+    Section
+    """
+    alpha = shift.attrs.get("alpha", ALPHA)
+    corrected = corrected_by(shift.attrs.get("correction", CORRECTION))
+    text = (
+        "The mean score after minus before, over the heads of the first, middle and last third of "
+        "the layers. Scores are paired by sequence; the 95 % intervals are over sequences, or "
+        "over documents where the corpus names them. The effect is the shift in deviations of the "
+        "scores before. With many sequences even a tiny shift is certain, so the verdict is about "
+        f"shifts of more than {shift.attrs.get('least', LEAST):g}, a limit of ours: higher or "
+        f"lower (p < {alpha:g}, paired t test, {corrected} over all rows of a corpus), same (the "
+        f"{100 - 200 * alpha:g} % interval lies within ± that limit), or unclear."
+    )
+    four = shift["role"].isin(COARSE)
+    plots = [
+        Plot(name, title, caption, shift_dots(part, alpha=alpha))
+        for name, title, caption, part in (
+            ("role-shift", "Shift of the four roles", "After Figure 6.", shift[four]),
+            ("role-shift-others", "Shift of all other roles", "Beyond the paper.", shift[~four]),
+        )
+        if len(part)
+    ]
+    table = Table(shift_rows(shift), title="Shift of the mean score", id="shift-table")
+    return Section("shift", "Shift by fine-tuning", text, [table], plots)

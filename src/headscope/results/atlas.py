@@ -808,13 +808,13 @@ class Atlas:
                 hint="choose one measure with measure=",
             )
         if format == "headvis":
-            from headscope.page import write_headvis
+            from headscope.stats.tools import write_headvis
 
             return write_headvis(self, Path(path))
         return export(self, Path(path), measure=measure, format=format)
 
     def _export_scores(self, path: Path, measure: str | None, format: str, by: str) -> Path:
-        from headscope.page import write_duoattention, write_headkv
+        from headscope.stats.tools import write_duoattention, write_headkv
 
         if measure is not None:
             raise UserError(

@@ -372,7 +372,7 @@ class TextAttention:
         return TextViews(self).shown(html=self._repr_html_())
 
     def _repr_html_(self) -> str:
-        from headscope.figures.inline import attention_html
+        from headscope.figures.lines import attention_html
 
         drawn = {str(head): self.head(head).values for head in self._drawn(None)[:SHOWN]}
         caption = (

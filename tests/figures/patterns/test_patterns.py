@@ -18,9 +18,8 @@ import torch
 
 from headscope.errors import UserError
 from headscope.figures import confusion_map, find_figure, gallery, save_chart, task_patterns
-from headscope.figures.patterns.classes import LETTERS, PATTERNS
-from headscope.figures.patterns.grid import CELL, pattern_grid, shades
-from headscope.figures.png import grey_png
+from headscope.figures.patterns import CELL, LETTERS, PATTERNS, pattern_grid, shades
+from headscope.figures.save import grey_png
 from headscope.measures.patterns.network import CLASSES, pictures
 from stats.made_patterns import pattern_results, random_patterns
 

@@ -17,7 +17,7 @@ import xarray as xr
 from figures.made_roles import NAMES, lines_of, made, random_scores, rows_of
 from headscope.errors import UserError
 from headscope.figures import find_figure, upset, venn
-from headscope.figures.roles.venn import HIGH, LAYOUTS, PIXELS, Ellipse, places
+from headscope.figures.role_sets import HIGH, LAYOUTS, PIXELS, Ellipse, places
 from headscope.stats import COARSE, role_tests
 from headscope.stats.tables.roles import FINE
 

@@ -27,7 +27,7 @@ from headscope.figures import (
     score_curves,
     score_histogram,
 )
-from headscope.figures.roles.scores import bin_edges, skewness, telling_head
+from headscope.figures.roles import bin_edges, skewness, telling_head
 from headscope.heads import Head
 from headscope.stats import COARSE, role_correlations, role_tests
 from headscope.stats.tables.roles import FINE

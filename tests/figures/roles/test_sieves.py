@@ -9,7 +9,7 @@ import pytest
 
 from figures.made_roles import rows_of
 from headscope.figures import DrawnSieve, save_chart, sieve_arcs
-from headscope.figures.roles.sieves import LETTER, text_width, token_places
+from headscope.figures.lines import WIDE_LETTER, text_width, token_places
 
 TOKENS = ["[CLS]", "the", "dog", "barked", "[SEP]"]
 SIEVES = [
@@ -42,7 +42,7 @@ def test_the_panels_are_saved_as_a_picture(tmp_path: Path) -> None:
 
 def test_tokens_do_not_overlap_and_fit_the_width() -> None:
     places = token_places(TOKENS)
-    halves = [LETTER * len(token) / 2 for token in TOKENS]
+    halves = [WIDE_LETTER * len(token) / 2 for token in TOKENS]
     for place in range(len(TOKENS) - 1):
         assert places[place] + halves[place] < places[place + 1] - halves[place + 1]
     assert places[-1] + halves[-1] < text_width(TOKENS)

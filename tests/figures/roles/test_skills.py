@@ -15,7 +15,7 @@ from scipy import stats
 from figures.made_roles import NAMES, made, random_scores, rows_of
 from headscope.errors import UserError
 from headscope.figures import save_chart, shift_dots, skill_grid
-from headscope.figures.roles.skills import UNSKILLED
+from headscope.figures.role_sets import UNSKILLED
 from headscope.stats import role_shift, role_tests
 from headscope.stats.tables.roles import FINE
 from stats.made_roles import PAPER

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from encode.test_chat import CHATML
+from encode.test_template import CHATML
 from transformers import AutoModelForCausalLM
 
 import headscope as hs

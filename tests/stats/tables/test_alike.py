@@ -21,7 +21,7 @@ from scipy.spatial.distance import pdist, squareform
 import headscope as hs
 from headscope.corpus import ROOT, Example, Word, from_examples
 from headscope.errors import ResultsError, UserError
-from headscope.page.packs.statistics import statistic_columns
+from headscope.page.packs.columns import statistic_columns
 from headscope.results import Atlas
 from headscope.results.merge import with_nulls
 from headscope.stats import layer_closeness, map_agreement, null_bands, null_table, scale

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 import headscope as hs
+from headscope.measures.roles import ROLES as MAIN_ROLES
 from headscope.results import Atlas
 from headscope.stats import Description, descriptions, main_roles, model_summary, role_stability
 from headscope.stats.heads.findings import retrieving_heads
 from headscope.stats.tables.ablation import scored
-from headscope.stats.words.describe import does, findings_of
-from headscope.stats.words.formatter import table as words_table
+from headscope.stats.words.describe import findings_of
 from page.samples import made_results
 from stats.embedded import embedded
 from stats.made_ablation import planted
@@ -366,8 +366,8 @@ def test_no_sentence_claims_a_role_or_relation_that_fails_its_test(
     for place, (head, one) in enumerate(descriptions(results).items()):
         claimed = [
             role
-            for role, words in words_table()["role"].items()
-            if one.lead.startswith((does(role), f"Leans towards {words['leans']}"))
+            for role, row in MAIN_ROLES.items()
+            if one.lead.startswith((row.words.does, f"Leans towards {row.words.leans}"))
         ]
         for role in claimed:
             assert table.loc[head, "role"] == role

@@ -17,7 +17,7 @@ interface Props {
   low?: number;
   high?: number;
   /** A line for comparison: by default, where even attention is. */
-  reference?: number;
+  reference?: number | null;
   referenceTitle?: string;
   /** The bands of null models. */
   bands?: NullBand[];

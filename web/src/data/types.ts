@@ -1,5 +1,6 @@
-/** What the packs hold: the contract between headscope/page/content.py and the page. */
+/* Written by tools/page_types.py from src/headscope/page/schema.py: change that file. */
 
+/** The model, and the shape of its grid of heads. */
 export interface Model {
   name: string;
   type: string;
@@ -9,9 +10,9 @@ export interface Model {
   /** The model's own numbers of its layers, from 1. */
   numbers: number[];
   causal: boolean;
-  kvHeads?: number;
 }
 
+/** What was read. */
 export interface Corpus {
   name: string;
   examples: number;
@@ -42,7 +43,7 @@ export interface Statistic {
   /** Whether small tables and the head page show it without being asked. */
   listed: boolean;
   /** Where even attention would be, if it is one number for all heads. */
-  reference?: number;
+  reference: number | null;
   /** Absent without null models. */
   nulls?: NullBand[];
 }
@@ -79,6 +80,7 @@ export interface Relation {
   nulls?: NullBand[];
 }
 
+/** What a head does, in a sentence, and the evidence. */
 export interface HeadText {
   lead: string;
   evidence: string;
@@ -86,24 +88,28 @@ export interface HeadText {
   tokens?: string[];
 }
 
+/** A part of a sentence, with the heads that it speaks of. */
 export interface Part {
   text: string;
   heads?: string[];
   strong?: boolean;
 }
 
+/** A sentence of the model's summary. */
 export interface SummaryLine {
   /** A family of roles, or "lead", "finding", "fact", "warning". */
   family: string;
   parts: Part[];
 }
 
+/** The head of a column. */
 export interface TableColumn {
   title: string;
   /** Right-aligned numbers. */
   number: boolean;
 }
 
+/** A table, its cells written as they are shown. */
 export interface Table {
   id: string;
   title: string;
@@ -182,6 +188,33 @@ export interface Track {
   appear: Appearance[];
 }
 
+/** Examples kept per head. */
+export interface Kept {
+  kept: number;
+  strongest: number;
+  /** Why there are none. */
+  why: string;
+}
+
+/**
+ * The pack of an atlas. Its arrays:
+ *
+ * value, low, high          f4 (statistic, layer, head); NaN where not defined
+ * roles/family, roles/second u1 (layer, head): index into families; second 255 = none
+ * roles/excess, low, high, p f4 (layer, head); roles/borderline u1
+ * roles/activity, spread     f4 (layer, head)
+ * activity                   f4 (kind, layer, head)
+ * work/value, half, p, position f4, work/has u1   (role, layer, head)
+ * tests/mean, low, high, p, effect, position f4, tests/has u1 (corrected), tests/positional u1;
+ * tests/plain u1 (not corrected, beyond position), tests/alone u1 (by position alone)
+ * relations/accuracy, low, high, p f4
+ * distance f4 (place, place)
+ * composition/earlier, composition/later i4 (kind, place, rank): places of other heads, -1 none;
+ * composition/earlier/excess, composition/later/excess f4
+ * track/value f4 (checkpoint, statistic, layer, head)
+ * track/family, second, borderline u1, track/excess, activity, main f4 (checkpoint, layer, head);
+ * main: the excess at the role that is the head's main one at the end
+ */
 export interface AtlasDocument {
   format: 1;
   version: string;
@@ -204,35 +237,15 @@ export interface AtlasDocument {
   figures: Figure[];
   /** Kinds of rest in the order of the array activity (kind, layer, head), "at work" first. */
   activity: string[];
-  /** Examples kept per head; why there are none. */
-  examples: { kept: number; strongest: number; why: string };
+  examples: Kept;
   /** Whether the array distance (place, place) is there: Jensen–Shannon, nats. */
   distance: boolean;
-  /** Absent or null without circuits. */
-  composition?: Composition | null;
-  /** Absent or null where the results are of one model. */
-  track?: Track | null;
+  /** Null without circuits. */
+  composition: Composition | null;
+  /** Null where the results are of one model. */
+  track: Track | null;
   provenance: Record<string, unknown>;
 }
-
-/*
- * Arrays of an atlas:
- *   value, low, high          f4 (statistic, layer, head); NaN where not defined
- *   roles/family, roles/second u1 (layer, head): index into families; second 255 = none
- *   roles/excess, low, high, p f4 (layer, head); roles/borderline u1
- *   roles/activity, spread     f4 (layer, head)
- *   activity                   f4 (kind, layer, head)
- *   work/value, half, p, position f4, work/has u1   (role, layer, head)
- *   tests/mean, low, high, p, effect, position f4, tests/has u1 (corrected), tests/positional u1;
- *   tests/plain u1 (not corrected, beyond position), tests/alone u1 (by position alone)
- *   relations/accuracy, low, high, p f4
- *   distance f4 (place, place)
- *   composition/earlier, composition/later i4 (kind, place, rank): places of other heads, -1 none;
- *   composition/earlier/excess, composition/later/excess f4
- *   track/value f4 (checkpoint, statistic, layer, head)
- *   track/family, second, borderline u1, track/excess, activity, main f4 (checkpoint, layer, head);
- *   main: the excess at the role that is the head's main one at the end
- */
 
 /** A text of the pack "texts". */
 export interface Text {
@@ -250,6 +263,7 @@ export interface Text {
   length: number;
 }
 
+/** The pack "texts". */
 export interface TextsDocument {
   texts: Text[];
 }
@@ -271,6 +285,7 @@ export interface HeadExample {
   link: number;
 }
 
+/** A pair of words with its mean attention. */
 export interface Pair {
   query: string;
   key: string;
@@ -278,12 +293,18 @@ export interface Pair {
   n: number;
 }
 
+/** A word with its share of a head's attention. */
+export interface TokenShare {
+  token: string;
+  share: number;
+}
+
 /** The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33). */
 export interface HeadDocument {
   examples: HeadExample[];
   pairs: Pair[];
-  queries: { token: string; share: number }[];
-  keys: { token: string; share: number }[];
+  queries: TokenShare[];
+  keys: TokenShare[];
   /** Texts in the sample. */
   sample: number;
 }
@@ -304,17 +325,7 @@ export interface TextDocument {
   strongest: Record<string, string>;
 }
 
-/** The document in the page itself: which packs there are and how they are reached. */
-export interface Boot {
-  title: string;
-  /** In script elements; in files beside the page; from the explorer; from a notebook's kernel. */
-  source: "embedded" | "folder" | "server" | "notebook";
-  /** Names of the atlases, the main one first; none in an explorer without results. */
-  atlases: string[];
-  /** The explorer's model; absent in reports. */
-  live?: LiveModel;
-}
-
+/** The explorer's model. */
 export interface LiveModel {
   name: string;
   type: string;
@@ -328,4 +339,15 @@ export interface LiveModel {
   predicts: "next" | "masked" | "class" | "";
   /** The mask token, where masked tokens are predicted. */
   mask?: string;
+}
+
+/** The document in the page itself: which packs there are and how they are reached. */
+export interface Boot {
+  title: string;
+  /** In script elements; in files beside the page; from the explorer; from a notebook's kernel. */
+  source: "embedded" | "folder" | "server" | "notebook";
+  /** Names of the atlases, the main one first; none in an explorer without results. */
+  atlases: string[];
+  /** Absent in reports. */
+  live?: LiveModel;
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from numpy.typing import NDArray
 from starlette.applications import Starlette
@@ -15,11 +16,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from headscope.errors import UserError
-from headscope.page.explorer.data import ResultPacks
 from headscope.page.explorer.worker import Busy, Job, Superseded, Worker
 from headscope.page.html import page_html, page_policy
 from headscope.page.local_app import make_local_app, read_object
+from headscope.page.packs import atlas_pack
 from headscope.page.packs.pack import pack
+from headscope.page.schema import Boot, LiveModel
+from headscope.results import Atlas
 
 LONGEST_BODY = 1_000_000
 """Bytes that a request may send."""
@@ -39,7 +42,7 @@ class LiveAnswers(Protocol):
         """The names of what can be asked."""
 
     def describe(self) -> dict[str, Any]:
-        """``LiveModel`` in ``web/src/data/types.ts``."""
+        """A :class:`headscope.page.schema.LiveModel`."""
 
     def answer(
         self, action: str, request: Mapping[str, Any], check: Callable[[], None]
@@ -82,11 +85,11 @@ class _Page:
     def __init__(self, live: LiveAnswers, results: ResultPacks, worker: Worker) -> None:
         self.live, self.results, self.worker = live, results, worker
         about = live.describe()
-        self.boot = {
+        self.boot: Boot = {
             "title": f"{about['name']} · Headscope",
             "source": "server",
             "atlases": results.names,
-            "live": about,
+            "live": cast("LiveModel", about),
         }
 
     async def html(self, _request: Request) -> Response:
@@ -153,3 +156,44 @@ def _wrong(message: str, status: int, *, hint: str = "") -> Response:
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else "no message"
+
+
+# --- The packs that the page asks for: results and examples, made once each -----------------------
+
+
+class ResultPacks:
+    """Packs of results by name, made when they are first asked for.
+
+    Parameters
+    ----------
+    atlas
+        The results; None if there are none.
+    examples
+        Makes the packs of texts and heads from results.
+    """
+
+    def __init__(
+        self, atlas: Atlas | None, examples: Callable[[Atlas], Mapping[str, bytes]]
+    ) -> None:
+        self.atlas = atlas
+        self._examples = examples
+        self._made: dict[str, bytes] = {}
+        self._have_examples = False
+        self._lock = threading.Lock()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the atlases."""
+        return [] if self.atlas is None else ["atlas"]
+
+    def get(self, name: str) -> bytes | None:
+        """A pack, or None if there is none of that name."""
+        if self.atlas is None:
+            return None
+        with self._lock:
+            if name == "atlas" and name not in self._made:
+                self._made[name] = atlas_pack(self.atlas)
+            elif name not in self._made and not self._have_examples:
+                self._made.update(self._examples(self.atlas))
+                self._have_examples = True
+            return self._made.get(name)

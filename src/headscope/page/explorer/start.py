@@ -55,8 +55,7 @@ class Explorer:
 
     def __init__(self, live: LiveAnswers, atlas: Atlas | None = None, *, port: int = 0) -> None:
         check_server("the explorer")
-        from headscope.page.explorer.app import make_explorer
-        from headscope.page.explorer.data import ResultPacks
+        from headscope.page.explorer.app import ResultPacks, make_explorer
         from headscope.page.explorer.worker import Worker
 
         self.notes = check_results(live, atlas)

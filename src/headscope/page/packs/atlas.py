@@ -8,20 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.page.packs.composition import composition_columns
-from headscope.page.packs.figures import drawn_figures
-from headscope.page.packs.nulls import add_role_bands
+from headscope.figures.gallery import FIGURES, gallery
+from headscope.heads import Head
+from headscope.page.packs.columns import (
+    add_role_bands,
+    composition_columns,
+    relation_columns,
+    role_columns,
+    statistic_columns,
+    test_columns,
+    track_columns,
+)
 from headscope.page.packs.pack import pack
 from headscope.page.packs.papers import paper_sections
-from headscope.page.packs.roles import relation_columns, role_columns, test_columns
-from headscope.page.packs.statistics import statistic_columns
-from headscope.page.packs.track import track_columns
-from headscope.page.packs.words import head_texts, summary_lines
+from headscope.page.schema import AtlasDocument, Figure, HeadText, Kept, Model, Part, SummaryLine
 from headscope.results import Atlas
 from headscope.stats.heads.query import value_labels
-
-FORMAT = 1
-"""The version of the pack's layout; ``web/src/data/types.ts`` describes it."""
+from headscope.stats.words.describe import descriptions
+from headscope.stats.words.summary import model_summary
 
 
 def atlas_pack(atlas: Atlas, *, name: str = "", figures: bool = False) -> bytes:
@@ -43,7 +47,7 @@ def atlas_pack(atlas: Atlas, *, name: str = "", figures: bool = False) -> bytes:
     return pack(document, arrays)
 
 
-def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def atlas_content(atlas: Atlas) -> tuple[AtlasDocument, dict[str, NDArray[Any]]]:
     """The document and the arrays of :func:`atlas_pack`."""
     about, analysis = atlas.provenance, atlas.analysis
     statistics, arrays = statistic_columns(atlas)
@@ -54,8 +58,8 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
     distance = _distance(atlas)
     composition, composed = composition_columns(atlas)
     track, tracked = track_columns(atlas, statistics)
-    document: dict[str, Any] = {
-        "format": FORMAT,
+    document: AtlasDocument = {
+        "format": 1,  # the version of the layout, which page/schema.py describes
         "version": version("headscope"),
         "model": _model(atlas),
         "corpus": {
@@ -65,7 +69,9 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "notes": [str(note) for note in about.get("notes", [])],
         "statistics": statistics,
         "labels": value_labels(atlas),
-        **roles,
+        "families": roles["families"],
+        "work": roles["work"],
+        "activity": roles["activity"],
         "tests": tests,
         "relations": relations,
         "heads": head_texts(atlas),
@@ -76,11 +82,12 @@ def atlas_content(atlas: Atlas) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "composition": composition,
         "track": track,
         "provenance": about,
+        "figures": [],
     }
     return document, {**arrays, **more, **tested, **accuracy, **distance, **composed, **tracked}
 
 
-def _model(atlas: Atlas) -> dict[str, Any]:
+def _model(atlas: Atlas) -> Model:
     model = atlas.provenance.get("model", {})
     return {
         "name": str(model.get("name", "")),
@@ -93,7 +100,7 @@ def _model(atlas: Atlas) -> dict[str, Any]:
     }
 
 
-def _examples(about: dict[str, Any]) -> dict[str, Any]:
+def _examples(about: dict[str, Any]) -> Kept:
     kept = about.get("examples", {})
     return {
         "kept": int(kept.get("kept", 0)),
@@ -109,3 +116,80 @@ def _distance(atlas: Atlas) -> dict[str, NDArray[Any]]:
     values = np.asarray(atlas["distance"]["mean"].values)
     size = atlas.shape[0] * atlas.shape[1]
     return {"distance": values} if values.shape == (size, size) else {}
+
+
+# --- Sentences: one description per head, and the summary of the model ----------------------------
+
+
+def head_texts(atlas: Atlas) -> list[HeadText]:
+    """What every head does, in the order of the model."""
+    found = descriptions(atlas)
+    texts: list[HeadText] = []
+    for layer in atlas.layers:
+        for number in range(atlas.shape[1]):
+            one = found.get(str(Head(layer - 1, number)))
+            lead, evidence = ("", "") if one is None else (one.lead, one.evidence)
+            texts.append({"lead": lead, "evidence": evidence})
+    return texts
+
+
+def summary_lines(atlas: Atlas) -> list[SummaryLine]:
+    """What the heads do, each sentence with the heads it speaks of."""
+    lines: list[SummaryLine] = []
+    for line in model_summary(atlas):
+        parts: list[Part] = []
+        for one in line.parts:
+            part: Part = {"text": one.text}
+            if one.heads:
+                part["heads"] = list(one.heads)
+            if one.strong:
+                part["strong"] = True
+            parts.append(part)
+        lines.append({"family": line.family, "parts": parts})
+    return lines
+
+
+# --- Figures of the gallery as SVG, for a page that draws most charts itself ----------------------
+
+DRAWN_BY_PAGE = frozenset(
+    {
+        "activity", "alignment", "change", "coreference", "dependency", "distance", "entropy",
+        "feature", "frame", "gradient", "head_off", "importance", "link", "pattern", "peak",
+        "position", "probe", "role", "special", "spread", "work",
+    }
+)  # fmt: skip
+"""Measures whose numbers the page shows in charts or tables of its own."""
+
+
+def drawn_figures(atlas: Atlas, *, everything: bool) -> list[Figure]:
+    """The figures that can be drawn from some results.
+
+    Parameters
+    ----------
+    atlas
+        The results.
+    everything
+        All figures; otherwise only those that the page cannot draw itself: a user's own, and those
+        of measures that have no value for every head, such as a pruning curve.
+    """
+    own = {entry.name for entry in FIGURES.entries() if entry.own}
+    chosen = [
+        item
+        for item in gallery(atlas)
+        if everything or item.name in own or not set(item.needs) <= DRAWN_BY_PAGE
+    ]
+    return [
+        {
+            "name": item.name,
+            "title": item.title,
+            "caption": item.caption,
+            "svg": _svg(item.draw(atlas)),
+        }
+        for item in chosen
+    ]
+
+
+def _svg(chart: Any) -> str:
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(chart.to_dict()))

@@ -1,25 +1,33 @@
 """What the page shows by paper: tables and charts, from the results alone.
 
-The charts are drawn by the page itself, from the statistics that it has anyway.
-"""
+The charts are drawn by the page itself, from the statistics that it has anyway."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+import pandas as pd
 
 from headscope.figures.gallery import has_values
-from headscope.figures.tidy import is_share
+from headscope.figures.style import is_share
 from headscope.labels import CHANGE
-from headscope.page.document import Table, cell_text
+from headscope.numbers import interval, share
+from headscope.page.document import Row, Table, cell_text, records
 from headscope.page.probing import probe_section
-from headscope.page.role_tables import role_rows
-from headscope.page.statistics import antecedent_rows, dependency_rows
+from headscope.page.roles import role_rows
+from headscope.page.schema import PaperChart, PaperSection, Statistic
+from headscope.page.schema import Table as PageTable
 from headscope.results import Atlas
+from headscope.results.columns import RELATIONS, for_people
+from headscope.stats.tables.antecedents import antecedent_table, table_of_scores
+from headscope.stats.tables.relations import best_heads
 from headscope.stats.tables.roles import describe_test
 
-LAYERS, GRIDS = "layers", "grids"
+Kind = Literal["layers", "grids"]
+LAYERS: Kind = "layers"
+GRIDS: Kind = "grids"
 """Kinds of charts: one point per head by layer; one small grid of heads per statistic."""
 MOST = 24
 """Panels of a chart; a measure with more labels than that is left to the atlas and the finder."""
@@ -63,7 +71,7 @@ PAPERS = (
     ),
     Paper("other", "Other measures", recipe=False),
 )
-CHARTS: dict[str, tuple[str, str, str]] = {
+CHARTS: dict[str, tuple[Kind, str, str]] = {
     "position": (
         LAYERS,
         "Attention to neighbouring tokens (§3.1)",
@@ -92,7 +100,7 @@ CHARTS: dict[str, tuple[str, str, str]] = {
 """How the statistics of a measure are drawn: kind, title, caption."""
 
 
-def paper_sections(atlas: Atlas, statistics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def paper_sections(atlas: Atlas, statistics: Sequence[Statistic]) -> list[PaperSection]:
     """The papers whose measures these results have, each with its tables and charts.
 
     Parameters
@@ -103,7 +111,7 @@ def paper_sections(atlas: Atlas, statistics: list[dict[str, Any]]) -> list[dict[
         As :func:`headscope.page.packs.statistics.statistic_columns` names them.
     """
     claimed = {measure for paper in PAPERS for measure in paper.measures}
-    found = []
+    found: list[PaperSection] = []
     for paper in PAPERS:
         mine = [
             name
@@ -132,11 +140,11 @@ def _plain(measure: str) -> str:
     return measure.removesuffix(CHANGE)
 
 
-def _chart(name: str, atlas: Atlas, statistics: list[dict[str, Any]]) -> dict[str, Any] | None:
+def _chart(name: str, atlas: Atlas, statistics: Sequence[Statistic]) -> PaperChart | None:
     ids = [one["id"] for one in statistics if one["measure"] == name]
     if not ids or len(ids) > MOST or name in ("coreference", "activity"):
         return None  # the atlas shows activity; coreference has a table
-    own = (GRIDS, str(atlas[name].attrs.get("title", name)), "")
+    own: tuple[Kind, str, str] = (GRIDS, str(atlas[name].attrs.get("title", name)), "")
     kind, title, caption = CHARTS.get(name, own)
     unit = str(atlas[name].attrs.get("unit", ""))
     words = f"{unit}, 0–1" if is_share(unit) else unit
@@ -198,7 +206,7 @@ def _tables(name: str, atlas: Atlas) -> list[Table]:
     return TABLES[name](atlas) if name in TABLES and has_values(atlas[name]) else []
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: Table) -> PageTable:
     columns = table.columns
     measured = table.measured
     return {
@@ -211,3 +219,36 @@ def _table(table: Table) -> dict[str, Any]:
             for row in table.rows
         ],
     }
+
+
+# --- Rows of tables -------------------------------------------------------------------------------
+
+
+def dependency_rows(results: Atlas) -> list[Row]:
+    """Return one row per dependency relation: its best head against the best fixed offset."""
+    return records(for_people(_best_heads(results), RELATIONS))
+
+
+def _best_heads(results: Atlas) -> pd.DataFrame:
+    """The best head of each relation, as the analysis of all heads has found it."""
+    found = results.analysis.best_heads
+    return best_heads(results) if found is None else found
+
+
+def antecedent_rows(results: Atlas) -> list[Row]:
+    """Return the accuracy of the baselines and of the best head at finding antecedents.
+
+    The last row counts mentions: its numbers are integers.
+    """
+    rows = []
+    scores = results.analysis.antecedent_scores
+    for row in records(antecedent_table(results) if scores is None else table_of_scores(scores)):
+        shown: dict[str, Any] = {}
+        for name, value in row.items():
+            if name == "low":
+                shown["95 % interval"] = interval(value, row["high"], form=share)
+            elif name != "high":
+                whole = row["system"] == "mentions" and isinstance(value, float) and value >= 0
+                shown[name] = int(value) if whole else value
+        rows.append(shown)
+    return rows

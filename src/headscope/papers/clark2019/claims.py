@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr
 
-from headscope.figures.heads_by_distance import BehaviourThresholds
+from headscope.figures.distances import BehaviourThresholds
 from headscope.heads import Head
 from headscope.numbers import MISSING, p_value
 from headscope.papers.claims import Claim, Finding

@@ -9,9 +9,8 @@ import xarray as xr
 
 from headscope.corpus import Example
 from headscope.figures import attention_lines, attention_panel
-from headscope.figures.from_sep import from_sep
+from headscope.figures.attention import from_sep, special
 from headscope.figures.lines import NARROW, NEAR
-from headscope.figures.special import special
 from headscope.models import Model
 from headscope.page import Plot
 from headscope.papers.sections import gallery_plots

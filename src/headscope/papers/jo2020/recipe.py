@@ -10,7 +10,7 @@ import pandas as pd
 
 from headscope.errors import ResultsError, UserError
 from headscope.figures import probe_grid, scatter_grid
-from headscope.figures.probing.panels import RANGES
+from headscope.figures.probing import RANGES
 from headscope.files import slug
 from headscope.models import Model
 from headscope.models.loading import random_init

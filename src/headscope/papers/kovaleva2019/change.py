@@ -12,11 +12,14 @@ import xarray as xr
 
 from headscope.corpus import Corpus
 from headscope.corpus.spacy import parse
-from headscope.figures.grids import Scale, heat_grid, measure_grid
-from headscope.figures.links import PAIRS
+from headscope.figures.builders import Scale, by_task, heat_grid, measure_grid
+from headscope.figures.changes import (
+    PAIRS,
+    from_cls_by_task,
+    similarity_by_task,
+    special_by_task,
+)
 from headscope.figures.style import subject
-from headscope.figures.tasks.from_cls import from_cls_by_task
-from headscope.figures.tasks.maps import by_task, similarity_by_task, special_by_task
 from headscope.models import Model
 from headscope.numbers import number
 from headscope.page import Plot, Section, Table

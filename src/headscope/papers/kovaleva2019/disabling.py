@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from headscope.figures.ablation.scores import WAYS
-from headscope.figures.tasks.layers_off import layers_off_by_task
-from headscope.figures.tasks.maps import heads_off_by_task
+from headscope.figures.ablation import WAYS, heads_off_by_task, layers_off_by_task
 from headscope.heads import Head
 from headscope.page import Plot, Section, Table, records
 from headscope.papers.claims import Finding

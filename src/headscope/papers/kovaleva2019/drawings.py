@@ -8,8 +8,7 @@ from typing import Any
 
 from headscope.corpus import Corpus
 from headscope.figures import pattern_grid
-from headscope.figures.patterns.classes import PATTERNS
-from headscope.figures.patterns.typical import NamedMap, typical_maps
+from headscope.figures.patterns import PATTERNS, NamedMap, typical_maps
 from headscope.models import Model
 from headscope.page import Plot
 from headscope.results import TextAttention

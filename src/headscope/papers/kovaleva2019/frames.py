@@ -11,8 +11,8 @@ import numpy as np
 
 from headscope.corpus import Corpus, Example
 from headscope.figures import attention_lines, attention_panel
+from headscope.figures.lines import map_with_zoom
 from headscope.figures.style import styled
-from headscope.figures.zoom import map_with_zoom
 from headscope.heads import Head
 from headscope.models import Model
 from headscope.page import Plot, Section, Table

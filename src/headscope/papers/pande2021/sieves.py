@@ -13,7 +13,7 @@ from headscope.corpus import ROOT, Corpus, Example
 from headscope.encode import TEXT, Encoded
 from headscope.errors import UserError
 from headscope.figures import DrawnSieve, sieve_arcs
-from headscope.figures.roles.sieves import text_width
+from headscope.figures.lines import text_width
 from headscope.measures.sieves import dependency_sieves, known_sieves
 from headscope.models import Model
 from headscope.page import Plot

@@ -11,9 +11,8 @@ import scipy  # its parts are loaded when they are used
 import xarray as xr
 
 from headscope.errors import UserError
-from headscope.figures.ablation.groups import group_losses_chart
-from headscope.figures.heat import heat_map
-from headscope.figures.scatter import layer_scatter
+from headscope.figures.ablation import group_losses_chart
+from headscope.figures.builders import heat_map, layer_scatter
 from headscope.figures.style import subject
 from headscope.heads import Head
 from headscope.page import Plot, Table

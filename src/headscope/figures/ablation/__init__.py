@@ -1,1 +1,0 @@
-"""Figures of ablation: scores with heads or layers disabled, gradient importance, pruning."""

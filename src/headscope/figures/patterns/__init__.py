@@ -1,1 +1,0 @@
-"""Figures of pattern classes (Kovaleva et al. 2019)."""

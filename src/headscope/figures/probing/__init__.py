@@ -1,1 +1,0 @@
-"""Figures of probing results (Jo and Myaeng 2020)."""

@@ -1,1 +1,0 @@
-"""Figures of roles (Pande et al. 2021)."""

@@ -1,0 +1,389 @@
+"""What the page is given: the one description of its documents, for Python and TypeScript.
+
+``tools/page_types.py`` writes ``web/src/data/types.ts`` from this file: docstrings and the comments
+above a field go with it. A field that may be absent is ``NotRequired``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+
+class Model(TypedDict):
+    """The model, and the shape of its grid of heads."""
+
+    name: str
+    type: str
+    stack: str
+    layers: int
+    heads: int
+    # The model's own numbers of its layers, from 1.
+    numbers: list[int]
+    causal: bool
+
+
+class Corpus(TypedDict):
+    """What was read."""
+
+    name: str
+    examples: int
+
+
+class NullBand(TypedDict):
+    """Where the middle 95 % of the heads of a null model are."""
+
+    # The null model in words: "random weights".
+    null: str
+    low: float
+    high: float
+
+
+class Statistic(TypedDict):
+    """One statistic of every head: a row of the arrays value, low and high, (statistic, layer, head)."""  # noqa: E501
+
+    # As a query names it: "position:previous".
+    id: str
+    measure: str
+    # In plain words.
+    title: str
+    unit: str
+    # How numbers are shown: a share as per cent, times uniform, a plain number.
+    kind: Literal["share", "times", "number"]
+    # The paper it comes from.
+    source: str
+    # Examples it rests on.
+    n: int
+    # Whether small tables and the head page show it without being asked.
+    listed: bool
+    # Where even attention would be, if it is one number for all heads.
+    reference: float | None
+    # Absent without null models.
+    nulls: NotRequired[list[NullBand]]
+
+
+class WorkRole(TypedDict):
+    """A role of the working attention, with arrays work/value, work/half, work/p, work/has (role, layer, head)."""  # noqa: E501
+
+    id: str
+    title: str
+    family: str
+    # Absent without null models.
+    nulls: NotRequired[list[NullBand]]
+
+
+class TestedRole(TypedDict):
+    """A tested role (Pande et al. 2021), with arrays tests/mean, low, high, p, effect, has, position (role, layer, head)."""  # noqa: E501
+
+    id: str
+    title: str
+
+
+class Relation(TypedDict):
+    """A dependency relation in one direction, with arrays relations/accuracy, low, high, p (relation, layer, head)."""  # noqa: E501
+
+    id: str
+    title: str
+    # What a head finds that follows its arcs: "the noun of a determiner".
+    words: str
+    relation: str
+    direction: str
+    # Share right of the best fixed offset, and that offset.
+    baseline: float
+    offset: int
+    n: int
+    family: str
+    # Absent without null models.
+    nulls: NotRequired[list[NullBand]]
+
+
+class HeadText(TypedDict):
+    """What a head does, in a sentence, and the evidence."""
+
+    lead: str
+    evidence: str
+    # The tokens that it links most, for the search.
+    tokens: NotRequired[list[str]]
+
+
+class Part(TypedDict):
+    """A part of a sentence, with the heads that it speaks of."""
+
+    text: str
+    heads: NotRequired[list[str]]
+    strong: NotRequired[bool]
+
+
+class SummaryLine(TypedDict):
+    """A sentence of the model's summary."""
+
+    # A family of roles, or "lead", "finding", "fact", "warning".
+    family: str
+    parts: list[Part]
+
+
+class TableColumn(TypedDict):
+    """The head of a column."""
+
+    title: str
+    # Right-aligned numbers.
+    number: bool
+
+
+class Table(TypedDict):
+    """A table, its cells written as they are shown."""
+
+    id: str
+    title: str
+    note: str
+    columns: list[TableColumn]
+    rows: list[list[str | None]]
+
+
+class PaperChart(TypedDict):
+    """A chart of some statistics: "layers", one point per head by layer (as in Clark et al. 2019,
+    Figure 2), or "grids", one small grid of heads per statistic.
+    """
+
+    id: str
+    kind: Literal["layers", "grids"]
+    title: str
+    caption: str
+    unit: str
+    statistics: list[str]
+
+
+class Figure(TypedDict):
+    """A figure of the gallery, drawn beforehand."""
+
+    name: str
+    title: str
+    caption: str
+    # SVG text, shown as an image: nothing in it runs.
+    svg: str
+
+
+class PaperSection(TypedDict):
+    """What belongs to one paper."""
+
+    id: str
+    title: str
+    # The command that runs the paper's whole recipe; "" where there is none.
+    command: str
+    tables: list[Table]
+    charts: list[PaperChart]
+
+
+class Composition(TypedDict):
+    """Which heads compose with which, from weights alone (Elhage et al. 2021)."""
+
+    # "Q", "K", "V": what the later head computes from what the earlier one wrote.
+    kinds: list[str]
+    # By kind: the mean ratio of random heads, which excess is over, and its deviation.
+    baseline: list[float]
+    deviation: list[float]
+    # What the matrices leave out, in sentences.
+    notes: list[str]
+
+
+class Appearance(TypedDict):
+    """When a head got a role that it has at the last checkpoint."""
+
+    head: str
+    role: str
+    family: str
+    # Index of the first checkpoint from which on the head keeps the role.
+    checkpoint: int
+    # Excess over even attention there, and at the last checkpoint.
+    value: float
+    last: float
+    # Whether it is the head's main role at the end.
+    main: bool
+
+
+class Track(TypedDict):
+    """The checkpoints of a training; the rest of the document is about the last one."""
+
+    names: list[str]
+    # Training steps, where all names tell them.
+    steps: list[int] | None
+    # Ids of the statistics in the array track/value.
+    statistics: list[str]
+    # The smallest excess that counts as a role.
+    least: float
+    # Earliest first.
+    appear: list[Appearance]
+
+
+class Kept(TypedDict):
+    """Examples kept per head."""
+
+    kept: int
+    strongest: int
+    # Why there are none.
+    why: str
+
+
+class AtlasDocument(TypedDict):
+    """The pack of an atlas. Its arrays:
+
+    value, low, high          f4 (statistic, layer, head); NaN where not defined
+    roles/family, roles/second u1 (layer, head): index into families; second 255 = none
+    roles/excess, low, high, p f4 (layer, head); roles/borderline u1
+    roles/activity, spread     f4 (layer, head)
+    activity                   f4 (kind, layer, head)
+    work/value, half, p, position f4, work/has u1   (role, layer, head)
+    tests/mean, low, high, p, effect, position f4, tests/has u1 (corrected), tests/positional u1;
+    tests/plain u1 (not corrected, beyond position), tests/alone u1 (by position alone)
+    relations/accuracy, low, high, p f4
+    distance f4 (place, place)
+    composition/earlier, composition/later i4 (kind, place, rank): places of other heads, -1 none;
+    composition/earlier/excess, composition/later/excess f4
+    track/value f4 (checkpoint, statistic, layer, head)
+    track/family, second, borderline u1, track/excess, activity, main f4 (checkpoint, layer, head);
+    main: the excess at the role that is the head's main one at the end
+    """
+
+    format: Literal[1]
+    version: str
+    model: Model
+    corpus: Corpus
+    # Warnings, in sentences.
+    notes: list[str]
+    statistics: list[Statistic]
+    # Labels that queries may name: measure → dimension → labels.
+    labels: dict[str, dict[str, list[str]]]
+    # Families of main roles, in the order of roles/family (uint8); empty without main roles.
+    families: list[str]
+    work: list[WorkRole]
+    tests: list[TestedRole]
+    relations: list[Relation]
+    # By place (layer index × heads + head).
+    heads: list[HeadText]
+    summary: list[SummaryLine]
+    papers: list[PaperSection]
+    figures: list[Figure]
+    # Kinds of rest in the order of the array activity (kind, layer, head), "at work" first.
+    activity: list[str]
+    examples: Kept
+    # Whether the array distance (place, place) is there: Jensen–Shannon, nats.
+    distance: bool
+    # Null without circuits.
+    composition: Composition | None
+    # Null where the results are of one model.
+    track: Track | None
+    provenance: dict[str, Any]
+
+
+class Text(TypedDict):
+    """A text of the pack "texts"."""
+
+    id: str
+    tokens: list[str]
+    # The word of each token, -1 for special tokens.
+    unit: list[int]
+    words: list[str]
+    special: list[int]
+    sink: list[int]
+    # Dependency head of each word (-1 root, -2 unknown), and its relation.
+    head: list[int]
+    relation: list[str]
+    # Tokens before the window was cut.
+    length: int
+
+
+class TextsDocument(TypedDict):
+    """The pack "texts"."""
+
+    texts: list[Text]
+
+
+ExampleKind = Literal["strong", "typical", "weak", "random"]
+
+
+class HeadExample(TypedDict):
+    """One kept example of a head; its sparse map is rows first … first + rows of the pack's arrays."""  # noqa: E501
+
+    # Index into the pack "texts".
+    text: int
+    kind: ExampleKind
+    # Share of attention off sinks and off itself.
+    score: float
+    # Rank among the kept sample, or of all examples for the strongest.
+    rank: int
+    # Where its rows begin in counts, and its links in keys and weights.
+    row: int
+    rows: int
+    link: int
+
+
+class Pair(TypedDict):
+    """A pair of words with its mean attention."""
+
+    query: str
+    key: str
+    mean: float
+    n: int
+
+
+class TokenShare(TypedDict):
+    """A word with its share of a head's attention."""
+
+    token: str
+    share: float
+
+
+class HeadDocument(TypedDict):
+    """The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33)."""  # noqa: E501
+
+    examples: list[HeadExample]
+    pairs: list[Pair]
+    queries: list[TokenShare]
+    keys: list[TokenShare]
+    # Texts in the sample.
+    sample: int
+
+
+class TextDocument(TypedDict):
+    """The pack "text" of a notebook: one text. Its maps are packs "text/3-9": weights u2 (query, key; 65535 = 1)."""  # noqa: E501
+
+    model: str
+    # "tokens" or "words".
+    units: str
+    tokens: list[str]
+    # Places of special tokens.
+    special: list[int]
+    # All heads whose maps are known, by their strongest link.
+    heads: list[str]
+    # Those that are offered first.
+    shown: list[str]
+    # The strongest link between two words of these heads: "barked → dog 0.79".
+    strongest: dict[str, str]
+
+
+class LiveModel(TypedDict):
+    """The explorer's model."""
+
+    name: str
+    type: str
+    layers: int
+    heads: int
+    numbers: list[int]
+    # The most tokens that a text may have.
+    longest: int
+    causal: bool
+    # What it predicts: next or masked tokens, a class, or nothing.
+    predicts: Literal["next", "masked", "class", ""]
+    # The mask token, where masked tokens are predicted.
+    mask: NotRequired[str]
+
+
+class Boot(TypedDict):
+    """The document in the page itself: which packs there are and how they are reached."""
+
+    title: str
+    # In script elements; in files beside the page; from the explorer; from a notebook's kernel.
+    source: Literal["embedded", "folder", "server", "notebook"]
+    # Names of the atlases, the main one first; none in an explorer without results.
+    atlases: list[str]
+    # Absent in reports.
+    live: NotRequired[LiveModel]
