@@ -39,7 +39,7 @@ ALLOWED = {
     ("models/gguf.py", "save_pretrained"): "into a folder that is renamed when it is whole",
     ("runs/tune/run.py", "save_pretrained"): "into a temporary folder, to start from; and a tuned "
     "model, which is finished when its record and digests are written",
-    ("papers/clark2019/parse/writing.py", "open"): "into a folder that is renamed when it is whole",
+    ("papers/clark2019/word_maps.py", "open"): "into a folder that is renamed when it is whole",
     ("results/netcdf.py", "open"): "appends the digest to a temporary file",
     ("sentences.py", "save_pretrained"): "sentence-transformers' own way of saving",
 }

@@ -135,8 +135,9 @@ def recipes(treebank: str, coref: str, frames: str, mlm: str, glue: Path) -> Ite
     tuning = ("--data", str(glue), "--epochs", "1")
     kovaleva = ("--task", "rte", "--frames", frames, *tuning)
     yield Job("kovaleva2019", ("paper", "kovaleva2019", *kovaleva, *few, "-o", "kovaleva2019"))
-    probing = ("--task", "Length", "--task", "Depth", "--task", "Tense", "--limit", "60")
-    jo = (*probing, "--downstream", "rte", *tuning, "--seeds", "1", "-q")
+    probing = ("--tasks", "demo", "--limit", "60")
+    names = ("--task", "Length", "--task", "Depth", "--task", "Tense")
+    jo = (*probing, *names, "--downstream", "rte", *tuning, "--seeds", "1", "-q")
     yield Job("jo2020", ("paper", "jo2020", *jo, "-o", "jo2020"))
 
 

@@ -39,8 +39,8 @@ atlas.figure("probe")
 # for orientation only: the tasks here are much smaller and have other sentences.
 
 # %%
-from headscope.papers.jo2020.facts import TABLE_3
-from headscope.stats import top_table
+from headscope.papers.jo2020_release import TABLE_3
+from headscope.stats.tables.probing import top_table
 
 table = top_table(atlas, TABLE_3["BERT base"])
 columns = [

@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from headscope.page import Section
-from headscope.papers import Clark2019Options, Recipe
-from headscope.papers.claims import INTERVALS, OURS, Claim, Finding, claims_section, verdict
-from headscope.papers.recipe import Step
+from headscope.papers import PAPERS, Paper
+from headscope.papers.claims import (
+    INTERVALS,
+    OURS,
+    Claim,
+    Untested,
+    Verdict,
+    claims_section,
+    count_of,
+    judged,
+)
+from headscope.papers.recipe import PaperRecipe, part
 from papers.conftest import rows_of
 
-SEPARATOR = Claim("[SEP] attends to [SEP]", "Section 3.2", "over 90 %", "the mean is over 90 %")
-BROAD = Claim("some heads are broad", "Section 3.3", "layer 1", "a head is near uniform")
+
+def separator(share: float) -> Verdict:
+    """[SEP] attends to [SEP]."""
+    if np.isnan(share):
+        raise Untested("the model has no [SEP]")
+    return Verdict(f"{100 * share:.1f} %", share > 0.9)
+
+
+SEPARATOR = Claim(
+    "[SEP] attends to [SEP]", "Section 3.2", "over 90 %", "the mean is over 90 %", separator
+)
+
+
+def broad(heads: str) -> Verdict:
+    """some heads are broad."""
+    return Verdict(heads, True)
+
+
+BROAD = Claim("some heads are broad", "Section 3.3", "layer 1", "a head is near uniform", broad)
+LOW, NONE = SEPARATOR.finding({"share": 0.12}), SEPARATOR.finding({"share": np.nan})
+SOME = BROAD.finding({"heads": "head 1-7"})
 
 
 def test_the_table_has_the_papers_words_our_number_the_verdict_and_its_rule() -> None:
-    section = claims_section([SEPARATOR.tested("12.0 %", False), BROAD.tested("head 1-7", True)])
+    section = claims_section([LOW, SOME])
     assert (section.id, section.text) == ("claims", "1 of 2 claims that were tested hold here.")
     assert list(section.tables[0].rows) == [
         {
@@ -39,33 +69,42 @@ def test_the_table_has_the_papers_words_our_number_the_verdict_and_its_rule() ->
 
 
 def test_a_claim_that_was_not_tested_counts_neither_for_nor_against_the_paper() -> None:
-    findings = [BROAD.tested("head 1-7", True), SEPARATOR.untested("the model has no [SEP]")]
-    assert verdict(findings) == "1 of 1"
+    findings = [SOME, NONE]
+    assert count_of(findings) == "1 of 1"
     section = claims_section(findings)
     assert section.text == "1 of 1 claims that were tested hold here; 1 could not be tested."
     assert section.tables[0].rows[1]["holds"] == "not tested"
     assert claims_section(findings[1:]).text == "No claim could be tested."
 
 
-class Claiming(Recipe):
-    """A recipe with one section and the claims it is given."""
+class Claiming(PaperRecipe):
+    """A recipe with one section and two claims.
 
-    def __init__(self, model: Path, folder: Path, findings: Sequence[Finding] = ()) -> None:
-        super().__init__(model, Clark2019Options(model, parts=["surface"], output=folder))
-        self.findings = findings
+    Parameters
+    ----------
+    share
+        The share of attention from [SEP] to [SEP], if it was measured.
+    """
 
-    def steps(self, part: str) -> Sequence[Step]:
-        return [lambda: Section(part, part)]
+    paper: ClassVar[Paper] = PAPERS["clark2019"]
 
-    def claims(self) -> Sequence[Finding]:
-        return self.findings
+    share: float | None = None
+
+    @part("surface", "Surface patterns", "Section 3")
+    def surface(self) -> Section:
+        if self.share is not None:
+            self.results.update(share=self.share, heads="head 1-7")
+        return Section("surface", "surface")
+
+
+Claiming.claim("Section 3.2", "over 90 %", "over 90 %")(separator)
+Claiming.claim("Section 3.3", "layer 1", "one is")(broad)
 
 
 def test_the_page_ends_with_the_claims_and_counts_them_at_the_top(
     tiny_folder: Path, tmp_path: Path
 ) -> None:
-    findings = [SEPARATOR.tested("12.0 %", False), BROAD.tested("head 1-7", True)]
-    report = Claiming(tiny_folder, tmp_path, findings).run()
+    report = Claiming(tiny_folder, share=0.12, output=tmp_path).run()
     assert [section.id for section in report.sections] == ["surface", "claims"]
     assert report.tables["claims/claims"]["holds"].tolist() == ["no", "yes"]
     assert [row[3] for row in rows_of(report.page)] == ["holds", "no", "yes"]
@@ -73,19 +112,41 @@ def test_the_page_ends_with_the_claims_and_counts_them_at_the_top(
     assert "<b>1 of 2</b><span>tested claims hold</span>" in page
 
 
-def test_a_page_without_claims_has_no_such_section(tiny_folder: Path, tmp_path: Path) -> None:
-    report = Claiming(tiny_folder, tmp_path).run()
+def test_a_page_without_results_for_claims_has_no_such_section(
+    tiny_folder: Path, tmp_path: Path
+) -> None:
+    report = Claiming(tiny_folder, output=tmp_path).run()
     assert [section.id for section in report.sections] == ["surface"]
     assert "claims hold" not in report.page.read_text(encoding="utf-8")
 
 
+def test_the_docstring_of_a_test_is_what_the_paper_says() -> None:
+    assert [claim.text for claim in Claiming.claims] == [SEPARATOR.text, BROAD.text]
+
+
+def test_a_claim_is_tested_on_each_corpus_and_most_decide() -> None:
+    each = replace(SEPARATOR, each="corpora")
+    two = each.finding({"share": {"a": 0.95, "b": 0.2, "c": np.nan}})
+    assert (two.here, two.holds) == ("a: 95.0 %; b: 20.0 %", "no")
+    assert two.claim.rule == "the mean is over 90 %; in most corpora"
+    assert each.finding({"share": {"a": 0.95, "b": 0.92, "c": 0.1}}).holds == "yes"
+    alone = each.finding({"share": {"a": 0.95}})
+    assert (alone.here, alone.claim.rule) == ("95.0 %", "the mean is over 90 %")
+    assert each.finding({"share": {"a": np.nan}}).here == "the model has no [SEP]"
+
+
 def test_all_cells_of_a_column_with_long_text_are_wrapped() -> None:
-    table = claims_section([SEPARATOR.tested("12.0 %", False), BROAD.tested("x " * 30, True)])
+    table = claims_section([LOW, BROAD.finding({"heads": "x " * 30})])
     assert table.tables[0].is_long("here")
     assert not table.tables[0].is_long("holds")
 
 
-GAIN = Claim("probes parse", "Section 5", "77 UAS", "10 points above", ours="10 points")
+def gain(intervals: list[tuple[float, float]]) -> Verdict:
+    """Whether a probe gains ten points."""
+    return judged("+10.0 points", intervals, least=0.1)
+
+
+GAIN = Claim("probes parse", "Section 5", "77 UAS", "10 points above", gain, ours="10 points")
 
 
 @pytest.mark.parametrize(
@@ -102,12 +163,12 @@ GAIN = Claim("probes parse", "Section 5", "77 UAS", "10 points above", ours="10 
 def test_intervals_decide_only_if_they_lie_on_one_side_of_the_threshold(
     intervals: list[tuple[float, float]], written: str
 ) -> None:
-    assert GAIN.judged("+10.0 points", intervals, least=0.1).row["holds"] == written
+    assert GAIN.finding({"intervals": intervals}).holds == written
 
 
 def test_undecided_claims_are_counted_as_tested_and_explained() -> None:
-    findings = [GAIN.judged("+10", [(0.09, 0.2)], least=0.1), BROAD.tested("head 1-7", True)]
-    section = claims_section([*findings, SEPARATOR.untested("the model has no [SEP]")])
+    findings = [GAIN.finding({"intervals": [(0.09, 0.2)]}), SOME]
+    section = claims_section([*findings, NONE])
     assert section.text == (
         "1 of 2 claims that were tested hold here; 1 undecided; 1 could not be tested."
     )
@@ -116,7 +177,7 @@ def test_undecided_claims_are_counted_as_tested_and_explained() -> None:
 
 
 def test_what_is_our_choice_in_a_rule_is_marked() -> None:
-    section = claims_section([GAIN.tested("+12", True)])
+    section = claims_section([GAIN.finding({"intervals": [(0.11, 0.13)]})])
     assert section.tables[0].rows[0]["holds if"] == "10 points above (our choice: 10 points)"
     assert OURS in section.tables[0].note
-    assert OURS not in claims_section([BROAD.tested("head 1-7", True)]).tables[0].note
+    assert OURS not in claims_section([SOME]).tables[0].note

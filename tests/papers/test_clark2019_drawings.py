@@ -9,12 +9,9 @@ import pandas as pd
 import pytest
 
 from headscope.corpus import Example, from_examples
-from headscope.papers.clark2019.drawings import (
-    antecedent_charts,
-    further_specialists,
-    paper_specialists,
-)
-from headscope.papers.clark2019.surface_drawings import separator_plots, surface_plots
+from headscope.papers import Clark2019
+from headscope.papers.clark2019 import recipe
+from headscope.papers.clark2019.recipe import further_specialists, paper_specialists
 from headscope.runs.survey import survey
 from planted import HEADS, planted_bert, planted_gpt2
 
@@ -30,7 +27,7 @@ def titles(model: Any, texts: list[Example]) -> dict[str, Any]:
     """The drawings of Figure 1, by title."""
     corpus = from_examples(texts)
     results = survey(model, corpus, measures=MEASURES, max_length=24)
-    (plot,) = surface_plots(model, results, corpus)
+    (plot,) = Clark2019(model, text=corpus).figure_1(results)
     spec = plot.chart.to_dict()
     for chart in spec["concat"]:
         chart["lines"] = spec["datasets"][chart["layer"][0]["data"]["name"]]
@@ -74,13 +71,15 @@ def test_figure_1_leaves_out_what_a_causal_model_does_not_have() -> None:
 def test_without_a_short_text_there_is_no_figure_1() -> None:
     corpus = from_examples([Example("1", ("the dog",))])
     results = survey(planted_bert(), corpus, measures=MEASURES, max_length=24)
-    assert surface_plots(planted_bert(), results, corpus) == []
+    assert Clark2019(planted_bert(), text=corpus).figure_1(results) == []
 
 
 def test_figure_2_has_the_uniform_line_only_where_there_are_separators() -> None:
     results = survey(planted_bert(), from_examples(TEXTS), measures=["special"], max_length=24)
     for uniform, expected in ((0.1, ["half", "uniform: 1/10"]), (np.nan, ["half"])):
-        for plot in separator_plots(results, uniform):
+        made = Clark2019(planted_bert())
+        vars(made)["uniform"] = uniform
+        for plot in made.figure_2(results):
             spec = plot.chart.to_dict()
             rule = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "rule")
             rows = spec["datasets"][rule["data"]["name"]]
@@ -106,20 +105,25 @@ TABLE = pd.DataFrame(
 def test_figure_5_has_the_papers_relations_in_the_papers_order() -> None:
     labels = {"pobj": "pobj (SD)", "dobj": "obj", "det": None, "poss": "nmod:poss"}
     chosen = paper_specialists(TABLE, labels)
-    assert [(one.relation, str(one.head), one.direction) for one in chosen] == [
+    assert [(one["relation"], one["head"], one["direction"]) for one in chosen] == [
         ("obj", "3-1", UP),
         ("pobj (SD)", "3-9", DOWN),
     ]
-    assert chosen[0].accuracy == pytest.approx(0.7)
+    assert chosen[0]["accuracy"] == pytest.approx(0.7)
 
 
 def test_further_heads_gain_most_significantly_at_relations_not_drawn_yet() -> None:
     chosen = further_specialists(TABLE, ["obj", "pobj (SD)"], most=2)
-    assert [one.relation for one in chosen] == ["cc", "case"]
+    assert [one["relation"] for one in chosen] == ["cc", "case"]
     chosen = further_specialists(TABLE, [], most=9)
-    assert [one.relation for one in chosen] == ["cc", "obj", "case", "pobj (SD)", "nsubj"]
+    assert [one["relation"] for one in chosen] == ["cc", "obj", "case", "pobj (SD)", "nsubj"]
 
 
-def test_without_mentions_there_is_no_coreference_head_to_draw() -> None:
+def test_without_mentions_there_is_no_coreference_head_to_draw(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     table = pd.DataFrame([{"system": "nearest", "all": 0.3}, {"system": "mentions", "all": 0}])
-    assert antecedent_charts(planted_bert(), TEXTS, table) == []
+    monkeypatch.setattr(recipe, "antecedent_table", lambda _: table)
+    made = Clark2019(planted_bert())
+    vars(made)["coreferences"] = None
+    assert made.antecedent_chart() is None

@@ -12,8 +12,8 @@ import pytest
 
 from headscope.corpus import Corpus, Example, Word, from_examples
 from headscope.corpus.vectors import WordVectors
-from headscope.papers.clark2019 import probes
-from headscope.papers.clark2019.probes import ProbeRun
+from headscope.papers.clark2019 import parse
+from headscope.papers.clark2019.parse import ProbeRun
 from headscope.progress import as_reporter
 from planted import planted_bert
 
@@ -37,7 +37,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         table.attrs.update(pairs=[], dev={"sentences": np.int64(2)}, vectors=None)
         return table
 
-    monkeypatch.setattr(probes, "parse_probes", train)
+    monkeypatch.setattr(parse, "parse_probes", train)
     return seeds
 
 

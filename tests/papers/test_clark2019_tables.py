@@ -7,13 +7,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from headscope.papers.clark2019 import facts
-from headscope.papers.clark2019.tables import (
-    antecedent_rows,
+from headscope.papers.clark2019.recipe import (
+    TABLE_1,
+    TABLE_3,
+    Relations,
     mention_rows,
-    probe_rows,
-    relation_rows,
+    table_2,
+    table_3,
 )
+from headscope.stats import antecedent_table
 from stats.made import coreference, dependency, parts, results
 from stats.references import document_interval
 
@@ -34,7 +36,7 @@ def answers(**relations: tuple[int, int]) -> dict[str, Any]:
 
 
 def test_table_1_finds_a_relation_under_its_universal_name_and_says_how_it_was_made() -> None:
-    rows, notes = relation_rows(
+    relations = Relations(
         results(
             dependency=dependency(
                 answers(all=(30, 100), obj=(9, 10), nmod_poss=(5, 10), case=(1, 4), det=(2, 8))
@@ -42,8 +44,8 @@ def test_table_1_finds_a_relation_under_its_universal_name_and_says_how_it_was_m
             )
         )
     )
-    by_relation = {row["relation"]: row for row in rows}
-    assert list(by_relation) == [fact.relation for fact in facts.TABLE_1]
+    by_relation = {row["relation"]: row for row in relations.table_1()}
+    assert list(by_relation) == list(TABLE_1)
     assert {
         name: row["here: label"] for name, row in by_relation.items() if row["here: label"] != "–"
     } == {
@@ -71,7 +73,7 @@ def test_table_1_finds_a_relation_under_its_universal_name_and_says_how_it_was_m
     }
     assert (dobj["here: held out"], dobj["held-out head"]) == (pytest.approx(90.0), "1-2")
     assert dobj["offset held out"] == "50.0 (-1)"
-    assert notes == [
+    assert relations.notes() == [
         "pobj: UD's case with the two words swapped, without the possessive 's.",
         "prep: UD attaches a preposition to its noun, not to the word that the phrase modifies, so "
         "prep has no counterpart.",
@@ -79,11 +81,14 @@ def test_table_1_finds_a_relation_under_its_universal_name_and_says_how_it_was_m
 
 
 def test_a_treebank_with_the_papers_own_names_is_read_by_them() -> None:
-    rows, notes = relation_rows(
+    relations = Relations(
         results(dependency=dependency(answers(all=(3, 10), dobj=(5, 10), obj=(9, 10))))
     )
-    assert next(row for row in rows if row["relation"] == "dobj")["here: label"] == "dobj"
-    assert notes == []
+    assert (
+        next(row for row in relations.table_1() if row["relation"] == "dobj")["here: label"]
+        == "dobj"
+    )
+    assert relations.notes() == []
 
 
 def test_table_2_sets_percent_beside_percent_and_counts_mentions() -> None:
@@ -93,7 +98,7 @@ def test_table_2_sets_percent_beside_percent_and_counts_mentions() -> None:
             {("mentions", 2, 1): {"all": (36, 8, 18, 25), "pronoun": (36, 8, 18, 25)}},
         )
     )
-    rows = {row["system"]: row for row in antecedent_rows(made)}
+    rows = {row["system"]: row for row in table_2(antecedent_table(made))}
     assert list(rows) == [
         "nearest",
         "same head word",
@@ -129,10 +134,10 @@ def test_table_3_shows_the_papers_number_for_a_probe_that_was_not_made() -> None
     made = pd.DataFrame(
         [{"probe": "attention", "uas": 0.5, "low": 0.4, "high": 0.625, "parameters": 145}]
     )
-    rows = {row["probe"]: row for row in probe_rows(made)}
+    rows = {row["probe"]: row for row in table_3(made)}
     published = {name: row["paper"] for name, row in rows.items()}
     probe = "structural probe, UUAS (Hewitt and Manning 2019)"
-    assert published == {probe: "80*"} | facts.TABLE_3
+    assert published == {probe: "80*"} | TABLE_3
     assert rows["attention"] == {
         "probe": "attention",
         "paper": 61,

@@ -27,7 +27,7 @@ def test_the_whole_paper_from_the_command_line(
 ) -> None:
     # Two penalties instead of five: where the penalty is weak, random vectors take long.
     fewer = partial(probe, l2=(0.01, 0.1))
-    monkeypatch.setattr("headscope.papers.jo2020.recipe.probe", fewer)
+    monkeypatch.setattr("headscope.papers.jo2020.probe", fewer)
     folder, name = tmp_path / "jo", tiny_folder.name
     asked = (
         "paper",

@@ -9,8 +9,7 @@ import pytest
 from cli.test_probe import senteval  # noqa: F401 (fixture)
 from headscope.papers import Jo2020
 from headscope.papers import recipe as base
-from headscope.papers.jo2020 import recipe
-from headscope.papers.jo2020.tables import task_notes
+from headscope.papers.jo2020 import task_notes
 from headscope.results import Atlas
 from headscope.tasks.probing import find_tasks
 
@@ -60,5 +59,5 @@ def test_controls_stand_on_the_page_and_are_computed_once(
     def again(*_: object, **__: object) -> None:
         raise AssertionError("controls are computed a second time")
 
-    monkeypatch.setattr(recipe, "probe_controls", again)
+    monkeypatch.setattr("headscope.runs.probe.controls.probe_controls", again)
     assert asked.run().tables.keys() == report.tables.keys()

@@ -15,10 +15,17 @@ import xarray as xr
 from scipy import stats
 
 from headscope.errors import ResultsError, UserError
-from headscope.papers.jo2020 import facts, release_files
-from headscope.papers.jo2020.encoders import published_encoder
-from headscope.papers.jo2020.published import head_rows, layer_table, published_parts
-from headscope.papers.jo2020.release import NAMES, PROBING, Release, read_release
+from headscope.page import Section
+from headscope.papers import Jo2020
+from headscope.papers import jo2020_release as facts
+from headscope.papers.jo2020 import released_heads, released_table
+from headscope.papers.jo2020_release import (
+    NAMES,
+    PROBING,
+    Release,
+    published_encoder,
+    read_release,
+)
 from headscope.results import Atlas
 from headscope.stats.tables.probing import (
     correlation,
@@ -29,6 +36,8 @@ from headscope.stats.tables.probing import (
     top_heads,
     top_table,
 )
+from headscope.tasks.task import TITLES
+from papers.test_jo2020_facts import TABLE_5_GAINS
 
 HEADS = "results/linear_head_wise_results"
 SMALL = "electra-small-discriminator"
@@ -85,7 +94,7 @@ def test_layers_and_heads_are_counted_from_1_and_a_missing_head_has_no_score(
         here = probe.sel(layer=one["layer"] + 1, head=one["head"] + 1)
         assert float(here["test"]) == pytest.approx(one["acc"] / 100)
         assert float(here["validation"]) == pytest.approx(one["devacc"] / 100)
-    (row,) = head_rows(release.encoders)
+    (row,) = released_heads(release.encoders)
     means = pd.DataFrame(list(every.values())).groupby("layer")["acc"].mean()
     ranked = sorted(every.values(), key=lambda one: (-one["devacc"], one["layer"], one["head"]))
     assert row["best layer (mean of heads)"] == means.idxmax() + 1
@@ -152,7 +161,7 @@ def test_sizes_are_checked_before_anything_is_unpacked(
         ("MEMBERS", 1, "large.tar.gz is too large"),
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(release_files, name, limit)
+            patch.setattr(facts, name, limit)
             with pytest.raises(UserError, match=message):
                 read_release(path)
 
@@ -183,13 +192,13 @@ def test_damaged_or_other_files_are_refused_with_what_to_give(tmp_path: Path) ->
             read_release(tmp_path)
 
 
-@pytest.mark.parametrize("row", facts.TABLE_1)
-def test_a_model_is_a_published_encoder_by_family_and_shape(row: facts.PublishedEncoder) -> None:
+@pytest.mark.parametrize("name", facts.TABLE_1)
+def test_a_model_is_a_published_encoder_by_family_and_shape(name: str) -> None:
     kinds = {"GPT": "openai-gpt", "GPT2": "gpt2", "BERT": "bert", "ELECTRA": "electra"}
-    kind = kinds[row.name.split()[0]]
-    assert published_encoder(kind, row.layers, row.heads) == row.name
-    assert published_encoder(kind, row.layers, row.heads + 1) == ""
-    assert published_encoder("mpnet", row.layers, row.heads) == ""
+    kind, (layers, heads, _) = kinds[name.split()[0]], facts.TABLE_1[name]
+    assert published_encoder(kind, layers, heads) == name
+    assert published_encoder(kind, layers, heads + 1) == ""
+    assert published_encoder("mpnet", layers, heads) == ""
 
 
 def like_ours(results: Atlas, **about: Any) -> Atlas:
@@ -220,9 +229,16 @@ def test_our_heads_are_correlated_with_the_published_ones_as_scipy_does(tmp_path
 
 
 def test_ours_stand_beside_the_published_ones_only_for_the_same_encoder(tmp_path: Path) -> None:
-    release = read_release(made_release(tmp_path))
-    theirs = release.encoders["ELECTRA small"]
-    text, tables, plots = published_parts(release, {"mine": like_ours(theirs)}, seed=0)
+    folder = made_release(tmp_path)
+    theirs = read_release(folder).encoders["ELECTRA small"]
+
+    def beside(ours: Atlas) -> Section:
+        recipe = Jo2020("mine", published=folder, parts=["heads", "published"])
+        vars(recipe)["probed"] = {"mine": ours}
+        return recipe.authors_numbers()
+
+    section = beside(like_ours(theirs))
+    text, tables, plots = section.text, section.tables, section.plots
     assert "nothing to lay beside" not in text
     assert tables[-1].title == "Agreement of heads, published and here"
     assert [plot.name for plot in plots] == [
@@ -233,10 +249,10 @@ def test_ours_stand_beside_the_published_ones_only_for_the_same_encoder(tmp_path
     ]
     spec = plots[-1].chart.to_dict()
     assert [panel["title"]["text"] for panel in spec["concat"]] == [
-        row.title.replace("CoordInversion", "CoordInv") for row in facts.TABLE_2
+        TITLES[task].replace("CoordInversion", "CoordInv") for task in facts.TABLE_2
     ]
-    other = like_ours(theirs, type="bert")
-    text, tables, plots = published_parts(release, {"mine": other}, seed=0)
+    section = beside(like_ours(theirs, type="bert"))
+    text, tables = section.text, section.tables
     assert "nothing to lay beside" in text
     assert "Agreement of heads, published and here" not in [table.title for table in tables]
 
@@ -248,12 +264,12 @@ def release(shared: Path) -> Release:
 
 @pytest.mark.shared
 def test_the_release_has_all_seven_encoders_and_ten_tasks(release: Release) -> None:
-    assert list(release.encoders) == [row.name for row in facts.TABLE_1]
-    for row in facts.TABLE_1:
-        probe = release.encoders[row.name]["probe"]
-        assert (probe.sizes["layer"], probe.sizes["head"]) == (row.layers, row.heads)
+    assert list(release.encoders) == list(facts.TABLE_1)
+    for name, (layers, heads, _) in facts.TABLE_1.items():
+        probe = release.encoders[name]["probe"]
+        assert (probe.sizes["layer"], probe.sizes["head"]) == (layers, heads)
         assert set(PROBING.values()) <= set(probe["task"].values)
-        lost = 16 if row.name == "ELECTRA large" else 0
+        lost = 16 if name == "ELECTRA large" else 0
         assert int(probe["test"].isnull().sum()) == lost
     assert release.ignored == ("ds_linear_head_wise_results/transfo-xl-wt103_MRPC.json",)
 
@@ -310,13 +326,13 @@ def test_our_table_of_their_numbers_is_tables_3_and_5(release: Release) -> None:
                 elif score is not None:
                     assert row[what] == pytest.approx(score, abs=0.0501), (encoder, name, what)
             for what, gain in zip(
-                ("best gain", "top gain"), facts.TABLE_5_GAINS[encoder][name], strict=True
+                ("best gain", "top gain"), TABLE_5_GAINS[encoder][name], strict=True
             ):
                 if gain is not None:
                     assert row[what] == pytest.approx(gain, abs=0.0025 * (100 + gain)), name
     every = pd.concat(tables)
     assert median_gain(every, over="last") == pytest.approx(facts.MEDIAN_GAIN, abs=0.05)
-    assert "Median gain of the top heads: 19.2" in layer_table(release).note
+    assert "Median gain of the top heads: 19.2" in released_table(release).note
 
 
 @pytest.mark.shared

@@ -11,8 +11,8 @@ from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.measures.patterns import RELIABLE
 from headscope.models import load
+from headscope.papers import kovaleva2019 as facts
 from headscope.papers import recipe as base
-from headscope.papers.kovaleva2019 import facts
 from headscope.results import Atlas
 from papers.conftest import rows_of
 

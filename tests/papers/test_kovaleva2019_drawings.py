@@ -6,13 +6,12 @@ import numpy as np
 
 from headscope.figures.lines import map_with_zoom
 from headscope.figures.patterns import PATTERNS
-from headscope.papers.kovaleva2019.drawings import (
-    TYPICAL,
+from headscope.papers.kovaleva2019 import (
     DrawnExample,
-    appendix_plots,
+    appendix_plot,
+    strongest_row,
     typical_plot,
 )
-from headscope.papers.kovaleva2019.frames import strongest_row
 from headscope.results import TextAttention
 from headscope.runs.examples import HeadExample
 
@@ -32,22 +31,22 @@ def classified() -> DrawnExample:
         layers=[1, 4],
         classes=(np.array(classes, dtype=object), sureness),
     )
-    return DrawnExample(("A text.",), seen)
+    return ("A text.",), seen
 
 
 def test_figure_1_has_the_maps_that_the_network_is_surest_of() -> None:
     spec = typical_plot({"RTE": classified()}).chart.to_dict()
     pictures, titles = spec["datasets"].values()
     labels = [row["label"] for row in pictures]
-    assert labels[:TYPICAL] == ["RTE 1-2", "RTE 1-4", "RTE 1-5", "RTE 1-6"]
-    assert labels[TYPICAL:] == ["RTE 4-1", "RTE 4-2", "RTE 4-3", "RTE 4-4"]
+    assert labels[:4] == ["RTE 1-2", "RTE 1-4", "RTE 1-5", "RTE 1-6"]
+    assert labels[4:] == ["RTE 4-1", "RTE 4-2", "RTE 4-3", "RTE 4-4"]
     assert [row["class"] for row in titles] == list(PATTERNS)
     columns = {row["class"]: row["x"] for row in titles}
     assert {row["x"] for row in pictures} == {columns["diagonal"], columns["block"]}
 
 
 def test_the_appendix_has_every_map_of_an_example() -> None:
-    (plot,) = appendix_plots({"RTE": classified()})
+    plot = appendix_plot(("RTE", classified()))
     assert plot.name == "appendix-rte"
     names = {
         row["name"]

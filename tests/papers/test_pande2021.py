@@ -12,7 +12,7 @@ from scipy import stats
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.papers.pande2021 import facts
+from headscope.papers import pande2021 as facts
 from headscope.results import Atlas
 from papers.conftest import rows_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headscope.figures.style import short_corpus
-from headscope.papers.pande2021.corpora import open_corpora
+from headscope.papers import Pande2021
 
 
 def test_a_task_of_glue_is_named_by_its_folder_in_results_and_figures(tmp_path: Path) -> None:
@@ -14,11 +14,11 @@ def test_a_task_of_glue_is_named_by_its_folder_in_results_and_figures(tmp_path: 
         (tmp_path / task).mkdir()
         paths.append(tmp_path / task / "dev.tsv")
         paths[-1].write_text("sentence\tlabel\nA dog barked.\t1\n")
-    corpora = open_corpora(paths, parser="")
+    corpora = Pande2021(corpora=paths).opened
     assert list(corpora) == ["MRPC", "SST-2"]
     assert [one.name for one in corpora.values()] == ["MRPC/dev.tsv", "SST-2/dev.tsv"]
     assert [short_corpus(one.name) for one in corpora.values()] == ["MRPC (dev)", "SST-2 (dev)"]
-    again = open_corpora(list(corpora.values()), parser="")  # corpora of the caller's own
+    again = Pande2021(corpora=list(corpora.values())).opened  # corpora of the caller's own
     assert [one.name for one in again.values()] == ["MRPC/dev.tsv", "SST-2/dev.tsv"]
-    [built_in] = open_corpora(["demo"], parser="").values()
+    [built_in] = Pande2021(corpora=["demo"]).opened.values()
     assert short_corpus(built_in.name) == "the built-in corpus"

@@ -9,10 +9,11 @@ import pytest
 from scipy import stats
 
 from headscope.corpus import Example, Word, from_examples, from_texts
-from headscope.papers.pande2021 import facts
-from headscope.papers.pande2021.findings import findings
-from headscope.papers.pande2021.sieves import drawn_sieves, telling_text
+from headscope.papers import Pande2021
+from headscope.papers.claims import Finding
+from headscope.papers.pande2021 import sieves_of, telling_text
 from headscope.stats import fine_overlaps, role_shift, role_tests
+from papers import claimed
 from planted import planted_bert
 from stats.made_roles import made_roles
 from tiny import tiny_model
@@ -34,10 +35,14 @@ def made(has: dict[str, Any], seed: int = 0, **options: Any) -> Any:
     return made_roles(scores, ROLES, **options)
 
 
-def verdicts(results: dict[str, Any], shifts: dict[str, Any] | None = None) -> dict[str, Any]:
+def verdicts(results: dict[str, Any], shifts: dict[str, Any] | None = None) -> dict[str, Finding]:
     tests = {name: role_tests(one) for name, one in results.items()}
-    found = findings(results, tests, shifts or {})
-    return dict(zip(facts.CLAIMS, found, strict=True))
+    more = {} if shifts is None else {"role_shifts": shifts}
+    return claimed.findings(Pande2021, role_scores=results, role_tests=tests, **more)
+
+
+def holds(findings: dict[str, Finding], name: str) -> bool | None:
+    return claimed.found(findings, name)[1]
 
 
 def test_a_model_as_the_paper_describes_it_makes_its_claims_hold() -> None:
@@ -57,13 +62,12 @@ def test_a_model_as_the_paper_describes_it_makes_its_claims_hold() -> None:
         }
     )
     found = verdicts({"one": results})
-    held = {name: finding.holds for name, finding in found.items()}
+    held = claimed.verdicts(found)
     assert held.pop("outliers") is False  # all heads are far from tau
-    assert held.pop("block") is None
-    assert held.pop("block first") is None
-    for name in ("delimiter falls", "sep falls", "block rises", "early same"):
+    for name in ("block", "block_first", "block_early", "block_at_ends", "block_everywhere"):
         assert held.pop(name) is None
-        assert found[name].here == "no fine-tuned model was given"
+    assert held.pop("skilled_early") is None
+    assert found["skilled_early"].here == "not among the corpora: give QQP/dev.tsv"
     local, syntactic = (results["role"]["mean"].sel(role=role).values.ravel() for role in ROLES[:2])
     rho = stats.spearmanr(local, syntactic).statistic
     assert (held.pop("spearman"), found["spearman"].here) == (rho >= 0.7, f"{rho:.2f}")
@@ -71,26 +75,26 @@ def test_a_model_as_the_paper_describes_it_makes_its_claims_hold() -> None:
     assert found["nsubj"].here == "10 of 15"
     assert found["dobj"].here == "1 of 2"
     assert found["delimiter"].here == "91.7 %"
-    assert found["delimiter first"].here == "0.0 % against 100.0 % in the others"
-    assert found["syntactic last"].here == "0.0 % against 37.5 % in the others"
+    assert found["delimiter_first"].here == "0.0 % against 100.0 % in the others"
+    assert found["syntactic_last"].here == "0.0 % against 37.5 % in the others"
 
 
 def test_a_model_without_delimiters_cannot_test_the_claims_on_them() -> None:
     scores = np.full((SEQUENCES, LAYERS, HEADS, 2), 1.0)
     scores[:, :, 0] = 9.0
     found = verdicts({"one": made_roles(scores, ("local", "previous-local"))})
-    for name in ("delimiter", "delimiter first", "delimiter last"):
-        assert found[name].holds is None
+    for name in ("delimiter", "delimiter_first", "delimiter_last"):
+        assert holds(found, name) is None
         assert found[name].here.startswith("no delimiters")
 
 
 def test_a_claim_holds_if_it_does_in_most_corpora() -> None:
     everywhere = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
     many, none = made({"delimiter": everywhere}), made({})
-    two = verdicts({"a": many, "b": none})["delimiter"]
-    assert (two.holds, two.here) == (False, "a: 100.0 %; b: 0.0 %")
-    assert two.claim.rule == "more than half of the heads are; in most corpora"
-    assert verdicts({"a": many, "b": many, "c": none})["delimiter"].holds is True
+    two = verdicts({"a": many, "b": none})
+    assert claimed.found(two, "delimiter") == ("a: 100.0 %; b: 0.0 %", False)
+    assert two["delimiter"].claim.rule == "more than half of the heads are; in most corpora"
+    assert holds(verdicts({"a": many, "b": many, "c": none}), "delimiter") is True
 
 
 def test_shifts_decide_the_claims_on_fine_tuning() -> None:
@@ -101,13 +105,13 @@ def test_shifts_decide_the_claims_on_fine_tuning() -> None:
     scores[:, :4, :, ROLES.index("local")] += 0.01
     after = made_roles(scores, ROLES)
     found = verdicts({"a": after}, {"a": role_shift(before, after)})
-    assert found["delimiter falls"].here == "-0.60 (lower)"
-    assert found["sep falls"].here == "[SEP] -0.90 (lower), [CLS] +0.00"
-    assert found["early same"].here == "first 0.00, middle 0.00, last 0.20"
-    assert [found[name].holds for name in ("delimiter falls", "sep falls", "early same")] == [
+    assert found["delimiter_falls"].here == "-0.60 (lower)"
+    assert found["sep_falls"].here == "[SEP] -0.90 (lower), [CLS] +0.00"
+    assert found["early_same"].here == "first 0.00, middle 0.00, last 0.20"
+    assert [holds(found, name) for name in ("delimiter_falls", "sep_falls", "early_same")] == [
         True
     ] * 3
-    assert found["block rises"].holds is None  # no pairs
+    assert holds(found, "block_rises") is None  # no pairs
 
 
 def test_fine_roles_are_sets() -> None:
@@ -147,14 +151,14 @@ def test_a_causal_model_draws_only_what_a_token_sees() -> None:
         .encoder(max_length=24, long="truncate", stack="encoder")
         .encode(from_texts(["a dog sat on the mat"]))
     )
-    for one in drawn_sieves(item, direction="to head", causal=True):
+    for one in sieves_of(item, direction="to head", causal=True):
         assert max(one.keys) <= one.query
 
 
 def test_as_many_syntactic_heads_at_that_depth_as_elsewhere_are_not_more() -> None:
     found = verdicts({"one": made({"nsubj": [(layer, 0) for layer in range(LAYERS)]})})
-    assert found["syntactic middle"].here == "25.0 % against 25.0 % elsewhere"
-    assert found["syntactic middle"].holds is False
+    assert found["syntactic_middle"].here == "25.0 % against 25.0 % elsewhere"
+    assert holds(found, "syntactic_middle") is False
 
 
 def test_tokens_of_figure_1_are_shown_without_marks_of_spaces() -> None:
@@ -192,13 +196,13 @@ def numbers_by_loop(has: dict[str, list[tuple[int, int]]]) -> dict[str, str]:
     return {
         "skilled": f"{mean(skills, inside, 1):.1f} against "
         f"{mean(skills, outside, 1):.1f} elsewhere",
-        "delimiter last": f"{only} of {skilled}",
-        "delimiter first": f"{mean(delimiters, [0], 100):.1f} % against "
+        "delimiter_last": f"{only} of {skilled}",
+        "delimiter_first": f"{mean(delimiters, [0], 100):.1f} % against "
         f"{mean(delimiters, list(range(1, LAYERS)), 100):.1f} % in the others",
-        "syntactic everywhere": f"{wide} of {LAYERS} layers",
-        "syntactic middle": f"{mean(syntactic, middle, 100):.1f} % against "
+        "syntactic_everywhere": f"{wide} of {LAYERS} layers",
+        "syntactic_middle": f"{mean(syntactic, middle, 100):.1f} % against "
         f"{mean(syntactic, other, 100):.1f} % elsewhere",
-        "syntactic last": f"{mean(syntactic, late, 100):.1f} % against "
+        "syntactic_last": f"{mean(syntactic, late, 100):.1f} % against "
         f"{mean(syntactic, early, 100):.1f} % in the others",
     }
 
@@ -223,8 +227,11 @@ def test_the_claims_on_layers_count_as_a_plain_loop_does(seed: int) -> None:
 
 def test_delimiter_heads_in_every_layer_are_not_few_in_the_first() -> None:
     everywhere = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
-    found = verdicts({"one": made({"delimiter": everywhere})})["delimiter first"]
-    assert (found.holds, found.here) == (False, "100.0 % against 100.0 % in the others")
+    found = verdicts({"one": made({"delimiter": everywhere})})
+    assert claimed.found(found, "delimiter_first") == (
+        "100.0 % against 100.0 % in the others",
+        False,
+    )
 
 
 def test_a_fall_of_sep_that_is_too_small_to_be_of_interest_does_not_count() -> None:
@@ -233,12 +240,38 @@ def test_a_fall_of_sep_that_is_too_small_to_be_of_interest_does_not_count() -> N
     fall = np.random.default_rng(1).uniform(0.015, 0.025, (SEQUENCES, 4, HEADS))
     scores[:, 8:, :, ROLES.index("sep")] -= fall
     after = made_roles(scores, ROLES)
-    found = verdicts({"a": after}, {"a": role_shift(before, after)})["sep falls"]
-    assert (found.holds, found.here) == (False, "[SEP] -0.02 (same), [CLS] +0.00")
+    found = verdicts({"a": after}, {"a": role_shift(before, after)})
+    assert claimed.found(found, "sep_falls") == ("[SEP] -0.02 (same), [CLS] +0.00", False)
 
 
 def test_exactly_half_of_what_other_layers_have_is_not_very_few() -> None:
     others = [(layer, head) for layer in range(10) for head in (0, 1)]
     half = [(10, 0), (11, 0)]
-    found = verdicts({"one": made({"nsubj": others + half})})["syntactic last"]
-    assert (found.holds, found.here) == (False, "25.0 % against 50.0 % in the others")
+    found = verdicts({"one": made({"nsubj": others + half})})
+    assert claimed.found(found, "syntactic_last") == ("25.0 % against 50.0 % in the others", False)
+
+
+def test_claims_on_single_tasks_look_at_these_tasks_alone() -> None:
+    early = [(layer, head) for layer in range(5) for head in range(HEADS)]
+    found = verdicts({"QQP": made({"nsubj": early}), "MRPC": made({})})
+    assert holds(found, "skilled_early") is True
+    assert holds(verdicts({"QQP": made({"nsubj": [(9, 0)]})}), "skilled_early") is False
+
+
+def blocks(*layers: int) -> Any:
+    """Results in which these layers, counted from 1, have a block head."""
+    scores = np.ones((SEQUENCES, LAYERS, HEADS, 1))
+    scores += 0.1 * np.random.default_rng(0).normal(size=scores.shape)
+    for layer in layers:
+        scores[:, layer - 1, 0] += 3.2
+    return made_roles(scores, ("block",))
+
+
+def test_block_heads_by_task() -> None:
+    every = tuple(range(1, LAYERS + 1))
+    paper = verdicts({"QNLI": blocks(1, 2, 3, 4, 5), "MRPC": blocks(*every), "QQP": blocks(1, 12)})
+    names = ("block_early", "block_at_ends", "block_everywhere")
+    assert [holds(paper, name) for name in names] == [True] * 3
+    assert paper["block_at_ends"].here == "QQP: 1, 12"
+    others = {"QNLI": blocks(1, 2), "MRPC": blocks(*every[1:]), "QQP": blocks(1, 6, 12)}
+    assert [holds(verdicts(others), name) for name in names] == [False] * 3

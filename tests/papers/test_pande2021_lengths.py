@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headscope.errors import ResultsError
-from headscope.papers.pande2021.equal_lengths import matched_scores
+from headscope.papers.pande2021_lengths import matched_scores
 from stats.made_roles import made_roles
 
 ROLES = ("local", "delimiter")

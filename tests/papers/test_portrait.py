@@ -13,7 +13,8 @@ import headscope as hs
 from cli.conftest import Run, here, run  # noqa: F401 (fixtures)
 from headscope.errors import UserError
 from headscope.papers import PaperReport
-from headscope.papers.portrait.found import feeding, permuted_p
+from headscope.papers.claims import Untested
+from headscope.papers.portrait import feeding, permuted
 from headscope.stats.tables.circuits import composition_of
 from planted_induction import INDUCTION, PREVIOUS, Layout, induction_model
 
@@ -87,7 +88,7 @@ def test_permutations_give_the_p_of_scipy() -> None:
     generator = np.random.default_rng(1)
     values = generator.normal(size=40)
     values[:4] += 0.8
-    mean, others, p = permuted_p(values, np.arange(4), seed=0)
+    mean, others, p = permuted(values, np.arange(4), seed=0)
     expected = stats.permutation_test(
         (values[:4], values[4:]),
         lambda one, other, axis: one.mean(axis) - other.mean(axis),
@@ -102,11 +103,12 @@ def test_permutations_give_the_p_of_scipy() -> None:
 
 def test_heads_without_a_value_take_no_part() -> None:
     values = np.array([np.nan, *range(30)], float)
-    mean, others, p = permuted_p(values, np.array([0, 30]), seed=0)
+    mean, others, p = permuted(values, np.array([0, 30]), seed=0)
     assert (mean, others) == (29.0, 14.5)
     assert p == pytest.approx(1 / 30, abs=0.02)
-    assert np.isnan(permuted_p(values, np.array([0]), seed=0)[2])
-    assert np.isnan(permuted_p(values[:9], np.array([8]), seed=0)[2])
+    for few, chosen in ((values, 0), (values[:9], 8)):
+        with pytest.raises(Untested, match="too few heads"):
+            permuted(few, np.array([chosen]), seed=0)
 
 
 @pytest.mark.parametrize(

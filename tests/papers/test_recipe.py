@@ -5,38 +5,31 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import headscope as hs
 from cli.conftest import Run
 from cli.test_mistakes import mistake
+from headscope import papers
 from headscope.errors import UserError
 from headscope.models import Model
 from headscope.page import Section, Table
 from headscope.papers import (
     PAPERS,
     Clark2019,
-    Clark2019Options,
     Jo2020,
     Kovaleva2019,
     Pande2021,
-    Recipe,
+    Paper,
 )
 from headscope.papers import recipe as base
-from headscope.papers.recipe import Step
+from headscope.papers.recipe import PaperRecipe, part
 from headscope.results import Atlas
 from tiny import HEADS, LAYERS, tiny_network, tiny_tokenizer
-
-RECIPES: dict[str, Callable[[], Recipe]] = {
-    "clark2019": lambda: Clark2019("demo"),
-    "jo2020": lambda: Jo2020("demo", downstream=["mrpc"], data="glue"),
-    "kovaleva2019": lambda: Kovaleva2019("demo", tasks=["rte"], data="glue"),
-    "pande2021": lambda: Pande2021("demo", tuned=["tuned"]),
-}
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +40,11 @@ def demo() -> Iterator[Model]:
 
 
 @pytest.mark.parametrize("name", sorted(PAPERS))
-def test_every_part_of_the_catalogue_has_steps_in_its_recipe(name: str) -> None:
-    names = [part.name for part in PAPERS[name].parts]
-    assert len(set(names)) == len(names)
-    recipe = RECIPES[name]()
-    assert all(recipe.steps(part) for part in names)
+def test_every_part_has_a_name_of_its_own(name: str) -> None:
+    recipe = getattr(papers, PAPERS[name].recipe)
+    names = [part.name for part in recipe.all_parts]
+    assert len(set(names)) == len(names) > 4
+    assert recipe.paper is PAPERS[name]
 
 
 def surface(model: Any, folder: Path) -> Atlas:
@@ -74,7 +67,7 @@ def test_a_loaded_model_gives_the_files_that_its_name_gives(
         assert again.provenance["model"]["name"] == "demo"
         assert Clark2019(model).folder == Path("clark2019-demo")
         assert Kovaleva2019(model).source("demo") is model
-        assert Pande2021("demo", tuned=[model]).options.given == {"tuned"}
+        assert Pande2021("demo", tuned=[model]).tuned == (model,)
 
 
 def test_a_network_with_its_tokenizer_is_put_back(
@@ -121,7 +114,8 @@ def test_an_unknown_part_is_refused_before_torch_is_imported(name: str) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.stdout == "2 False\n", done.stderr
-    parts = ", ".join(sorted(part.name for part in PAPERS[name].parts))
+    recipe = getattr(papers, PAPERS[name].recipe)
+    parts = ", ".join(sorted(part.name for part in recipe.all_parts))
     assert done.stderr.startswith(
         f"error: the part of {name} must be one of {parts}; got 'nothing' instead."
     )
@@ -139,7 +133,7 @@ def test_one_part_needs_no_list() -> None:
 
 def test_a_part_without_its_input_is_refused_with_python_advice() -> None:
     with pytest.raises(UserError) as caught:
-        Kovaleva2019("demo", parts=["disabling"])
+        Kovaleva2019("demo", tasks=[], parts=["disabling"])
     assert str(caught.value) == (
         "Disabling heads (Section 4.6, Figures 8 and 9): no GLUE task was given\n"
         'next: give tasks=["rte"]'
@@ -149,10 +143,10 @@ def test_a_part_without_its_input_is_refused_with_python_advice() -> None:
 def test_a_part_without_its_input_is_refused_with_command_line_advice(
     run: Run, tmp_path: Path
 ) -> None:
-    told = mistake(run("paper", "pande2021", "--part", "shift", "-o", tmp_path / "x"))
+    told = mistake(run("paper", "jo2020", "--part", "controls", "-o", tmp_path / "x"))
     assert told == (
-        "Shift by fine-tuning (Figure 6): no fine-tuned model was given",
-        "give --tuned FOLDER",
+        "Controls (Sections 3.2 and 3.3): no request for controls was given",
+        "give --controls",
     )
     assert not (tmp_path / "x").exists()
 
@@ -171,21 +165,40 @@ def test_help_lists_the_parts(run: Run) -> None:
     assert "Parts: surface, gradients, dependencies, coreference, probes, clusters." in shown
 
 
-class Made(Recipe):
-    """A recipe whose parts fail as they are told to."""
+class Made(PaperRecipe):
+    """A recipe whose parts fail as they are told to.
 
-    def __init__(self, model: str, fails: tuple[str, ...] = (), **options: Any) -> None:
-        super().__init__(model, Clark2019Options(model, **options))
-        self.fails = fails
+    Parameters
+    ----------
+    fails
+        The parts that fail.
+    """
 
-    def steps(self, part: str) -> Sequence[Step]:
-        def make() -> Section:
-            if part in self.fails:
-                raise UserError(f"{part} cannot run", hint="try something else")
-            rows = [{"head": "3-9", "score": 0.5}, {"head": "4-1", "p": float("nan")}]
-            return self.section(part, tables=[Table(rows, title="Some heads")])
+    paper: ClassVar[Paper] = PAPERS["clark2019"]
 
-        return [make]
+    fails: Sequence[str] = ()
+
+    def _made(self, part: str) -> Section:
+        if part in self.fails:
+            raise UserError(f"{part} cannot run", hint="try something else")
+        rows = [{"head": "3-9", "score": 0.5}, {"head": "4-1", "p": float("nan")}]
+        return self.section(part, tables=[Table(rows, title="Some heads")])
+
+    @part("surface", "Surface patterns", "Section 3")
+    def surface(self) -> Section:
+        return self._made("surface")
+
+    @part("gradients", "Gradient importance", "Section 3.2")
+    def gradients(self) -> Section:
+        return self._made("gradients")
+
+    @part("coreference", "Coreference", "Section 4.3, Table 2")
+    def coreference(self) -> Section:
+        return self._made("coreference")
+
+    @part("probes", "Probes", "Section 5")
+    def probes(self) -> Section:
+        return self._made("probes")
 
 
 def test_a_part_that_cannot_run_says_why_and_the_others_run(

@@ -11,7 +11,7 @@ import pytest
 from headscope.corpus import read
 from headscope.errors import CorpusError
 from headscope.models import Model
-from headscope.papers.clark2019.treebank import sentence_corpus
+from headscope.papers.clark2019.recipe import sentence_corpus
 from headscope.runs.ablate import ablate
 from headscope.runs.survey import compare, survey
 from planted import planted_bert

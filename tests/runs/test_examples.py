@@ -17,7 +17,7 @@ from headscope.corpus import (
 )
 from headscope.heads import Head
 from headscope.models import Model
-from headscope.papers.clark2019.treebank import sentence_corpus, split_treebank
+from headscope.papers.clark2019.recipe import sentence_corpus, split_treebank
 from headscope.runs.examples import (
     antecedent_example,
     example_attention,

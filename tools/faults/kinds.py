@@ -183,13 +183,13 @@ def _read_tuned(folder: Path) -> str:
 
 
 def _word_maps(folder: Path) -> None:
-    from headscope.papers.clark2019.parse.wordmaps import make_word_maps
+    from headscope.papers.clark2019.word_maps import make_word_maps
 
     make_word_maps(model(), _treebank(), folder)
 
 
 def _read_word_maps(folder: Path) -> str:
-    from headscope.papers.clark2019.parse.wordmaps import make_word_maps
+    from headscope.papers.clark2019.word_maps import make_word_maps
 
     found = make_word_maps(model(), _treebank(), folder)
     return content(bytes(found.values), found.counts, found.offsets)

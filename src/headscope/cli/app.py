@@ -250,7 +250,7 @@ class Command:
         Where help lists it.
     takes
         Whose options it takes: the name of a function of :mod:`headscope`, or the place of a class
-        in it, such as ``papers:Clark2019Options``. Or several kinds of options by the word that
+        in it, such as ``papers:Clark2019``. Or several kinds of options by the word that
         chooses one of them, such as ``roles``, and by ``""`` those that all share.
     json
         Whether it can print JSON.
@@ -333,7 +333,8 @@ class Command:
         call.__signature__ = Signature(  # type: ignore[attr-defined]
             [*self.arguments(), *options]
         )
-        return _named(call, self)
+        more = [getattr(kind, "more_help", "") for kind in self.kinds.values()]
+        return _named(call, self, " ".join(filter(None, more)))
 
     def _objects(self, typed: Mapping[str, Any], nameless: Mapping[str, Any]) -> dict[str, Any]:
         """The objects of options, made of what was typed with and without names."""
@@ -506,9 +507,12 @@ def named(options: Any, *parts: str) -> Any:
 # --- what cyclopts is told of options ---
 
 
-def _named(function: Callable[..., None], one: Command) -> Callable[..., None]:
+def _named(function: Callable[..., None], one: Command, more: str = "") -> Callable[..., None]:
+    """A function with a command's name and help; more help stands before the example."""
     function.__name__ = one.name
     paragraphs = cleandoc(one.function.__doc__ or "").split("\n\n")
+    if more:
+        paragraphs.insert(-1, more)
     function.__doc__ = "\n\n".join(" ".join(text.split()) for text in paragraphs)
     return function
 

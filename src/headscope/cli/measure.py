@@ -15,8 +15,8 @@ from headscope.papers.catalogue import PAPERS
 if TYPE_CHECKING:
     from headscope.cli.shown import CircuitsShown, RetrievalShown, TrackShown
     from headscope.papers.catalogue import Paper
-    from headscope.papers.options import PaperOptions
-    from headscope.papers.portrait import PortraitOptions
+    from headscope.papers.portrait import Portrait
+    from headscope.papers.recipe import Recipe
     from headscope.papers.report import PaperReport
     from headscope.runs.survey import CompareOptions, SurveyOptions
 
@@ -96,7 +96,7 @@ def portrait(
         str, Parameter(name="CORPUS", help="Texts in any format that survey reads.")
     ] = "demo",
     *,
-    options: PortraitOptions,
+    options: Portrait,
     console: Console,
 ) -> None:
     """Write a page about the heads of a language model: what they do, and what they are needed for.
@@ -234,19 +234,12 @@ def track(
 def _add_paper(paper: Paper) -> None:
     """The command of a paper's recipe."""
 
-    def reproduce(options: PaperOptions, console: Console) -> None:
-        from headscope import papers
+    def reproduce(options: Recipe, console: Console) -> None:
+        show_page(options.run(), console)
 
-        with console.status("loading libraries"):
-            recipe = getattr(papers, paper.recipe)
-        show_page(recipe.of(options).run(), console)
-
-    parts = ", ".join(part.name for part in paper.parts)
-    reproduce.__name__ = paper.name
     title = paper.title if paper.title.endswith("?") else f"{paper.title}:"
-    first, _, rest = f"{title} {paper.about}".partition("\n\nExample: ")
-    reproduce.__doc__ = f"{first}\n\nParts: {parts}.\n\nExample: {rest}"
-    command(MEASURE, f"papers:{paper.recipe}Options", parent="paper")(reproduce)
+    reproduce.__name__, reproduce.__doc__ = paper.name, f"{title} {paper.about}"
+    command(MEASURE, f"papers:{paper.recipe}", parent="paper")(reproduce)
 
 
 for _paper in PAPERS.values():

@@ -354,7 +354,7 @@ def show_tuned(console: Console, several: Sequence[Tuned], *, seeds: int) -> Non
 
 def _tuned_rows(several: Sequence[Tuned]) -> list[dict[str, Any]]:
     """Table 1 of Kovaleva et al.; with a pooling, without the published scores."""
-    from headscope.papers.kovaleva2019.glue_table import table_rows
+    from headscope.papers.kovaleva2019_tuned import table_rows
 
     rows, pooling = table_rows(several), several[0].pooling
     if pooling is None:

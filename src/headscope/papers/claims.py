@@ -1,23 +1,20 @@
 """Claims of a paper: what it says, what was found here, and whether it holds.
 
-A paper's claims are data and stand with its published numbers (``facts.py``). A recipe tests those
-that its parts have numbers for, and the base class adds the table to the end of the page.
+A claim is a function that :meth:`headscope.papers.recipe.Recipe.claim` marks. Its parameters name
+the results it needs; it returns a :class:`Verdict`, or raises :class:`Untested` with the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
+from headscope.heads import Head
 from headscope.page import Section, Table
 
-HOLDS = {True: "yes", False: "no", None: "not tested"}
-"""How a verdict is written."""
 PAPER_SAYS = "the paper says"
-"""The heading of the column with the claims."""
-UNDECIDED = "undecided"
-"""The verdict on a claim if the interval of the number covers its threshold."""
 CAUTION = (
     "The rule in the last column decides, and nothing else does. A claim that does not hold here "
     "is not refuted: the model and the texts are not the paper's."
@@ -28,9 +25,61 @@ INTERVALS = (
 )
 
 
+class Untested(Exception):
+    """Raised by a claim's test: why the claim cannot be decided here."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a test found.
+
+    Parameters
+    ----------
+    here
+        The number behind the verdict, as text, with the heads or layers it comes from.
+    holds
+        Whether the rule is met; None if the interval of the number includes the threshold.
+    """
+
+    here: str
+    holds: bool | None
+
+
+def judged(here: str, intervals: Sequence[tuple[float, float]], *, least: float) -> Verdict:
+    """Let the intervals of numbers decide: all at or above ``least``, or one below it.
+
+    Examples
+    --------
+    >>> judged("+10.4 points", [(0.08, 0.13)], least=0.1).holds is None
+    True
+    """
+    if all(low >= least for low, _ in intervals):
+        return Verdict(here, True)
+    return Verdict(here, False if any(high < least for _, high in intervals) else None)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, and what was found here: yes, no, undecided or not tested."""
+
+    claim: Claim
+    here: str
+    holds: str
+
+    def row(self, says: str = PAPER_SAYS) -> dict[str, str]:
+        """The row of the table."""
+        return {
+            says: f"{self.claim.text} ({self.claim.source})",
+            "paper": self.claim.published,
+            "here": self.here,
+            "holds": self.holds,
+            "holds if": self.claim.condition,
+        }
+
+
 @dataclass(frozen=True)
 class Claim:
-    """Something that a paper says, with a rule that decides whether it holds.
+    """Something that a paper says, with the test that decides whether it holds.
 
     Parameters
     ----------
@@ -42,23 +91,35 @@ class Claim:
         The paper's number, as text.
     rule
         When the claim holds, as a condition: "at least one head has more than half".
+    test
+        The test. Its parameters name the results it needs.
     ours
         What in the rule is our choice because the paper does not state it: "10 points".
+    each
+        What results are mappings of, such as "corpora": each is tested, and most of those that can
+        be tested decide.
 
     Examples
     --------
-    >>> claim = Claim("[SEP] attends to [SEP]", "Section 3.2", "over 90 %", "it is over 90 %")
-    >>> claim.tested("93.1 %", 0.931 > 0.9).row["holds"]
-    'yes'
-    >>> claim.untested("the model has no [SEP]").row["here"]
-    'the model has no [SEP]'
+    >>> def test(surface):
+    ...     return Verdict(f"{surface:.0%}", surface > 0.9)
+    >>> claim = Claim("[SEP] attends to [SEP]", "Section 3.2", "over 90 %", "over 90 %", test)
+    >>> claim.needs, claim.finding({"surface": 0.93}).holds
+    (('surface',), 'yes')
     """
 
     text: str
     source: str
     published: str
     rule: str
+    test: Callable[..., Verdict]
     ours: str = ""
+    each: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The results that the test needs, by name."""
+        return tuple(signature(self.test).parameters)
 
     @property
     def condition(self) -> str:
@@ -66,8 +127,7 @@ class Claim:
 
         Examples
         --------
-        >>> claim = Claim("no head parses", "Table 1", "34.5 %", "under 50 % (held out)", "50 %")
-        >>> claim.condition
+        >>> Claim("no head parses", "", "", "under 50 % (held out)", print, "50 %").condition
         'under 50 % (held out; our choice: 50 %)'
         """
         if not self.ours:
@@ -76,210 +136,90 @@ class Claim:
             return f"{self.rule[:-1]}; our choice: {self.ours})"
         return f"{self.rule} (our choice: {self.ours})"
 
-    def tested(self, here: str, holds: bool) -> Finding:
-        """State what was found.
+    def finding(self, results: Mapping[str, Any]) -> Finding:
+        """Test the claim on the results of a recipe, by name."""
+        needed = [results[name] for name in self.needs]
+        try:
+            verdict = self._of_most(needed) if self.each else self.test(*needed)
+        except Untested as reason:
+            return self.untested(str(reason))
+        several = self.each and len(needed[0]) > 1
+        claim = replace(self, rule=f"{self.rule}; in most {self.each}") if several else self
+        holds = "undecided" if verdict.holds is None else "yes" if verdict.holds else "no"
+        return Finding(claim, verdict.here, holds)
 
-        Parameters
-        ----------
-        here
-            The number behind the verdict, as text, with the heads or layers it comes from.
-        holds
-            Whether the rule is met.
-
-        Returns
-        -------
-        Finding
-            The claim with its verdict.
-        """
-        return Finding(self, here, bool(holds))
-
-    def judged(
-        self, here: str, intervals: Sequence[tuple[float, float]], *, least: float
-    ) -> Finding:
-        """State what was found, with a verdict that the intervals of the numbers decide.
-
-        Parameters
-        ----------
-        here
-            The numbers behind the verdict, as text.
-        intervals
-            The ends of the interval of each number.
-        least
-            The claim holds if every interval lies at or above this value, and does not hold if one
-            of them lies below it. Otherwise it is undecided.
-
-        Returns
-        -------
-        Finding
-            The claim with its verdict.
-
-        Examples
-        --------
-        >>> claim = Claim("probes parse", "Section 5", "77 UAS", "10 points above the baseline")
-        >>> claim.judged("+10.4 points", [(0.08, 0.13)], least=0.1).row["holds"]
-        'undecided'
-        """
-        if all(low >= least for low, _ in intervals):
-            return Finding(self, here, True)
-        if any(high < least for _, high in intervals):
-            return Finding(self, here, False)
-        return Finding(self, here, None, undecided=True)
+    def _of_most(self, needed: Sequence[Mapping[str, Any]]) -> Verdict:
+        """The verdict of more than half of the corpora or models that can be tested."""
+        verdicts, reasons = {}, ["there is nothing to test"]
+        for name in needed[0]:
+            try:
+                verdicts[name] = self.test(*(values[name] for values in needed))
+            except Untested as reason:
+                reasons.append(str(reason))
+        if not verdicts:
+            raise Untested(reasons[-1])
+        several = len(needed[0]) > 1
+        here = [f"{name}: {one.here}" if several else one.here for name, one in verdicts.items()]
+        held = sum(bool(one.holds) for one in verdicts.values())
+        return Verdict("; ".join(here), 2 * held > len(verdicts))
 
     def untested(self, reason: str) -> Finding:
-        """State why the claim could not be tested.
-
-        Parameters
-        ----------
-        reason
-            What is missing: "the model has no language-model head".
-
-        Returns
-        -------
-        Finding
-            The claim without a verdict.
-        """
-        return Finding(self, reason, None)
+        """State why the claim could not be tested."""
+        return Finding(self, reason, "not tested")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A claim, and what was found here.
-
-    Parameters
-    ----------
-    claim
-        What the paper says.
-    here
-        The number here, as text; for a claim that was not tested, the reason.
-    holds
-        The verdict; None if the claim was not tested, or is undecided.
-    undecided
-        Whether the claim was tested, and the interval of its number includes the threshold.
-    """
-
-    claim: Claim
-    here: str
-    holds: bool | None
-    undecided: bool = False
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """The row of the table."""
-        return {
-            PAPER_SAYS: f"{self.claim.text} ({self.claim.source})",
-            "paper": self.claim.published,
-            "here": self.here,
-            "holds": UNDECIDED if self.undecided else HOLDS[self.holds],
-            "holds if": self.claim.condition,
-        }
-
-
-Answer = tuple[str, bool] | None
-"""What one corpus or model shows, in words, and whether the claim holds there; None if nothing."""
-
-
-def held_by_most(
-    claim: Claim, answers: Mapping[str, Answer], reason: str, *, of: str = "corpora"
-) -> Finding:
-    """Decide on a claim that several corpora or models give an answer to.
-
-    Parameters
-    ----------
-    claim
-        The claim.
-    answers
-        What each of them shows, by name.
-    reason
-        Why the claim could not be tested, if none of them shows anything.
-    of
-        What they are, in the plural.
-
-    Returns
-    -------
-    Finding
-        The claim holds if it does in more than half of those that it can be tested on.
-
-    Examples
-    --------
-    >>> claim = Claim("heads are broad", "Section 3.3", "some", "any head is broad")
-    >>> answers = {"one": ("3 heads", True), "two": ("0 heads", False), "three": None}
-    >>> held_by_most(claim, answers, "nothing was measured").row["here"]
-    'one: 3 heads; two: 0 heads'
-    """
-    known = {name: answer for name, answer in answers.items() if answer is not None}
-    if not known:
-        return claim.untested(reason)
-    several = len(answers) > 1
-    if several:
-        claim = replace(claim, rule=f"{claim.rule}; in most {of}")
-    here = "; ".join(f"{name}: {text}" if several else text for name, (text, _) in known.items())
-    return claim.tested(here, 2 * sum(holds for _, holds in known.values()) > len(known))
-
-
-def verdict(findings: Sequence[Finding]) -> str:
-    """Count the claims that hold among those that were tested.
-
-    Parameters
-    ----------
-    findings
-        The claims with their verdicts.
-
-    Returns
-    -------
-    str
-        Such as ``"5 of 8"``.
-
-    Examples
-    --------
-    >>> claim = Claim("heads are broad", "Section 3.3", "some", "any head is broad")
-    >>> verdict([claim.tested("3 heads", True), claim.untested("no heads")])
-    '1 of 1'
-    """
-    tested = [finding for finding in findings if _is_tested(finding)]
-    return f"{sum(finding.holds is True for finding in tested)} of {len(tested)}"
-
-
-def _is_tested(finding: Finding) -> bool:
-    return finding.undecided or finding.holds is not None
+def count_of(findings: Sequence[Finding]) -> str:
+    """Count the claims that hold among those that were tested: ``"5 of 8"``."""
+    holds = [finding.holds for finding in findings]
+    return f"{holds.count('yes')} of {len(holds) - holds.count('not tested')}"
 
 
 def claims_section(
     findings: Sequence[Finding], *, title: str = "The paper's claims", says: str = PAPER_SAYS
 ) -> Section:
-    """Make the section that ends a paper's page: one row per claim.
+    """Make the section that ends a paper's page: one row per claim, in the order of the paper.
 
-    Parameters
-    ----------
-    findings
-        The claims with their verdicts, in the order of the paper.
-    title
-        The heading.
-    says
-        The heading of the column with the claims. The column of published numbers is left out if
-        there are none.
-
-    Returns
-    -------
-    Section
-        With the anchor ``claims`` and one table.
+    The column of published numbers is left out if there are none.
     """
-    missing = sum(not _is_tested(finding) for finding in findings)
-    undecided = sum(finding.undecided for finding in findings)
+    holds = [finding.holds for finding in findings]
+    missing, undecided = holds.count("not tested"), holds.count("undecided")
     text = "No claim could be tested."
     if missing < len(findings):
-        text = f"{verdict(findings)} claims that were tested hold here"
+        text = f"{count_of(findings)} claims that were tested hold here"
         text += f"; {undecided} undecided" if undecided else ""
         text += f"; {missing} could not be tested." if missing else "."
-    notes = [CAUTION]
-    if undecided:
-        notes.append(INTERVALS)
-    if any(finding.claim.ours for finding in findings):
-        notes.append(OURS)
-    empty = () if any(finding.claim.published for finding in findings) else ("paper",)
-    rows = [
-        {says if name == PAPER_SAYS else name: cell for name, cell in finding.row.items()}
-        for finding in findings
-    ]
-    rows = [{name: cell for name, cell in row.items() if name not in empty} for row in rows]
-    table = Table(rows, title="Claims", note=" ".join(notes))
-    return Section("claims", title, text, [table])
+    ours = any(finding.claim.ours for finding in findings)
+    note = " ".join([CAUTION, *([INTERVALS] if undecided else []), *([OURS] if ours else [])])
+    rows = [finding.row(says) for finding in findings]
+    if not any(row["paper"] for row in rows):
+        for row in rows:
+            del row["paper"]
+    return Section("claims", title, text, [Table(rows, title="Claims", note=note)])
+
+
+# --- What tests of several papers write ---
+
+
+def percent(share: float) -> str:
+    """Write a share in percent.
+
+    Examples
+    --------
+    >>> percent(0.0312)
+    '3.1 %'
+    """
+    return f"{100 * share:.1f} %"
+
+
+def named(heads: Sequence[Head], shown: int = 8) -> str:
+    """Count heads, and name them if they are few.
+
+    Examples
+    --------
+    >>> named([Head(0, 2)]), named([]), named([Head(0, n) for n in range(9)])
+    ('1 head (1-3)', 'no head', '9 heads')
+    """
+    if not heads:
+        return "no head"
+    names = f" ({', '.join(map(str, heads))})" if len(heads) <= shown else ""
+    return f"{len(heads)} head{'s' if len(heads) > 1 else ''}{names}"

@@ -10,19 +10,20 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headscope.papers.clark2019.parse import (
+from headscope.corpus.vectors import WordVectors
+from headscope.papers.clark2019.networks import (
+    FEATURES,
+    IGNORED,
     AttentionProbe,
     DistanceProbe,
     ParseData,
-    ParseSentence,
+    ParseProbe,
     WordsProbe,
-    WordVectors,
     attention_scores,
+    distance_features,
     words_scores,
 )
-from headscope.papers.clark2019.parse.data import IGNORED
-from headscope.papers.clark2019.parse.networks import FEATURES, ParseProbe, distance_features
-from headscope.papers.clark2019.parse.sentences import LOST, UNKNOWN
+from headscope.papers.clark2019.word_maps import LOST, UNKNOWN, ParseSentence
 
 SIZES = st.tuples(
     st.integers(1, 2),

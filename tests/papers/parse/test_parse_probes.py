@@ -14,18 +14,13 @@ import pytest
 import torch
 
 from headscope.corpus import ROOT, Corpus, Example, Word, from_examples, from_texts, read
+from headscope.corpus.vectors import WordVectors
 from headscope.errors import UserError
 from headscope.models import Model
-from headscope.papers.clark2019.parse import (
-    PROBES,
-    RATES,
-    WordVectors,
-    attachments,
-    parse_probes,
-    right_branching,
-)
-from headscope.papers.clark2019.parse import probes as module
-from headscope.papers.clark2019.parse.wordmaps import make_word_maps
+from headscope.papers.clark2019 import parse as module
+from headscope.papers.clark2019.networks import RATES
+from headscope.papers.clark2019.parse import PROBES, attachments, parse_probes, right_branching
+from headscope.papers.clark2019.word_maps import make_word_maps
 from headscope.progress import Reporter, Update
 from planted import planted_bert
 from tiny import tiny_model

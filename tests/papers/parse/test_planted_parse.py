@@ -7,23 +7,21 @@ import pytest
 import torch
 
 from headscope.corpus import ROOT
-from headscope.papers.clark2019.parse import (
+from headscope.corpus.vectors import WordVectors
+from headscope.papers.clark2019.networks import (
     AttentionProbe,
     DistanceProbe,
     ParseData,
     ParseProbe,
-    ParseSentence,
     WordsProbe,
-    WordVectors,
-    attachment_score,
-    attachments,
+    buckets,
     fit_best_rate,
     fit_probe,
+    hold_out,
     predict_heads,
 )
-from headscope.papers.clark2019.parse.data import buckets
-from headscope.papers.clark2019.parse.sentences import UNKNOWN
-from headscope.papers.clark2019.parse.training import hold_out
+from headscope.papers.clark2019.parse import attachment_score, attachments
+from headscope.papers.clark2019.word_maps import UNKNOWN, ParseSentence
 
 HEADS = 6
 KINDS = 4

@@ -10,15 +10,15 @@ from scipy import stats
 
 from headscope.corpus import ROOT, Example, Word
 from headscope.papers.clark2019.parse import (
-    ParseSentence,
     attachment_score,
     attachments,
     compare_probes,
     right_branching,
 )
-from headscope.papers.clark2019.parse.sentences import (
+from headscope.papers.clark2019.word_maps import (
     LOST,
     UNKNOWN,
+    ParseSentence,
     is_punctuation,
     make_sentence,
     split_sentences,

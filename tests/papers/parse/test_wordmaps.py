@@ -16,10 +16,15 @@ from headscope.encode import collate
 from headscope.errors import UserError
 from headscope.models import Model
 from headscope.models.loading import random_init
-from headscope.papers.clark2019.parse import WordMaps, make_word_maps
-from headscope.papers.clark2019.parse import wordmaps as module
-from headscope.papers.clark2019.parse.wordmaps import expected_size, maps_identity
-from headscope.papers.clark2019.parse.writing import INDEX, MAPS
+from headscope.papers.clark2019 import word_maps as module
+from headscope.papers.clark2019.word_maps import (
+    INDEX,
+    MAPS,
+    WordMaps,
+    expected_size,
+    make_word_maps,
+    maps_identity,
+)
 from planted import planted_bert
 from tiny import eager_run, tiny_model
 

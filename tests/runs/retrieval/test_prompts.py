@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from encode.test_template import CHATML
 from transformers import AutoModelForCausalLM
 
 import headscope as hs
+from encode.test_template import CHATML
 from headscope.errors import CorpusError, ModelError, UserError
 from headscope.heads import Head
 from headscope.models import Model, Shape, wrap

@@ -1,13 +1,15 @@
-"""The dependency probes side by side (Clark et al. 2019, §5, Table 3)."""
+"""Dependency probes on frozen attention maps, side by side (Clark et al. 2019, §5, Table 3)."""
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +17,219 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from headscope.corpus import Corpus
+from headscope.corpus import ROOT, Corpus
 from headscope.corpus.vectors import WordVectors, forms, read_vectors
 from headscope.errors import UserError, unknown
+from headscope.files import digest_of, sealed, unsealed, write_text
 from headscope.models import Model
 from headscope.models.loading import random_init
-from headscope.papers.clark2019.parse.data import ParseData
-from headscope.papers.clark2019.parse.networks import (
+from headscope.papers.clark2019.networks import (
+    RATES,
     AttentionProbe,
     DistanceProbe,
+    ParseData,
     ParseProbe,
     WordsProbe,
+    fit_best_rate,
+    predict_heads,
 )
-from headscope.papers.clark2019.parse.sentences import UNKNOWN
-from headscope.papers.clark2019.parse.training import RATES, fit_best_rate, predict_heads
-from headscope.papers.clark2019.parse.uas import (
+from headscope.papers.clark2019.word_maps import (
+    UNKNOWN,
     HeadWords,
-    attachment_score,
-    attachments,
-    compare_probes,
-    right_branching,
+    ParseSentence,
+    WordMaps,
+    make_word_maps,
 )
-from headscope.papers.clark2019.parse.wordmaps import WordMaps, make_word_maps
-from headscope.progress import PhaseUpdate, ProgressLike, as_reporter
+from headscope.progress import PhaseUpdate, ProgressLike, Reporter, as_reporter
+from headscope.runs.run import describe, versions
+from headscope.stats.inference.bootstrap import compare_ratios, draws, percentiles
+from headscope.stats.inference.correction import correct
+from headscope.stats.inference.documents import cluster_numbers
+
+RESAMPLES = 1000
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class AttachmentScore:
+    """An unlabelled attachment score.
+
+    Parameters
+    ----------
+    uas
+        Share of words whose head is right.
+    low, high
+        95 % interval.
+    words, sentences
+        Numbers of words and sentences counted.
+    """
+
+    uas: float
+    low: float
+    high: float
+    words: int
+    sentences: int
+
+
+def right_branching(length: int) -> HeadWords:
+    """The baseline in which the head of every word is the next word; the last word is the root.
+
+    Examples
+    --------
+    >>> right_branching(3).tolist()
+    [1, 2, -1]
+    """
+    heads = np.arange(1, length + 1, dtype=np.int64)
+    heads[-1:] = ROOT
+    return heads
+
+
+def attachments(
+    sentences: Sequence[ParseSentence],
+    predicted: Sequence[HeadWords],
+    *,
+    punctuation: bool = False,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the correct heads of each sentence.
+
+    Parameters
+    ----------
+    sentences
+        Sentences with their gold heads. Words without an annotated head are not counted.
+    predicted
+        Predicted heads of each sentence.
+    punctuation
+        Whether to count punctuation.
+
+    Returns
+    -------
+    right, total
+        Number of correct heads and of words counted, by sentence.
+
+    Examples
+    --------
+    >>> sentence = ParseSentence(("A", "dog"), np.array([1, ROOT]), np.zeros(2, bool))
+    >>> attachments([sentence], [right_branching(2)])
+    (array([2]), array([2]))
+    """
+    right, total = np.zeros(len(sentences), np.int64), np.zeros(len(sentences), np.int64)
+    for index, (sentence, heads) in enumerate(zip(sentences, predicted, strict=True)):
+        counted = (sentence.heads != UNKNOWN) & (~sentence.punctuation | punctuation)
+        right[index] = int((heads == sentence.heads)[counted].sum())
+        total[index] = int(counted.sum())
+    return right, total
+
+
+def attachment_score(
+    right: NDArray[np.int64],
+    total: NDArray[np.int64],
+    *,
+    seed: int,
+    documents: Sequence[str] | None = None,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> AttachmentScore:
+    """UAS over all words, with a percentile bootstrap interval.
+
+    Whole documents are resampled, because their words are not independent.
+
+    Parameters
+    ----------
+    right, total
+        Number of correct heads and of words counted, by sentence.
+    seed
+        Seed of the resampling.
+    documents
+        The document of each sentence; by default each is its own.
+    resamples
+        Number of resamples.
+    confidence
+        Level of the interval.
+
+    Returns
+    -------
+    AttachmentScore
+        NaN if there are no words.
+
+    Examples
+    --------
+    >>> attachment_score(np.array([1, 2]), np.array([2, 2]), seed=0).uas
+    0.75
+    """
+    units = _counted_documents(documents, total)
+    right, total = right[total > 0], total[total > 0]
+    if not len(total):
+        return AttachmentScore(float("nan"), float("nan"), float("nan"), 0, 0)
+    shares = [(counts @ right) / (counts @ total) for counts in draws(units, resamples, seed)]
+    low, high = percentiles(np.concatenate(shares), confidence)
+    return AttachmentScore(
+        float(right.sum() / total.sum()), float(low), float(high), int(total.sum()), len(total)
+    )
+
+
+def _counted_documents(
+    documents: Sequence[str] | None, total: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The number of the document of each sentence that has words."""
+    named = [""] * len(total) if documents is None else documents
+    return cluster_numbers([name for name, words in zip(named, total, strict=True) if words])
+
+
+def compare_probes(
+    right: Mapping[str, NDArray[np.int64]],
+    total: NDArray[np.int64],
+    *,
+    seed: int,
+    documents: Sequence[str] | None = None,
+) -> list[dict[str, Any]]:
+    """Compare every pair of probes by a paired bootstrap over documents.
+
+    Two intervals may overlap although one probe is better on almost every sentence, so rows of a
+    table are compared by their difference.
+
+    Parameters
+    ----------
+    right
+        Number of correct heads by sentence, of each probe.
+    total
+        Number of words counted, by sentence.
+    seed
+        Seed of the resampling.
+    documents
+        The document of each sentence; by default each is its own.
+
+    Returns
+    -------
+    list of dict
+        One object per pair: ``probe``, ``other``, the ``difference`` of their UAS (the better one
+        minus the other), its 95 % interval ``low`` … ``high``, the two-sided ``p``, and
+        ``p_corrected`` (Holm) over all pairs.
+
+    Examples
+    --------
+    >>> right = {"a": np.array([2, 3]), "b": np.array([1, 1])}
+    >>> compare_probes(right, np.array([4, 4]), seed=0)[0]["difference"]
+    0.375
+    """
+    counted = total > 0
+    names = sorted(right, key=lambda name: -int(right[name].sum()))
+    if len(names) < 2 or not counted.any():
+        return []
+    table = np.stack([right[name][counted] for name in names])
+    units = _counted_documents(documents, total)
+    found = compare_ratios(table, total[counted], seed=seed, documents=units)
+    pairs = list(combinations(range(len(names)), 2))
+    corrected = correct([float(found["p"][pair]) for pair in pairs])
+    return [
+        {
+            "probe": names[one],
+            "other": names[other],
+            **{key: float(found[key][one, other]) for key in ("difference", "low", "high", "p")},
+            "p_corrected": float(p),
+        }
+        for (one, other), p in zip(pairs, corrected, strict=True)
+    ]
+
 
 RIGHT, DISTANCE, RANDOM, ATTENTION, WORDS = (
     "right-branching",
@@ -293,3 +485,126 @@ def _about(train: WordMaps, dev: WordMaps, vectors: WordVectors | None) -> dict[
             "unknown_dev": vectors.unknown(_words(dev)),
         }
     return about
+
+
+FORMAT = 1
+"""The layout of the file."""
+
+
+@dataclass(frozen=True)
+class ProbeRun:
+    """Everything that the probes depend on.
+
+    Parameters
+    ----------
+    model
+        The encoder.
+    train, dev
+        Treebanks to train and to test on.
+    vectors
+        Word vectors; None if only the probes that need none are trained.
+    seed, epochs
+        As in :func:`headscope.papers.clark2019.parse.parse_probes`.
+    folder
+        Where the word maps and the table are kept.
+    reporter
+        Shows progress.
+    """
+
+    model: Model
+    train: Corpus
+    dev: Corpus
+    vectors: WordVectors | None
+    seed: int
+    epochs: int
+    folder: Path
+    reporter: Reporter
+
+    def table(self) -> pd.DataFrame:
+        """Train the probes, or read the table of an earlier run that trained the same ones.
+
+        Returns
+        -------
+        pandas.DataFrame
+            What :func:`headscope.papers.clark2019.parse.parse_probes` returns, ``attrs`` included.
+        """
+        path, identity = self.folder / "probes.json", self.identity()
+        found = _read(path, identity)
+        if found is not None:
+            return found
+        table = parse_probes(
+            self.model,
+            self.train,
+            self.dev,
+            seed=self.seed,
+            vectors=self.vectors,
+            epochs=self.epochs,
+            cache=self.folder / "word-maps",
+            progress=self.reporter,
+        )
+        kept = {
+            "identity": identity,
+            "rows": table.to_dict("records"),
+            "attrs": {str(name): value for name, value in table.attrs.items()},
+        }
+        plain = json.loads(json.dumps(kept, default=float))
+        write_text(path, json.dumps(sealed(plain), indent=1))
+        write_text(self.folder / "probes.csv", table.to_csv(index=False))
+        return table
+
+    def identity(self) -> str:
+        """A digest of everything that the numbers depend on."""
+        vectors = "" if self.vectors is None else json.dumps(self.vectors.vocabulary)
+        matrix = b"" if self.vectors is None else self.vectors.matrix.tobytes()
+        about = {
+            "format": FORMAT,
+            "model": self.model.identity(self.model.main_stack()),
+            "seed": self.seed,
+            "epochs": self.epochs,
+            "headscope": versions()["headscope"],
+        }
+        return digest_of(
+            json.dumps(about, sort_keys=True, default=str),
+            *(repr(example) for corpus in (self.train, self.dev) for example in corpus),
+            vectors,
+            matrix,
+        )
+
+    def provenance(self, about: Mapping[Any, Any]) -> dict[str, Any]:
+        """Say what the probes were trained and tested on, as surveys do.
+
+        Parameters
+        ----------
+        about
+            The ``attrs`` of the table.
+
+        Returns
+        -------
+        dict
+            Model, corpora, counts, settings and versions.
+        """
+        train, dev = (
+            {"name": corpus.name, "sha256": corpus.checksum} for corpus in (self.train, self.dev)
+        )
+        return {
+            "model": describe(self.model, self.model.main_stack()),
+            "corpus": dev,
+            "train": train,
+            "counts": {"seen": about["dev"]["sentences"]},
+            "settings": {"seed": self.seed, "epochs": self.epochs},
+            "sizes": dict(about),
+            "versions": versions(),
+        }
+
+
+def _read(path: Path, identity: str) -> pd.DataFrame | None:
+    """The table in a file; None if there is none, it is damaged, or it is of other probes."""
+    try:
+        kept = unsealed(json.loads(path.read_text(encoding="utf-8")), required=True)
+        if kept["identity"] != identity:
+            return None
+        table = pd.DataFrame(kept["rows"])
+        table.attrs.update(kept["attrs"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return table

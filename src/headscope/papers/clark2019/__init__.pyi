@@ -1,0 +1,2 @@
+from . import parse as parse
+from .recipe import Clark2019 as Clark2019
