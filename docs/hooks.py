@@ -1,10 +1,11 @@
 """What the documentation makes of the code when it is built: the reference pages, from the
-definitions of commands, measures, figures and public names.
+definitions of commands, measures, figures and public names, and the atlas on the home page.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from inspect import cleandoc
@@ -24,10 +25,35 @@ VOCABULARY = ("heads", "errors", "options", "files", "registry", "progress", "id
 """Modules that belong to no folder."""
 
 
-def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Add what is generated to the pages of the reference."""
+ATLAS = "<!-- atlas -->"
+"""Where the home page shows the atlas of the embedded model."""
+FRAME = """<iframe src="atlas.html?embed#/atlas" title="The atlas of the embedded model"
+ width="100%" height="640" style="border: 0" loading="lazy"></iframe>"""
+PICTURE = "![One cell per head, coloured by what the head does most](images/page/atlas.png)"
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
+    """Add what is generated to the pages of the reference, and the atlas to the home page."""
     folder, _sep, name = page.file.src_uri.removesuffix(".md").partition("/")
+    if ATLAS in markdown:
+        return markdown.replace(ATLAS, live_atlas(Path(config.site_dir)))
     return f"{markdown}\n{reference(name)}" if folder == "reference" else markdown
+
+
+def live_atlas(site: Path) -> str:
+    """Write a report of the embedded model into the site, and show it in a frame.
+
+    Where the embedded model is not installed, the home page has a picture instead.
+    """
+    import headscope as hs
+
+    try:
+        atlas = hs.survey("demo", hs.read("demo", limit=24), examples=8)
+    except hs.UserError:
+        return PICTURE
+    site.mkdir(parents=True, exist_ok=True)
+    atlas.report(site / "atlas.html")
+    return FRAME
 
 
 def reference(name: str) -> str:
@@ -85,15 +111,60 @@ def public_names() -> str:
     return "\n".join(["| name | what it is |", "|---|---|", *rows])
 
 
+MOST = 6
+"""Of a dimension with more labels, the first few are shown."""
+NEEDS = {"lm": "a language-model head", "tree": "a tree", "frames": "frame links"}
+
+
 def _measures() -> str:
-    """A table of all measures."""
+    """A table of all measures, in the order in which a survey lists them."""
     from headscope.measures import MEASURES
 
-    rows = ["| measure | what it is | source |", "|---|---|---|"]
-    for name in sorted(MEASURES):
-        one = MEASURES[name]
-        rows.append(f"| `{name}` | {one.title} | {one.source} |")
+    columns = (_sentence, _when, _labels, _source)
+    rows = [
+        "| measure | what it says about each head | when | labels | source |",
+        "|---|" + "---|" * 4,
+    ]
+    for name in MEASURES:
+        cells = (column(MEASURES[name]) for column in columns)
+        rows.append(f"| `{name}` | {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def _sentence(measure: Any) -> str:
+    """The first sentence of a measure's documentation, without references to papers."""
+    text = " ".join(cleandoc(measure.__doc__ or "").split())
+    text = re.sub(r" \([A-Z]\w+ et al\.[^()]*\)", "", text)
+    first = re.match(r"(.*?[a-z)\]`])\.(?= [A-Z0-9*`]|$)", text)
+    said = first[1] if first else text.rstrip(".")
+    said = re.sub(r"(?<!`)(\[(?:CLS|SEP)\])", r"`\1`", said.replace("``", "`"))
+    return said.replace("|", r"\|")
+
+
+def _when(measure: Any) -> str:
+    """When a survey computes a measure."""
+    from headscope.measures import MEASURES
+
+    needs = " and ".join(NEEDS.get(name, name) for name in sorted(measure.needs, reverse=True))
+    with_others = [
+        f"`{name}`" for name in MEASURES if measure.name in MEASURES[name]().beside()
+    ] + (["`--pass.stack cross`"] if measure.cross else [])
+    by_name = " or with ".join(["by name", ", ".join(with_others)][: 1 + bool(with_others)])
+    parts = (f"needs {needs}" if needs else "", "" if measure.offered else by_name)
+    return "; ".join(part for part in parts if part)
+
+
+def _labels(measure: Any) -> str:
+    """The dimensions of a measure and their labels."""
+    return "; ".join(
+        f"{dim}: {', '.join(names[:MOST])}{' …' if len(names) > MOST else ''}" if names else dim
+        for dim, names in measure.dims.items()
+    )
+
+
+def _source(measure: Any) -> str:
+    """The paper that a measure comes from."""
+    return "" if measure.source == "Headscope" else str(measure.source)
 
 
 def _figures() -> str:

@@ -65,9 +65,9 @@ def test_a_bar_changes_at_most_so_often_and_estimates_the_rest(
     # One line at the start, one for each of twelve seconds, one at the end.
     assert len(handle.lines) == 14
     # After 48 steps, 52 more take 6.5 seconds.
-    assert handle.lines[6]["text/plain"] == "survey: 48 of 100, about 0:00:06 left"
+    assert handle.lines[6]["text/plain"] == "survey: 48/100 · 0:06 elapsed · about 0:06 left"
     assert '<progress value="48" max="100">' in handle.lines[6]["text/html"]
-    assert handle.lines[-1]["text/plain"] == "survey: 100 of 100, done in 0:00:12"
+    assert handle.lines[-1]["text/plain"] == "survey: 100 of 100, done in 0:12"
     assert "<progress" not in handle.lines[-1]["text/html"]
 
 
@@ -80,7 +80,7 @@ def test_a_bar_that_is_stopped_says_how_far_it_came(handle: Handle, now: list[fl
 
     with pytest.raises(KeyboardInterrupt):
         stopped()
-    assert handle.lines[-1]["text/plain"] == "survey: 3 of 10, stopped after 0:00:05"
+    assert handle.lines[-1]["text/plain"] == "survey: 3 of 10, stopped after 0:05"
 
 
 def test_something_of_unknown_length_ends_with_the_time_it_took(
@@ -91,7 +91,7 @@ def test_something_of_unknown_length_ends_with_the_time_it_took(
         now[0] += 2
     assert [line["text/plain"] for line in handle.lines] == [
         "loading <b> …",
-        "loading <b>: done in 0:00:02",
+        "loading <b>: done in 0:02",
     ]
     assert "<b>" not in handle.lines[0]["text/html"]
 
@@ -106,5 +106,5 @@ def test_in_a_real_kernel_a_cell_keeps_one_line_and_nothing_when_silent() -> Non
     first, second = (cell.outputs for cell in book.cells)
     assert len(first) == 1
     assert first[0].output_type == "display_data"
-    assert re.fullmatch(r"survey: 40 of 40, done in 0:00:0\d", first[0].data["text/plain"])
+    assert re.fullmatch(r"survey: 40 of 40, done in 0:0\d", first[0].data["text/plain"])
     assert second == []

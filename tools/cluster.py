@@ -4,7 +4,7 @@ Two network namespaces with a cable between them are two machines that reach nob
 processes, memory files and mounts of its own, and the second sees neither the driver's folder nor
 these sources: it has the package as if it were installed there. A survey is done in one process,
 then on both machines, then on both while the second loses its power in the middle; all three must
-be the same bit for bit. What is printed is recorded in docs/howto/long-runs.md.
+be the same bit for bit.
 """
 
 from __future__ import annotations

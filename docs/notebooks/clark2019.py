@@ -3,8 +3,8 @@
 #
 # *What Does BERT Look At? An Analysis of BERT's Attention.* The paper looks at BERT base (12 layers of 12 heads). Here the same
 # analyses run on the embedded model, a sentence encoder of 6 layers of 12 heads, and on a small part of the built-in corpus, with
-# the published numbers beside ours. The whole recipe is [`headscope paper clark2019`](../papers/clark2019.md), and larger runs are
-# under [Findings](../findings/clark2019.md).
+# the published numbers beside ours. The whole recipe is [`headscope paper clark2019`](../papers/clark2019.md), whose page also
+# has larger runs.
 
 # %%
 import pandas as pd

@@ -4,7 +4,7 @@
 # *Roles and Utilization of Attention Heads in Transformer-based Neural Language Models.* The paper trains a classifier on the
 # output of every head for ten probing tasks, and shows that the best heads together know more than the last layer. Here three
 # of the tasks are made from the built-in corpus, with at most 120 training sentences each; SentEval's have 100,000. The whole
-# recipe is [`headscope paper jo2020`](../papers/jo2020.md); larger runs are under [Findings](../findings/jo2020.md).
+# recipe is [`headscope paper jo2020`](../papers/jo2020.md), whose page also has larger runs.
 
 # %%
 import pandas as pd

@@ -4,7 +4,7 @@
 # *Revealing the Dark Secrets of BERT.* The paper sorts attention maps into five pattern classes, looks for heads that follow
 # semantic frames, and asks what fine-tuning changes and what happens when heads are disabled. Here the embedded model stands for
 # BERT base, and a small task made from the built-in corpus stands for GLUE. The whole recipe is
-# [`headscope paper kovaleva2019`](../papers/kovaleva2019.md); larger runs are under [Findings](../findings/kovaleva2019.md).
+# [`headscope paper kovaleva2019`](../papers/kovaleva2019.md), whose page also has larger runs.
 
 # %%
 import pandas as pd

@@ -5,7 +5,7 @@
 # role, the paper asks how much more attention than even attention the head pays to the role's tokens, and tests whether the mean
 # is above τ = 3. Here this is done for the embedded model on 24 passages of the built-in corpus; the paper used BERT base,
 # fine-tuned on four tasks, with 1000 sequences each. The whole recipe is
-# [`headscope paper pande2021`](../papers/pande2021.md); larger runs are under [Findings](../findings/pande2021.md).
+# [`headscope paper pande2021`](../papers/pande2021.md), whose page also has larger runs.
 
 # %%
 import pandas as pd
@@ -51,7 +51,7 @@ atlas.figure("role-upset")
 # %% [markdown]
 # Local and syntactic scores are strongly correlated over heads. Most words that depend on each other stand next to each other, so
 # a head that looks at its neighbours scores at both; this test cannot tell the two apart. The
-# [main role](../tasks/roles.md) of a head asks for more: it must beat the best fixed offset.
+# [main role](../howto/heads.md) of a head asks for more: it must beat the best fixed offset.
 #
 # ## The threshold and the test
 #

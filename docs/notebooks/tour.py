@@ -3,7 +3,7 @@
 #
 # Load a model, survey its heads, look at one of them, find others, disable some, compare two models, and save the results.
 # Everything here runs offline on the embedded models in less than a minute. In a notebook, results, heads and texts show
-# themselves as [widgets](../tasks/notebooks.md); this page shows what they look like without them.
+# themselves as [widgets](../howto/pages.md); this page shows what they look like without them.
 
 # %%
 import headscope as hs

@@ -67,6 +67,8 @@ class Interrupted(UserError):
     """The user stopped a run. What was finished is kept in a checkpoint."""
 
 
+MOST = 60
+"""Longer lists of names are not shown whole."""
 NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 """What torch says, in errors that are not of a kind of their own."""
 
@@ -112,6 +114,11 @@ def unknown(
     """
     names = sorted(allowed)
     near = difflib.get_close_matches(given[:200], names, n=3, cutoff=0.6)
+    if len(names) > MOST:
+        some = ", ".join(names[:10])
+        listed = f"some of {len(names)} are {some}" if not near else f"there are {len(names)}"
+        guess = f"did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
+        return error(f"there is no {kind} {shorten(given)}: {guess}({listed})")
     guess = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
     return error(
         f"the {kind} must be one of {', '.join(names)}; got {shorten(given)} instead.{guess}"

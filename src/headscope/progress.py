@@ -76,26 +76,17 @@ class Reporter:
             yield lines.update
             lines.end()
             return
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import BarColumn, Progress, TextColumn
 
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-        )
+        columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}")
         with Progress(*columns, console=console) as shown:
-            task = shown.add_task(what, total=None)
-            yield lambda done, total: shown.update(task, completed=done, total=total)
+            task, pace = shown.add_task(what, total=None, said=""), _Pace()
+
+            def update(done: int, total: int) -> None:
+                pace.due(done, total, 0.0)
+                shown.update(task, completed=done, total=total, said=pace.said())
+
+            yield update
 
     @contextmanager
     def phases(self) -> Iterator[PhaseUpdate]:
@@ -144,13 +135,14 @@ def as_reporter(progress: ProgressLike | None) -> Reporter:
 
 
 def clock(seconds: float) -> str:
-    """Hours, minutes and seconds.
+    """Minutes and seconds, with hours where there are any.
 
-    >>> clock(3725.4)
-    '1:02:05'
+    >>> clock(9.6), clock(3725.4)
+    ('0:10', '1:02:05')
     """
     minutes, second = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
+    hours = f"{minutes // 60}:{minutes % 60:02d}" if minutes >= 60 else f"{minutes}"
+    return f"{hours}:{second:02d}"
 
 
 def in_notebook() -> bool:
@@ -185,13 +177,18 @@ class _Pace:
         self.last = now
         return True
 
+    def said(self) -> str:
+        """How much is done, in how much time, and how long the rest will take."""
+        of = f"{self.done:,}/{self.total:,}" if self.total else f"{self.done:,}"
+        return f"{of} · {self.took()} elapsed{self.left()}"
+
     def left(self) -> str:
         """An estimate, once there is something to go by."""
         before, since = self.first or (0, self.begun)
-        if self.done <= before:
+        if self.done <= before or self.done >= self.total:
             return ""
         seconds = (self.total - self.done) * (self.last - since) / (self.done - before)
-        return f", about {clock(seconds)} left"
+        return f" · about {clock(seconds)} left"
 
     def took(self) -> str:
         """The time since the beginning."""
@@ -230,7 +227,7 @@ class NotebookBar:
     def update(self, done: int, total: int) -> None:
         """Show how far the job is, if enough time has passed since the last change."""
         if self.pace.due(done, total, self.every):
-            self._show(f"{self.what}: {done:,} of {total:,}{self.pace.left()}", bar=True)
+            self._show(f"{self.what}: {self.pace.said()}", bar=True)
 
     def _show(self, line: str, *, bar: bool = False) -> None:
         self.handle.update(self._bundle(line, bar=bar), raw=True)
@@ -257,8 +254,7 @@ class _Lines:
     def update(self, done: int, total: int) -> None:
         """Print how far the job is, if enough time has passed."""
         if self.pace.due(done, total, EVERY):
-            line = f"{self.what}: {done} of {total}, {self.pace.took()} elapsed"
-            self.say(line + self.pace.left())
+            self.say(f"{self.what}: {self.pace.said()}")
 
     def end(self) -> None:
         """Print what was done, and how long it took."""

@@ -167,9 +167,9 @@ def test_a_log_has_a_line_on_progress_now_and_then(
             tell(done, 340)
             now[0] += 2
     assert capsys.readouterr().err.splitlines() == [
-        "surveying: 315 of 340, 0:00:30 elapsed, about 0:00:50 left",
-        "surveying: 330 of 340, 0:01:00 elapsed, about 0:00:20 left",
-        "surveying: 340 of 340 in 0:01:22",
+        "surveying: 315/340 · 0:30 elapsed · about 0:50 left",
+        "surveying: 330/340 · 1:00 elapsed · about 0:20 left",
+        "surveying: 340 of 340 in 1:22",
     ]
     with Console(quiet=True).progress("surveying") as tell:
         tell(1, 2)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.pages import GUIDES, ROOT, read
+import headscope as hs
+from docs.pages import GUIDES, ROOT, hooks, read
 from headscope.cli.app import load_commands
 
 ADDRESS = r"""["']?(?:https?:)?//"""
@@ -58,3 +59,16 @@ def test_the_site_builds_without_a_network_and_loads_nothing_from_elsewhere(tmp_
     assert [file.name for file in files if FROM_ELSEWHERE.search(read(file))] == []
     reference = read(site / "reference" / "cli.html")
     assert all(f"headscope {command}" in reference for command in load_commands())
+    assert "atlas.html?embed#/atlas" in read(site / "index.html")
+    assert (site / "atlas.html").exists()
+
+
+def test_the_home_page_has_a_picture_where_the_embedded_model_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise hs.UserError("the embedded model is not installed")
+
+    monkeypatch.setattr(hs, "survey", missing)
+    assert hooks().live_atlas(tmp_path).startswith("![")
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""The table of docs/explanation/checks.md, from what ``-m faults --json FILE`` wrote."""
+"""The counts behind docs/explanation/checks.md, from what ``-m faults --json FILE`` wrote."""
 
 from __future__ import annotations
 

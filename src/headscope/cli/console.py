@@ -6,6 +6,8 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from headscope.numbers import cell
@@ -30,6 +32,12 @@ class Console(Reporter):
         else:
             print(text)
 
+    def paragraph(self, text: str, *, mark: str = "") -> None:
+        """Say a text in lines that fit the screen, broken at words."""
+        width = max(40, min(get_terminal_size().columns, 100))
+        lines = wrap(text, width, initial_indent=mark, subsequent_indent=" " * len(mark))
+        self.say("\n".join(lines))
+
     def json(self, value: Any) -> None:
         """Print a value as JSON."""
         print(json.dumps(value, indent=2, ensure_ascii=False))
@@ -49,7 +57,8 @@ class Console(Reporter):
             table.add_column(key, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*(Text(cell(value, key)) for key, value in row.items()))
-        Rich(file=sys.stdout, width=None if sys.stdout.isatty() else 140).print(table)
+        width = get_terminal_size((140, 24)).columns
+        Rich(file=sys.stdout, width=width).print(table)
 
     def frame(self, frame: pd.DataFrame, *, title: str = "") -> None:
         """A data frame as a table."""

@@ -40,8 +40,9 @@ def survey(model: Model, corpus: CorpusFile, options: SurveyOptions, console: Co
     show_nulls(console, atlas, str(options.output))
     tables = ("roles", "role"), ("relations", "dependency"), ("coreference", "coreference")
     known = [f"table {options.output} {name}" for name, need in tables if need in atlas.measures]
-    words = [f"report {options.output}", f"head {options.output} HEAD", *known]
-    console.say("next: " + ", ".join(f"headscope {one}" for one in words))
+    words = [f"report {options.output}", f"head {options.output} HEAD", *known[:1]]
+    console.say("next: " + "\n      ".join(f"headscope {one}" for one in words))
+    console.say(f"all statistics: headscope table {options.output} statistics")
     console.result(str(options.output))
 
 

@@ -28,17 +28,24 @@ LOST = {
 }
 SHOWN_CHANGES = 5  # gains, and losses
 SHOWN_HEADS = 3
+SHOWN_ROWS = 10
 
 
 # --- surveys ---
 
 
 def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
-    """What could not be used, what the heads do, and a table of all statistics."""
-    from headscope.labels import NORM
-    from headscope.results.columns import SUMMARY, for_people
-    from headscope.stats.tables.alike import both_maps
+    """The clearest heads, what could not be used, and what the heads do in sentences.
 
+    What matters comes last, where a terminal shows it. With JSON, all statistics.
+    """
+    from headscope.results.columns import SUMMARY, for_people
+
+    if console.as_json:
+        console.frame(for_people(atlas.summary(), SUMMARY))
+    elif table and not console.quiet:  # quiet: the path alone
+        _show_clearest(console, atlas)
+        _show_agreement(console, atlas)
     counts = atlas.provenance["counts"]
     lost = ", ".join(f"{counts[key]} {words}" for key, words in LOST.items() if counts.get(key))
     used = f"{counts['seen']} example{'s' * (counts['seen'] != 1)} used"
@@ -46,16 +53,33 @@ def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
     for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
         console.say(f"  skipped: {name}")
     for remark in atlas.remarks():
-        console.say(f"* {remark}")
-    if console.as_json:
-        console.frame(for_people(atlas.summary(), SUMMARY))
-    elif table and not console.quiet:  # quiet: the path alone
-        shown = for_people(atlas.summary(), SUMMARY)
-        beside = [f"{NORM}{name}" for name in both_maps(atlas)]  # shown in a table of their own
-        if beside:
-            shown = shown[~shown["measure"].isin(beside)]
-        console.frame(shown.drop(columns=["label", "heads"], errors="ignore"))
-        _show_agreement(console, atlas)
+        console.paragraph(remark, mark="* ")
+
+
+def _show_clearest(console: Console, atlas: Atlas) -> None:
+    """The heads whose role is clearest, with what they do; without roles, a few statistics."""
+    from headscope.results.columns import SUMMARY, for_people
+    from headscope.stats.heads.main_roles import has_main_roles, main_roles
+    from headscope.stats.words.describe import descriptions
+
+    table = main_roles(atlas) if has_main_roles(atlas) else None
+    if table is None or not (table["excess"] > 0).any():
+        shown = for_people(atlas.summary(), SUMMARY).drop(columns=["label"], errors="ignore")
+        beside = len(shown) - SHOWN_ROWS
+        title = "statistics" if beside <= 0 else f"the first statistics ({beside} more in the file)"
+        console.frame(shown.head(SHOWN_ROWS), title=title)
+        return
+    said = descriptions(atlas)
+    clearest = table[table["excess"].notna()].sort_values("excess", ascending=False)
+    rows = [
+        {
+            "head": row["head"],
+            "excess": row["excess"],
+            "what it does": said[str(row["head"])].lead,
+        }
+        for row in clearest.head(SHOWN_ROWS).to_dict("records")
+    ]
+    console.table(rows, title="clearest heads; excess: share of working attention over even")
 
 
 def _show_agreement(console: Console, atlas: Atlas) -> None:

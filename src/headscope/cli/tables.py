@@ -547,17 +547,17 @@ class RetrievalTable(Strongest):
 
 PLAIN: tuple[tuple[type[TableOptions], str, str, tuple[str, ...], str], ...] = (
     (Strongest, "copying", "Copying heads (Elhage et al. 2021)", ("copying",),
-     "composition:copying_heads"),
+     "copying_heads"),
     (Strongest, "composition",
      "Strongest composition of two heads, over random heads (Elhage et al. 2021)",
-     ("composition",), "composition:strongest_compositions"),
+     ("composition",), "strongest_compositions"),
     (TableOptions, "sinks", "Attention sinks: on which tokens heads rest", ("sink_places",),
-     "sinks:sink_table"),
+     "sink_table"),
     (TableOptions, "nulls", "Each statistic beside the bands of null models", (),
-     "nulls:null_table"),
+     "null_table"),
     (TableOptions, "thresholds",
      "Thresholds behind roles and sentences, and how many heads change with each", (),
-     "thresholds:threshold_table"),
+     "threshold_table"),
 )  # fmt: skip
 """Tables that a function of :mod:`headscope.stats` makes whole: whose options they take, name,
 title, what they need, and the function."""

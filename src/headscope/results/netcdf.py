@@ -155,7 +155,9 @@ def _without_digest(path: Path) -> ResultsError:
     with path.open("rb") as file:
         begin = file.read(48)
         if not begin.startswith((_HDF5, _CLASSIC)):
-            return _damaged(path, "it does not begin as a netCDF file does")
+            return ResultsError(
+                f"{path} is not a results file: it does not begin as a netCDF file does", **_MAKE
+            )
         place = _END.get(begin[8]) if begin.startswith(_HDF5) and len(begin) == 48 else None
         if place and path.stat().st_size < int.from_bytes(begin[place : place + 8], "little"):
             return _damaged(path, "its end is missing")
