@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { useStore } from "../store";
-import { type GridProps, GridLabels, moved } from "./grid";
+import { type GridProps, GridLabels, moved, Outline } from "./grid";
 import { drawFace, faceOf, headLabel } from "./grid-cell";
 import type { Arrangement } from "./grid-layout";
 
@@ -50,18 +50,13 @@ export function CanvasGrid(props: GridProps & { arrangement: Arrangement }) {
       />
       <svg width={layout.width} height={layout.height} aria-hidden="true">
         <GridLabels {...props} numbers={atlas.document.model.numbers} />
-        {focus !== null && <Frame arrangement={arrangement} place={focus} />}
+        <Outline arrangement={arrangement} />
       </svg>
       <span class="hs-unseen" aria-live="polite">
         {focus === null ? "" : headLabel(atlas, focus, colouring)}
       </span>
     </div>
   );
-}
-
-function Frame({ arrangement, place }: { arrangement: Arrangement; place: number }) {
-  const [x, y, width, height] = arrangement.box(place);
-  return <rect class="hs-outline" x={x - 1} y={y - 1} width={width + 2} height={height + 2} />;
 }
 
 function draw(

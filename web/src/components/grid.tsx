@@ -71,14 +71,14 @@ function SvgGrid(props: GridProps & { arrangement: Arrangement }) {
       onClick={open}
     >
       <GridLabels {...props} numbers={props.atlas.document.model.numbers} />
-      <Cells {...props} selection={store.selection.value} />
+      <Faces {...props} selection={store.selection.value} />
       <Outline arrangement={arrangement} />
     </svg>
   );
 }
 
 /** Cells do not change while the pointer moves: they are drawn anew only when what they show does. */
-const Cells = memo(function Cells(
+const Faces = memo(function Faces(
   props: GridProps & { arrangement: Arrangement; selection: ReadonlySet<number> | null },
 ) {
   const { atlas, arrangement, selection, colouring } = props;
@@ -180,7 +180,7 @@ export function GridLabels({
 }
 
 /** A frame around the head under the pointer or the keyboard. */
-function Outline({ arrangement }: { arrangement: Arrangement }) {
+export function Outline({ arrangement }: { arrangement: Arrangement }) {
   const store = useStore();
   const place = store.focus.value;
   if (place === null) return null;

@@ -105,7 +105,7 @@ export function CompareView() {
             </div>
             <ChangeTable found={found} about={about} first={first} second={second} />
             <p class="hs-small hs-soft">
-              This page tests nothing. For paired tests, corrected over all heads:{" "}
+              This page runs no tests. For tests, corrected over all heads:{" "}
               <code>headscope compare a.nc b.nc</code>
             </p>
           </section>
