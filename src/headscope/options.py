@@ -313,6 +313,10 @@ def _parameters(kind: type) -> Iterator[tuple[str, str]]:
             return
 
 
+NOT_RESULTS = (".txt", ".tsv", ".csv", ".json", ".jsonl", ".html", ".md", ".png", ".pdf", ".svg")
+"""Endings that promise another kind of file than results."""
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Options:
     """Checks every value when the options are made. Classes derived from it are frozen dataclasses,
@@ -727,6 +731,11 @@ class Saving(Shown):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.path is not None and not self.into_folder:
+            if self.path.suffix in NOT_RESULTS:
+                raise UserError(
+                    f"results are written as .nc, got {self.path.name!r} instead",
+                    hint=f"give output={self.path.with_suffix('.nc').name!r}",
+                )
             check_writable(self.path)
 
     @property

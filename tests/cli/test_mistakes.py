@@ -261,7 +261,7 @@ def test_a_truncated_results_file(run: Run, made_nc: Path, share: float) -> None
 def test_a_file_that_is_no_results_file(run: Run, tmp_path: Path) -> None:
     (tmp_path / "x.nc").write_text("some text, not netCDF")
     assert mistake(run("report", tmp_path / "x.nc"))[0].startswith(
-        f"{tmp_path / 'x.nc'} is not a results file, or it is damaged"
+        f"{tmp_path / 'x.nc'} is not a results file: it does not begin as a netCDF file does"
     )
     assert not (tmp_path / "x.html").exists()
 
@@ -401,3 +401,32 @@ def test_a_config_with_a_word_for_a_number(survey, tmp_path: Path, tiny_folder: 
     error, after = survey(model=folder)
     assert error.startswith(f"{folder} cannot be loaded: Field 'hidden_size' expected int, got str")
     assert after == "check its config.json"
+
+
+def test_results_under_another_ending(survey, tmp_path: Path) -> None:
+    error, after = survey("-o", tmp_path / "results.txt")
+    assert error == "results are written as .nc, got 'results.txt' instead"
+    assert after == "give --output results.nc"
+
+
+def test_a_model_of_sound_is_refused_as_such(survey, tmp_path_factory) -> None:
+    from transformers import WhisperConfig
+
+    folder = tmp_path_factory.mktemp("whisper")
+    WhisperConfig().save_pretrained(folder)
+    error, after = survey(model=folder)
+    assert error == f"{folder} is an audio model (whisper); Headscope reads text"
+    assert after == "give a model that reads text, such as bert-base-uncased"
+
+
+def test_a_misspelt_value_of_a_query_gets_the_nearest_one_first(run: Run, demo_nc: Path) -> None:
+    error, _ = mistake(run("heads", demo_nc, "--where", "entorpy < 2"))
+    assert error.startswith("there is no value of a query 'entorpy': did you mean 'entropy'?")
+    assert len(error) < 120
+
+
+def test_a_reader_of_the_output_that_has_seen_enough_is_no_error(demo_nc: Path) -> None:
+    line = f"{sys.executable} -m headscope heads {demo_nc} | head -n 1"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == ""

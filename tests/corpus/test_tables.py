@@ -212,6 +212,11 @@ def test_a_header_of_unknown_names_is_asked_about_and_its_columns_are_listed(tab
     )
 
 
+def test_the_column_that_is_proposed_is_the_one_with_most_words(table):
+    path = table("id\tbody\tstars\n1\tA fine film that I liked.\t5\n2\tDull and long.\t1\n")
+    assert complaint(path).hint.startswith("name the columns of text, e.g. columns=['body'];")
+
+
 @pytest.mark.parametrize("columns", ["review", ["review"], ("review",)])
 def test_columns_given_by_name_make_the_first_line_a_header(table, columns):
     assert list(corpus.read(table(REVIEWS), columns=columns)) == [

@@ -127,8 +127,8 @@ REFUSED: dict[str, tuple[Make, str, str]] = {
     "a folder": (lambda path, _: path.mkdir(), *NONE),
     "text": (
         lambda path, _: path.write_text("layer,head\n1,2\n" * 50),
-        DAMAGED + "it does not begin as a netCDF file does",
-        COPY,
+        "{} is not a results file: it does not begin as a netCDF file does",
+        MAKE_HINT,
     ),
     "what would crash the netCDF library": (
         lambda path, _: path.write_bytes(b"\x89HDF\r\n\x1a\n\x02\x08\x08\x00" + bytes([9]) * 500),

@@ -56,6 +56,8 @@ def _run() -> None:
         )
     except MemoryError:
         _fail("there is not enough memory", "give fewer or shorter texts, or a smaller batch size")
+    except BrokenPipeError:  # whoever reads the output has seen enough: "headscope heads x | head"
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:  # standard output, most likely: files have errors of their own
         _fail(_said(error), "check the disk, then type the same command again")
     except SystemExit:
@@ -107,6 +109,8 @@ def _flush() -> None:
     """Write what is left of the output; on a full disk that fails only now."""
     try:
         sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         # Python would try again at the end, and print a traceback.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -41,8 +41,8 @@ def survey(model: Model, corpus: CorpusFile, options: SurveyOptions, console: Co
     tables = ("roles", "role"), ("relations", "dependency"), ("coreference", "coreference")
     known = [f"table {options.output} {name}" for name, need in tables if need in atlas.measures]
     words = [f"report {options.output}", f"head {options.output} HEAD", *known[:1]]
-    console.say("next: " + "\n      ".join(f"headscope {one}" for one in words))
     console.say(f"all statistics: headscope table {options.output} statistics")
+    console.say("next: " + "\n      ".join(f"headscope {one}" for one in words))
     console.result(str(options.output))
 
 

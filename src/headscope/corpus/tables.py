@@ -457,10 +457,16 @@ def find_header(
         raise CorpusError(
             f"{path}: the first line looks like a header, but none of its columns is known to "
             f"hold text; the columns are {listed(cells)}",
-            hint=f"name the columns of text, e.g. columns=[{shorten(cells[0])}]; "
+            hint=f"name the columns of text, e.g. columns=[{shorten(_wordiest(cells, first))}]; "
             "if the first line is data, give header=False",
         )
     return None
+
+
+def _wordiest(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The column whose cells have most words: that is where the text is."""
+    below = [row for row in rows[1:] if len(row) == len(cells)]
+    return max(cells, key=lambda cell: sum(len(row[cells.index(cell)].split()) for row in below))
 
 
 def _check_separator(path: Path, format: str, cells: Sequence[str]) -> None:

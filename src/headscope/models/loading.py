@@ -28,6 +28,7 @@ from torch import nn
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
     MODEL_FOR_MASKED_LM_MAPPING,
+    MODEL_MAPPING,
     AutoConfig,
     AutoModel,
     AutoModelForCausalLM,
@@ -549,6 +550,13 @@ def _moved(name: str, network: Any, device: str) -> Any:
 
 
 MOST_LAYERS = 10_000
+OTHER_INPUTS = {
+    "input_features": "an audio",
+    "input_values": "an audio",
+    "pixel_values": "an image",
+    "pixel_values_videos": "a video",
+}
+"""What models read that do not read text, by the name of their input."""
 PICKLE = "if you trust it, pass allow_pickle=True"
 
 
@@ -559,9 +567,24 @@ def read_config(place: str, options: dict[str, Any]) -> Any:
     except Exception as error:  # values of a wrong type fail in many ways
         raise _unreadable(place, error) from error
     _check_layers(place, config)
+    _check_reads_text(place, config)
     # Whatever the file names: flash attention needs packages, and a kernel would be downloaded.
     config._attn_implementation = EAGER
     return config
+
+
+def _check_reads_text(place: str, config: Any) -> None:
+    """Refuse models of sound and pictures as such, before anything else of them is missed."""
+    try:
+        network = MODEL_MAPPING.get(type(config), None)
+    except Exception:  # of a kind that transformers itself cannot load: it says so below
+        return
+    what = OTHER_INPUTS.get(getattr(network, "main_input_name", ""))
+    if what is not None:
+        raise ModelError(
+            f"{place} is {what} model ({config.model_type}); Headscope reads text",
+            hint="give a model that reads text, such as bert-base-uncased",
+        )
 
 
 def _check_layers(place: str, config: Any) -> None:

@@ -154,6 +154,8 @@ def _without_digest(path: Path) -> ResultsError:
     """
     with path.open("rb") as file:
         begin = file.read(48)
+        if len(begin) < len(_HDF5):
+            return _damaged(path, "there is next to nothing in it")
         if not begin.startswith((_HDF5, _CLASSIC)):
             return ResultsError(
                 f"{path} is not a results file: it does not begin as a netCDF file does", **_MAKE
