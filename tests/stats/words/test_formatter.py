@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from headscope.measures.roles import ROLES
 from headscope.stats.heads.excess import FAMILIES, ORDER
 from headscope.stats.words.formatter import (
     fill,
@@ -19,11 +20,12 @@ from headscope.stats.words.formatter import (
 )
 
 FORMS = ("", "%", "±", "p", "#", "g", "and", "or", "name", "^", ".0f", ".1f", ".2f", "@", "few")
-KEYS = {"name", "looks", "leans", "share", "brief", "title", "does"}
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Every sentence with its place in the table."""
+    """Every sentence with its place in the table, and those that roles bring."""
+    for role in ROLES.values():
+        yield from ((f"{role.name}.{name}", text) for name, text in vars(role.words).items())
     for section, rows in table().items():
         for name, row in rows.items():
             if isinstance(row, str):
@@ -43,11 +45,16 @@ def test_every_place_has_a_known_form_and_every_mark_its_partner(where: str, tex
 
 
 def test_every_role_and_family_has_its_words() -> None:
-    assert set(table()["role"]) == set(FAMILIES)
+    assert set(ROLES) == set(FAMILIES)
     assert set(table()["family"]) == set(ORDER)
-    for words in table()["role"].values():
-        assert {"name", "looks", "leans", "share"} <= set(words) <= KEYS
-        assert "{share}" in words["share"]
+    for role in ROLES.values():
+        words = role.words
+        assert all((words.name, words.looks, words.leans, words.share, words.does))
+        assert "{share}" in words.share
+        assert "{share}" in words.brief
+    for family in table()["family"].values():
+        assert "{n:" in family
+        assert family.count("**") == 2
 
 
 def test_what_is_filled_in_is_not_read_as_a_mark() -> None:
