@@ -57,8 +57,7 @@ class Console(Reporter):
             table.add_column(key, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*(Text(cell(value, key)) for key, value in row.items()))
-        width = get_terminal_size((140, 24)).columns
-        Rich(file=sys.stdout, width=width).print(table)
+        Rich(file=sys.stdout, width=None if sys.stdout.isatty() else 140).print(table)
 
     def frame(self, frame: pd.DataFrame, *, title: str = "") -> None:
         """A data frame as a table."""

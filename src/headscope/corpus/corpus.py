@@ -94,7 +94,13 @@ class Corpus:
     @cached_property
     def checksum(self) -> str:
         """The SHA-256 of what the corpus is made of."""
-        return self.fingerprint()
+        try:
+            return self.fingerprint()
+        except OSError as error:
+            raise CorpusError(
+                f"{self.name} cannot be read any more: {error.strerror or error}",
+                hint="leave its files where they are until the run has ended",
+            ) from None
 
     @property
     def about(self) -> dict[str, Any]:

@@ -241,6 +241,7 @@ def test_pairs_apart_are_both_vectors_their_distance_and_their_product(
         counts=(2,),
         n=2,
         max_length=64,
+        repeats=1,
         **QUICK,
     )
     pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
