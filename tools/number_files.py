@@ -95,7 +95,7 @@ def table_numbers(frame: pd.DataFrame) -> Numbers:
     frame = frame.drop(columns=list(TIMES & set(frame)))
     numeric = [name for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
     texts = frame.drop(columns=numeric).astype(str)
-    labels = [" | ".join(sorted(row)) for row in texts.itertuples(index=False)]
+    labels = [" | ".join(sorted(map(str, row))) for row in texts.itertuples(index=False)]
     if len(set(labels)) < len(labels):
         labels = [f"{label} #{number}" for number, label in enumerate(labels)]
     return {
