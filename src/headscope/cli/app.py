@@ -504,7 +504,7 @@ def named(options: Any, *parts: str) -> Any:
     return replace(options, output=Path("-".join(slug(part) for part in parts) + ".nc"))
 
 
-# --- what cyclopts is told of options ---
+# --- options as cyclopts knows them ---
 
 
 def _named(function: Callable[..., None], one: Command, more: str = "") -> Callable[..., None]:
