@@ -225,4 +225,8 @@ def test_inputs_of_4096_tokens_keep_their_first_128(kind: str) -> None:
     assert (text.length, len(text.tokens)) == (4096, 128)
     (found,) = atlas.kept.strongest("1-1")
     assert found.dense().shape == (128, 128)
-    assert int(found.keys.max()) < 128
+    # Attention is nearly even, so single heads may have no weight that is kept.
+    heads = [f"{layer}-{head}" for layer in (1, 2) for head in range(1, 5)]
+    keys = [int(key) for name in heads for one in atlas.kept.strongest(name) for key in one.keys]
+    assert keys
+    assert max(keys) < 128
