@@ -164,25 +164,6 @@ class Move:
     less: tuple[int, float, float]
 
 
-@dataclass(frozen=True)
-class Changes:
-    """What heads that are off do to the maps of all heads.
-
-    Attributes
-    ----------
-    divergence
-        Mean Jensen–Shannon divergence of the rows, in nats, (layer, head).
-    small
-        All maps with these heads off, pooled, (layer, head, cell, cell).
-    moves
-        The heads whose maps change most, without those that are off.
-    """
-
-    divergence: NDArray[np.float32]
-    small: NDArray[np.uint8]
-    moves: list[Move]
-
-
 class Moved(StackListener):
     """How far each head's map moves between two copies of a text, in Jensen–Shannon divergence.
 
