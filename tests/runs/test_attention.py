@@ -14,8 +14,8 @@ from headscope.corpus import Example, Word
 from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.models import Model, load
-from headscope.runs.attention import attention
 from headscope.runs.examples import word_attention
+from headscope.runs.looking import attention
 from planted import HEADS, planted_bert
 from tiny import tiny_model, tiny_network, tiny_tokenizer
 

@@ -30,7 +30,6 @@ from headscope.models import LayerView, Model
 from headscope.options import Pass
 from headscope.progress import Reporter
 from headscope.results.kept import SCALE, KeptMap
-from headscope.runs.attention import ExampleOptions
 from headscope.runs.keeping import (
     WINDOW,
     away,
@@ -40,6 +39,7 @@ from headscope.runs.keeping import (
     sparse_map,
     working,
 )
+from headscope.runs.looking import ExampleOptions
 from headscope.runs.survey.work import SurveyWork
 from headscope.runs.text_maps import Maps, head_maps, token_names, word_groups
 from headscope.stats.tables.examples import example_table

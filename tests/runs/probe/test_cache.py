@@ -18,8 +18,7 @@ from headscope.errors import Interrupted, UserError
 from headscope.files import show_size
 from headscope.models import Model
 from headscope.runs.probe import blocks as blocks_module
-from headscope.runs.probe.blocks import Texts
-from headscope.runs.probe.vectors import make_head_outputs
+from headscope.runs.probe.vectors import Texts, make_head_outputs
 from runs.probe.vector_texts import FEW, MANY, blocks, check, rows
 from tiny import tiny_model
 

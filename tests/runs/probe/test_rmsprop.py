@@ -13,8 +13,8 @@ from torch.nn import functional
 
 from headscope.errors import UserError
 from headscope.runs.probe import rmsprop
+from headscope.runs.probe.classify import solve_rmsprop
 from headscope.runs.probe.linear import Problems
-from headscope.runs.probe.rmsprop import solve_rmsprop
 
 
 def some_problems(

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from torch.nn import functional
 
 from headscope.runs.probe import softmax
-from headscope.runs.probe.softmax import (
+from headscope.runs.probe.many_classes import (
     RIDGE,
     Axes,
     Descent,
@@ -73,7 +73,7 @@ def test_narrow_features_have_the_second_derivatives_of_each_class(portion: int)
 def test_wide_features_have_own_rows_and_the_covariance_for_the_rest(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headscope.runs.probe.softmax.OWN_ROWS", most)
+    monkeypatch.setattr("headscope.runs.probe.many_classes.OWN_ROWS", most)
     x, theta, gradient = made()
     own = torch.arange(ROWS) % CLASSES
     rows, bend = x.numpy(), bends(x, theta)

@@ -22,8 +22,16 @@ from headscope.heads import Head, head_names, parse_heads
 from headscope.models import Model
 from headscope.runs.ablate import AblateOptions
 from headscope.runs.ablate.objectives import Objective
-from headscope.runs.ablate.outputs import BatchOutputs, OutputParts, join_outputs, outputs_dataset
-from headscope.runs.ablate.work import NOTHING, Disabled, disabled_set, head_importance
+from headscope.runs.ablate.work import (
+    NOTHING,
+    BatchOutputs,
+    Disabled,
+    OutputParts,
+    disabled_set,
+    head_importance,
+    join_outputs,
+    outputs_dataset,
+)
 from headscope.runs.workers import Engine, Task
 
 SOURCE = "Michel et al. 2019, §4.2"

@@ -32,21 +32,19 @@ from headscope.runs.ablate.objectives import (
     TaskObjective,
     as_objective,
 )
-from headscope.runs.ablate.outputs import (
-    BatchOutputs,
-    OutputParts,
-    importance_dataset,
-    outputs_dataset,
-    with_scores,
-)
 from headscope.runs.ablate.prune import Pruning
 from headscope.runs.ablate.work import (
     AblationWork,
+    BatchOutputs,
+    OutputParts,
     describe_time,
     head_means,
+    importance_dataset,
+    outputs_dataset,
     plan,
     time_passes,
     tokens_of_example,
+    with_scores,
 )
 from headscope.runs.preparing import drawn
 from headscope.runs.run import Arrays, Block, Run, describe

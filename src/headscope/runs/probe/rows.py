@@ -18,8 +18,7 @@ from headscope.errors import CorpusError
 from headscope.heads import Head
 from headscope.models import Model
 from headscope.runs.probe import Vectors
-from headscope.runs.probe.blocks import Texts
-from headscope.runs.probe.vectors import HeadOutputs, text_embeddings
+from headscope.runs.probe.vectors import HeadOutputs, Texts, text_embeddings
 from headscope.tasks.task import SPLITS, ProbingTask
 
 

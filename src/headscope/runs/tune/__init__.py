@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
     from headscope.models.loading import ModelLike
     from headscope.runs.tune.classifier import CheckpointScores as CheckpointScores
+    from headscope.runs.tune.classifier import PooledClassifier as PooledClassifier
     from headscope.runs.tune.classifier import load_classifier as load_classifier
+    from headscope.runs.tune.classifier import load_pooled as load_pooled
     from headscope.runs.tune.classifier import score_checkpoint as score_checkpoint
     from headscope.runs.tune.classifier import task_for as task_for
-    from headscope.runs.tune.pooled import PooledClassifier as PooledClassifier
-    from headscope.runs.tune.pooled import load_pooled as load_pooled
     from headscope.runs.tune.record import Tuned as Tuned
     from headscope.runs.tune.record import read_record as read_record
     from headscope.runs.tune.rows import predict as predict
@@ -42,8 +42,14 @@ else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={
-            "classifier": ["CheckpointScores", "load_classifier", "score_checkpoint", "task_for"],
-            "pooled": ["PooledClassifier", "load_pooled"],
+            "classifier": [
+                "CheckpointScores",
+                "PooledClassifier",
+                "load_classifier",
+                "load_pooled",
+                "score_checkpoint",
+                "task_for",
+            ],
             "record": ["Tuned", "read_record"],
             "rows": ["predict"],
         },

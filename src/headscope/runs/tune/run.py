@@ -24,8 +24,14 @@ from headscope.options import Source
 from headscope.progress import Reporter
 from headscope.runs.run import AGAIN, Run
 from headscope.runs.tune import SeveralOptions, TuneOptions, TuneSettings
-from headscope.runs.tune.classifier import load_classifier, task_for
-from headscope.runs.tune.pooled import PooledClassifier, load_base, remove_pooled, save_pooled
+from headscope.runs.tune.classifier import (
+    PooledClassifier,
+    load_base,
+    load_classifier,
+    remove_pooled,
+    save_pooled,
+    task_for,
+)
 from headscope.runs.tune.record import RECORD, Tuned, read_record
 from headscope.runs.tune.rows import TokenRows, encode_rows, predict
 from headscope.runs.tune.trainer import (

@@ -30,7 +30,7 @@ from headscope.results.schema import COMPOSITION
 from headscope.runs.run import Run, describe
 
 if TYPE_CHECKING:
-    from headscope.runs.circuits import CircuitOptions
+    from headscope.runs.looking import CircuitOptions
 
 DRAWS = 64
 """Pairs of random heads behind a baseline."""
