@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Listener, Model
 from headscope.models.projections import ValueNorms, norm_weighted
 from headscope.runs.keeping import Keeper
+
+Off = TypeVar("Off")
+"""A replacement of heads."""
 
 
 @dataclass(frozen=True)
@@ -249,3 +252,49 @@ def finite(block: Tensor, mask: Tensor, keys: Tensor, first_row: int = 0) -> tup
     block = block.masked_fill(~real, 0.0)
     bad = ~torch.isfinite(block).flatten(1).all(1)
     return block.nan_to_num(0.0, 0.0, 0.0), bad
+
+
+class Stacking:
+    """Runs a recorded batch with several replacements at once, where that gives the same.
+
+    Some networks mix the copies of a batch, or round by what is in it: the first time, the copies
+    are compared with single passes.
+
+    Parameters
+    ----------
+    same
+        Whether they are the same; None until that is known.
+    """
+
+    def __init__(self, same: bool | None = None) -> None:
+        self.same = same
+
+    def outputs(
+        self, offs: Sequence[Off], run: Callable[[Sequence[Off]], Sequence[Tensor]]
+    ) -> Sequence[Tensor]:
+        """What each replacement gives.
+
+        Parameters
+        ----------
+        offs
+            The replacements.
+        run
+            Runs some of them in one pass.
+        """
+        if len(offs) == 1 or self.same is False:
+            return [run([off])[0] for off in offs]
+        if self.same:
+            return run(offs)
+        singly = [run([off])[0] for off in offs]
+        try:
+            together = run(offs)
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            together = []
+        self.same = len(together) == len(singly) and all(map(_alike, singly, together))
+        return together if self.same else singly
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.allclose(
+        one, other, rtol=1e-3, atol=1e-4, equal_nan=True
+    )

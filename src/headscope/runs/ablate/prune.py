@@ -99,9 +99,11 @@ class Pruning:
         scored = sum(len(batch) for batch in self.scored)
         return self.trials * self.chosen_on + (3 * len(self.counts) + 1) * scored
 
-    def work_after(self, step: int) -> int:
-        """The work that is done after a step, in the units of :attr:`total`."""
-        trials = self.trials if step >= len(self.heads) - 1 else self.search.state.trials
+    @property
+    def done(self) -> int:
+        """The work that is done, in the units of :attr:`total`."""
+        over = self.search.finished or self.parts.examples
+        trials = self.trials if over else self.search.state.trials
         return trials * self.chosen_on + (3 * len(self.counts) + 1) * self.parts.examples
 
     def do(self, step: int) -> None:

@@ -43,7 +43,6 @@ from headscope.runs.ablate.work import (
     outputs_dataset,
     plan,
     time_passes,
-    tokens_of_example,
     with_scores,
 )
 from headscope.runs.preparing import drawn
@@ -56,6 +55,8 @@ from headscope.tasks import Task
 NO_TASK = "give task= and data= for a tuned classifier, or choose a masked or causal language model"
 PRUNING = "pruning/"
 """Begins the names of the pruning curve's arrays in a checkpoint."""
+IMPORTANCE = 3.0
+"""Gradient importance takes about as long as so many full passes."""
 SHOWN = 20
 """How many of the skipped examples are named in the provenance."""
 
@@ -85,7 +86,7 @@ class AblationRun(Run[Atlas]):
         self.encoder = self._new_encoder()
         self.parts = OutputParts()
         self.skips = True
-        self.pruning_done = self.batch_count = 0
+        self.batch_count = 0
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -157,15 +158,16 @@ class AblationRun(Run[Atlas]):
         window = list(islice(self._batches(self._new_encoder()), WINDOW))
         if not window:
             return None
+        batch, options = window[len(window) // 2], self.options
         threads = self.engine.threads if self.engine else None
-        times = time_passes(self.works, window[len(window) // 2], self.passes, threads=threads)
-        total = (
-            times.sweep(self.passes, self.shape, importance=self.options.importance) * self.examples
-        )
+        full, disabled = time_passes(self.works, batch, self.passes, threads=threads)
+        total = full * (1 + IMPORTANCE * options.importance) + disabled * (len(self.passes) - 1)
+        total *= self.examples
         if self.pruning:  # most of its passes disable heads of low layers
-            total += times.lowest * self.pruning.total
+            total += full * self.pruning.total
         done, all_work = self.progress()
-        return total * tokens_of_example(window) / times.tokens * (1 - done / all_work)
+        tokens = sum(batch.ids.size for batch in window) / sum(map(len, window))  # of an example
+        return total * tokens / batch.ids.size * (1 - done / all_work)
 
     def blocks(self) -> Iterator[Block]:
         """Batches of examples, then the steps of the pruning curve."""
@@ -231,21 +233,15 @@ class AblationRun(Run[Atlas]):
         step = index - self.batch_count
         if self.pruning and step >= len(self.pruning.heads):
             self.pruning.parts.add(step, outputs)
-            self.pruning_done = self.pruning.work_after(step)
             return
         self.parts.add(index, outputs)
         self.skips = self.skips and skips
 
-    def passed(self, block: Block) -> None:
-        """Count the work that is done."""
-        if self.pruning and isinstance(block.work, int):
-            self.pruning_done = self.pruning.work_after(block.work)
-
     def progress(self) -> tuple[int, int]:
         """Examples times passes."""
-        pruned = self.pruning.total if self.pruning else 0
-        done = self.parts.examples * len(self.passes) + self.pruning_done
-        return done, self.examples * len(self.passes) + pruned
+        done, total = (self.pruning.done, self.pruning.total) if self.pruning else (0, 0)
+        passes = len(self.passes)
+        return self.parts.examples * passes + done, self.examples * passes + total
 
     def so_far(self) -> str:
         """What has been done, for the message after Ctrl-C."""

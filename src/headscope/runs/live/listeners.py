@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -27,31 +28,31 @@ class EnoughLayers(Exception):
     """Raised by a listener to end a pass: the layers above are not needed."""
 
 
-class StackListener:
-    """Listens to the blocks of one stack.
+class Hearing(NamedTuple):
+    """The stack whose heads are listened to, its shape, and what is called in every block."""
 
-    Parameters
-    ----------
-    stack, shape
-        The stack whose heads are listened to, and its shape.
-    check
-        Called in every block.
-    """
+    stack: str
+    shape: Shape
+    check: Check
+
+
+class StackListener:
+    """Listens to the blocks of one stack."""
 
     whole_maps = False
 
-    def __init__(self, stack: str, shape: Shape, check: Check) -> None:
-        self.stack, self.shape, self.check = stack, shape, check
+    def __init__(self, hearing: Hearing) -> None:
+        self.hearing, self.shape = hearing, hearing.shape
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Take a block of rows."""
-        self.check()
-        if view.stack == self.stack:
+        self.hearing.check()
+        if view.stack == self.hearing.stack:
             self.add(view.layer, block, first_row)
 
     def end(self, view: LayerView) -> None:
         """Take the end of a layer."""
-        if view.stack == self.stack:
+        if view.stack == self.hearing.stack:
             self.after(view)
 
     def add(self, layer: int, block: Tensor, first_row: int) -> None:
@@ -71,18 +72,17 @@ class Pooled(StackListener):
 
     Parameters
     ----------
-    stack, shape, check
-        As in :class:`StackListener`.
+    hearing
+        What is listened to.
     length
         The number of tokens.
     copy
         Which copy of the text is pooled, where a pass runs several.
     """
 
-    def __init__(
-        self, stack: str, shape: Shape, check: Check, *, length: int, copy: int = 0
-    ) -> None:
-        super().__init__(stack, shape, check)
+    def __init__(self, hearing: Hearing, *, length: int, copy: int = 0) -> None:
+        super().__init__(hearing)
+        shape = self.shape
         self.copy, self.side = copy, min(length, SIDE)
         self.cells = torch.arange(length) * self.side // length
         self.groups = torch.nn.functional.one_hot(self.cells, self.side).float()
@@ -111,8 +111,8 @@ class Window(StackListener):
 
     Parameters
     ----------
-    stack, shape, check
-        As in :class:`StackListener`.
+    hearing
+        What is listened to.
     wanted
         For each layer, from 0, the heads, from 0, and their places in the result.
     rows, keys
@@ -121,15 +121,13 @@ class Window(StackListener):
 
     def __init__(
         self,
-        stack: str,
-        shape: Shape,
-        check: Check,
+        hearing: Hearing,
         *,
         wanted: Mapping[int, Sequence[tuple[int, int]]],
         rows: tuple[int, int],
         keys: tuple[int, int],
     ) -> None:
-        super().__init__(stack, shape, check)
+        super().__init__(hearing)
         self.wanted, self.window, self.keys = wanted, rows, slice(*keys)
         count = sum(map(len, wanted.values()))
         self.weights = np.zeros((count, rows[1] - rows[0], keys[1] - keys[0]), np.float32)
@@ -171,15 +169,15 @@ class Moved(StackListener):
 
     Parameters
     ----------
-    stack, shape, check
-        As in :class:`StackListener`.
+    hearing
+        What is listened to.
     named
         Which rows may be named as the one that moves most, (token,).
     """
 
-    def __init__(self, stack: str, shape: Shape, check: Check, *, named: NDArray[np.bool_]) -> None:
-        super().__init__(stack, shape, check)
-        grid = (shape.layers, shape.heads)
+    def __init__(self, hearing: Hearing, *, named: NDArray[np.bool_]) -> None:
+        super().__init__(hearing)
+        grid = (self.shape.layers, self.shape.heads)
         self.named = torch.from_numpy(named)
         self.sums = torch.zeros(grid, dtype=torch.float64)
         self.most = torch.full(grid, -1.0)

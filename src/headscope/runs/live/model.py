@@ -23,9 +23,11 @@ from headscope.heads import Head, HeadsLike
 from headscope.models import Model, Replacement
 from headscope.models.cache import LayerCache
 from headscope.models.replace import WAYS, FittedReplacement
+from headscope.runs.forward import Stacking
 from headscope.runs.live.listeners import (
     Check,
     EnoughLayers,
+    Hearing,
     Move,
     Moved,
     Pooled,
@@ -102,6 +104,11 @@ class LiveModel:
     stack
         The stack to look at. Default: the encoder if there is one.
 
+    Attributes
+    ----------
+    check
+        Called in every layer; what it raises ends the pass.
+
     Examples
     --------
     >>> import headscope as hs
@@ -112,6 +119,8 @@ class LiveModel:
     >>> maps = live.maps(text, "1-3") / 65535
     >>> live.read(text).tokens[maps[0, 3].argmax()]  # what "barked" attends to
     'dog'
+    >>> live.answer("read", {"text": "Dogs bark."})[0]["words"]
+    ['Dogs', 'bark', '.']
     """
 
     def __init__(self, model: Model, *, stack: str = "") -> None:
@@ -129,10 +138,15 @@ class LiveModel:
         self._texts: OrderedDict[LiveText, Recorded] = OrderedDict()
         accepted = inspect.signature(model.network.forward).parameters
         self._keeps = "logits_to_keep" in accepted
-        self._stacks: bool | None = None
+        self._stacking = Stacking()
+        self.check: Check = nothing
         # A decoder beside an encoder reads the text itself, not what the encoder is to predict.
         decodes = model.encoder_decoder and self.stack == "decoder"
         self._options: dict[str, Any] = {"stack": self.stack} if decodes else {}
+
+    @property
+    def _hearing(self) -> Hearing:
+        return Hearing(self.stack, self.shape, self.check)
 
     def describe(self) -> dict[str, Any]:
         """What the page knows about the model; ``LiveModel`` in ``web/src/data/types.ts``."""
@@ -148,7 +162,7 @@ class LiveModel:
             "mask": str(self.model.tokenizer.mask_token or "") if self.kind == "masked" else "",
         }
 
-    def read(self, text: LiveText, *, check: Check = nothing) -> Reading:
+    def read(self, text: LiveText) -> Reading:
         """The tokens and words of a text.
 
         Raises
@@ -156,17 +170,17 @@ class LiveModel:
         UserError
             If it is empty, or longer than the model takes.
         """
-        check()
+        self.check()
         return read_text(self.model, text, self.stack)
 
-    def thumbnails(self, text: LiveText, *, check: Check = nothing) -> NDArray[np.uint8]:
+    def thumbnails(self, text: LiveText) -> NDArray[np.uint8]:
         """All heads' maps, pooled to at most 32 × 32 cells, as square roots in 256 steps.
 
         Returns
         -------
         ndarray of uint8, (layer, head, cell, cell)
         """
-        return self._recorded(text, check).small
+        return self._recorded(text).small
 
     def maps(
         self,
@@ -177,7 +191,6 @@ class LiveModel:
         keys: Sequence[int] | None = None,
         off: HeadsLike = (),
         how: str = "zero",
-        check: Check = nothing,
     ) -> NDArray[np.uint16]:
         """Maps of some heads, or windows of them.
 
@@ -191,8 +204,6 @@ class LiveModel:
             The first row or key, and the one after the last. Default: all.
         off, how
             Heads that are off, and how; see :meth:`predictions`.
-        check
-            Called in every layer; what it raises ends the pass.
 
         Returns
         -------
@@ -200,19 +211,13 @@ class LiveModel:
             Weights, 65535 for 1.
         """
         chosen = self.shape.parse(heads)
-        kept = self._recorded(text, check)
+        kept = self._recorded(text)
         whole = (0, len(kept.reading))
         wanted: dict[int, list[tuple[int, int]]] = {}
         for place, head in enumerate(chosen):
             wanted.setdefault(head.layer, []).append((head.head, place))
-        window = Window(
-            self.stack,
-            self.shape,
-            check,
-            wanted=wanted,
-            rows=_inside(rows, whole),
-            keys=_inside(keys, whole),
-        )
+        span = {"rows": _inside(rows, whole), "keys": _inside(keys, whole)}
+        window = Window(self._hearing, wanted=wanted, **span)
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward(
                 self._replacement(kept, off, how),
@@ -229,7 +234,6 @@ class LiveModel:
         *,
         off: HeadsLike = (),
         how: str = "zero",
-        check: Check = nothing,
     ) -> Prediction:
         """What the model predicts, with all heads on and with some off.
 
@@ -246,10 +250,8 @@ class LiveModel:
             ``"zero"``: their output is 0. ``"uniform"``: they attend equally to every token that
             they may see. ``"mean"``: their output is their mean output over the tokens of this
             text, all heads on.
-        check
-            Called in every layer; what it raises ends the pass.
         """
-        kept = self._recorded(text, check)
+        kept = self._recorded(text)
         place = place_of_prediction(self.kind, kept.reading, at)
         before = after = self._predicted(kept, None, place)
         if off:
@@ -263,13 +265,12 @@ class LiveModel:
         at: int | None = None,
         *,
         how: str = "zero",
-        check: Check = nothing,
     ) -> NDArray[np.float32]:
         """How far the prediction moves when each head of a layer is switched off in turn.
 
         Parameters
         ----------
-        text, at, how, check
+        text, at, how
             See :meth:`predictions`.
         layer
             The layer's number, from 1.
@@ -281,7 +282,7 @@ class LiveModel:
         """
         if layer not in self.shape.labels:
             raise unknown("layer", str(layer), map(str, self.shape.labels))
-        kept = self._recorded(text, check)
+        kept = self._recorded(text)
         place = place_of_prediction(self.kind, kept.reading, at)
         before = self._predicted(kept, None, place)
         offs = [
@@ -290,7 +291,7 @@ class LiveModel:
         most = max(STACKED_TOKENS // len(kept.reading), 1)
         after: list[Tensor] = []
         for start in range(0, len(offs), most):
-            check()
+            self.check()
             after += self._each(kept, offs[start : start + most], place)
         return divergences(before, torch.stack(after)).float().cpu().numpy()
 
@@ -301,22 +302,20 @@ class LiveModel:
         *,
         how: str = "zero",
         most: int = 4,
-        check: Check = nothing,
     ) -> Changes:
         """How the maps of all heads change when some are switched off.
 
         Parameters
         ----------
-        text, off, how, check
+        text, off, how
             See :meth:`predictions`.
         most
             How many heads are listed.
         """
-        kept = self._recorded(text, check)
+        kept = self._recorded(text)
         named = ~kept.reading.special
-        listening = (self.stack, self.shape, check)
-        moved = Moved(*listening, named=named if named.any() else named | True)
-        pooled = Pooled(*listening, length=len(kept.reading), copy=1)
+        moved = Moved(self._hearing, named=named if named.any() else named | True)
+        pooled = Pooled(self._hearing, length=len(kept.reading), copy=1)
         replacement = self._replacement(kept, off, how)
         none = FittedReplacement({}, "zero", {})
         with torch.inference_mode(), suppress(EnoughLayers):
@@ -335,24 +334,66 @@ class LiveModel:
         *,
         off: HeadsLike = (),
         how: str = "zero",
-        check: Check = nothing,
     ) -> Token:
         """The most likely next token."""
         if self.kind != "next":
             raise UserError("only causal language models write on")
-        choices = self.predictions(text, off=off, how=how, check=check).choices
+        choices = self.predictions(text, off=off, how=how).choices
         best = max(choices, key=lambda one: one.after)
         return Token(best.id, best.name, best.after, best.id in end_tokens(self.model))
 
+    # --- the requests of the page ---
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of what the page can ask."""
+        return tuple(ACTIONS)
+
+    def answer(
+        self, action: str, request: Mapping[str, Any], check: Check = nothing
+    ) -> tuple[Document, Arrays]:
+        """Answer one request of the page with a document and arrays, which become a pack.
+
+        Parameters
+        ----------
+        action
+            One of :attr:`actions`.
+        request
+            What is asked, as JSON holds it.
+        check
+            Called in every layer; what it raises ends the work.
+
+        Raises
+        ------
+        UserError
+            If the request is not one, or cannot be answered.
+        """
+        if action not in ACTIONS:
+            raise unknown("action", action, ACTIONS)
+        kind, document = ACTIONS[action]
+        try:
+            checked = kind.model_validate(dict(request))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the request"
+            raise UserError(f"the request cannot be read: {where}: {first['msg']}") from None
+        text = LiveText(checked.text, checked.second or None, tuple(checked.more))
+        options = checked.model_dump(exclude={"text", "second", "more"})
+        self.check = check
+        try:
+            return document(checked, getattr(self, action)(text, **options))
+        finally:
+            self.check = nothing
+
     # --- passes over single texts ---
 
-    def _recorded(self, text: LiveText, check: Check) -> Recorded:
+    def _recorded(self, text: LiveText) -> Recorded:
         """The text with all heads on, computed once."""
         if text in self._texts:
             self._texts.move_to_end(text)
             return self._texts[text]
         reading = read_text(self.model, text, self.stack)
-        pooled = Pooled(self.stack, self.shape, check, length=len(reading))
+        pooled = Pooled(self._hearing, length=len(reading))
         cache = LayerCache(self.model)
         batch = collate([reading.encoded], pad=self.model.pad)
         while len(self._texts) >= KEPT:
@@ -383,32 +424,25 @@ class LiveModel:
             return scores
         return scores[:, 0] if self._keeps else scores[:, place]
 
-    def _predicted(
-        self, kept: Recorded, replacement: FittedReplacement | None, place: int
-    ) -> Tensor:
+    def _predicted(self, kept: Recorded, off: FittedReplacement | None, place: int) -> Tensor:
         """The log-probabilities of tokens or classes at one place, (class,)."""
-        with torch.inference_mode():
-            output = kept.cache.forward(replacement, **self._options, **self._kept_logits(place))
-        return log_probabilities(self.model, self._scores(output, place)[0])
+        return self._each(kept, [off], place)[0]
 
-    def _each(self, kept: Recorded, offs: Sequence[FittedReplacement], place: int) -> list[Tensor]:
+    def _each(
+        self, kept: Recorded, offs: Sequence[FittedReplacement | None], place: int
+    ) -> Sequence[Tensor]:
         """The predictions with each replacement, several at once where that gives the same."""
-        if self._stacks is False or len(offs) == 1:
-            return [self._predicted(kept, off, place) for off in offs]
-        try:
+        options = self._options | self._kept_logits(place)
+
+        def run(some: Sequence[Any]) -> list[Tensor]:
             with torch.inference_mode():
-                output = kept.cache.forward_stacked(
-                    offs, **self._options, **self._kept_logits(place)
-                )
-            together = list(log_probabilities(self.model, self._scores(output, place)))
-        except (RuntimeError, ValueError, IndexError, TypeError):
-            together = []
-        if self._stacks is None:  # tried once: some networks mix the copies, or round by batch
-            alone = self._predicted(kept, offs[-1], place)
-            self._stacks = len(together) == len(offs) and torch.allclose(
-                alone, together[-1], rtol=1e-3, atol=1e-4
-            )
-        return together if self._stacks else self._each(kept, offs, place)
+                if len(some) == 1:
+                    output = kept.cache.forward(some[0], **options)
+                else:
+                    output = kept.cache.forward_stacked(some, **options)
+            return list(log_probabilities(self.model, self._scores(output, place)))
+
+        return self._stacking.outputs(offs, run)
 
 
 def _inside(given: Sequence[int] | None, whole: tuple[int, int]) -> tuple[int, int]:
@@ -492,64 +526,3 @@ ACTIONS: Mapping[str, tuple[type[_Text], Callable[[Any, Any], tuple[Document, Ar
     "generate": (_Off, lambda _, token: (token._asdict(), {})),
 }
 """The methods of :class:`LiveModel` that can be asked: the request, and what the answer holds."""
-
-
-class Answers:
-    """Answers the requests of the page: each a document and arrays, which become a pack.
-
-    Parameters
-    ----------
-    live
-        The model.
-
-    Examples
-    --------
-    >>> import headscope as hs
-    >>> answers = Answers(LiveModel(hs.load("demo")))
-    >>> answers.answer("read", {"text": "Dogs bark."})[0]["words"]
-    ['Dogs', 'bark', '.']
-    """
-
-    def __init__(self, live: LiveModel) -> None:
-        self.live = live
-
-    @property
-    def actions(self) -> tuple[str, ...]:
-        """The names of what can be asked."""
-        return tuple(ACTIONS)
-
-    def describe(self) -> Document:
-        """What the page knows about the model; ``LiveModel`` in ``web/src/data/types.ts``."""
-        return self.live.describe()
-
-    def answer(
-        self, action: str, request: Mapping[str, Any], check: Check = nothing
-    ) -> tuple[Document, Arrays]:
-        """Answer one request.
-
-        Parameters
-        ----------
-        action
-            One of :attr:`actions`.
-        request
-            What is asked, as JSON holds it.
-        check
-            Called in every layer; what it raises ends the work.
-
-        Raises
-        ------
-        UserError
-            If the request is not one, or cannot be answered.
-        """
-        if action not in ACTIONS:
-            raise unknown("action", action, ACTIONS)
-        kind, document = ACTIONS[action]
-        try:
-            checked = kind.model_validate(dict(request))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the request"
-            raise UserError(f"the request cannot be read: {where}: {first['msg']}") from None
-        text = LiveText(checked.text, checked.second or None, tuple(checked.more))
-        options = checked.model_dump(exclude={"text", "second", "more"})
-        return document(checked, getattr(self.live, action)(text, **options, check=check))

@@ -8,8 +8,8 @@ What a vector is, to its last digits, depends on the texts beside it: they pad i
 precision counts from the mean of its block. So a block is found again only by the same texts in
 the same order. A run has the same vectors, whatever the cache held before.
 
-Blocks are safetensors files in half precision, with digests of their contents. Each number is stored
-as its distance from its mean over the block, divided by a power of two, so that the largest
+Blocks are safetensors files in half precision, with digests of their contents. Each number is
+stored as its distance from its mean over the block, divided by a power of two, so that the largest
 distance lies between half of ``LARGEST`` and ``LARGEST``. Nothing overflows, and vectors that
 hardly change from text to text keep their digits (``electra-mini``: 0.00003 around 1.26, which half
 precision alone would round away).
