@@ -172,8 +172,7 @@ def _tune(folder: Path) -> None:
 
 
 def _read_tuned(folder: Path) -> str:
-    from headscope.runs.tune import load_classifier
-    from headscope.runs.tune.record import read_record
+    from headscope.runs.tune import load_classifier, read_record
 
     record = read_record(folder / "tuned")
     loaded, _ = load_classifier(folder / "tuned", record.task)

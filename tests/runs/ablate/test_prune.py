@@ -78,8 +78,8 @@ def trials_and_order(
     trials = []
     while not search.finished:
         search.step()
-        trials.append(search.state.trials)
-    return trials, search.state.removed
+        trials.append(search.trials)
+    return trials, search.removed
 
 
 def test_the_greedy_order_removes_the_cheapest_head_each_time() -> None:

@@ -28,7 +28,7 @@ from headscope.options import (
     takes,
 )
 from headscope.runs.preparing import opened
-from headscope.runs.tune.record import recorded_task
+from headscope.runs.tune import recorded_task
 from headscope.tasks import Task, custom_task, find_task, label_ids, task_examples
 from headscope.tasks.glue import labelled
 

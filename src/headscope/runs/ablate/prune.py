@@ -8,7 +8,6 @@ of the others: the examples that chose the heads would flatter them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from headscope.encode import Batch, Encoded
 from headscope.errors import UserError
+from headscope.files import uninterrupted
 from headscope.heads import Head, head_names, parse_heads
 from headscope.models import Model
 from headscope.runs.ablate import AblateOptions
@@ -103,7 +103,7 @@ class Pruning:
     def done(self) -> int:
         """The work that is done, in the units of :attr:`total`."""
         over = self.search.finished or self.parts.examples
-        trials = self.trials if over else self.search.state.trials
+        trials = self.trials if over else self.search.trials
         return trials * self.chosen_on + (3 * len(self.counts) + 1) * self.parts.examples
 
     def do(self, step: int) -> None:
@@ -119,15 +119,16 @@ class Pruning:
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What a checkpoint must hold."""
-        kept = asdict(self.search.state) | {"removed": head_names(self.search.state.removed)}
-        parts, arrays = self.parts.state()
-        return {"search": kept, "parts": parts}, arrays
+        search, (parts, arrays) = self.search, self.parts.state()
+        kept = {"removed": head_names(search.removed), "trials": search.trials}
+        return {"search": kept | {"costs": list(search.costs.values())}, "parts": parts}, arrays
 
     def restore(self, state: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from what a checkpoint held."""
-        kept = state["search"]
-        removed = parse_heads(kept["removed"]) if kept["removed"] else ()
-        self.search.state = GreedyState(removed, tuple(kept["costs"]), kept["trials"])
+        kept, search = state["search"], self.search
+        search.removed = parse_heads(kept["removed"]) if kept["removed"] else ()
+        search.costs = dict(zip(self.heads, kept["costs"], strict=False))
+        search.trials = kept["trials"]
         self.parts.restore(state["parts"], arrays)
 
     def dataset(self) -> xr.Dataset:
@@ -156,7 +157,7 @@ class Pruning:
             "importance": tuple(
                 self.heads[place] for place in np.argsort(values, axis=None, kind="stable")
             ),
-            "greedy": self.search.state.removed,
+            "greedy": self.search.removed,
             "random": tuple(self.heads[index] for index in shuffled),
         }
 
@@ -193,25 +194,6 @@ Losses = Callable[[Sequence[Head], Sequence[Head]], list[float]]
 """The loss with some heads removed, then with each of some others removed as well."""
 
 
-@dataclass(frozen=True)
-class GreedyState:
-    """How far a greedy search is.
-
-    Parameters
-    ----------
-    removed
-        The removed heads, in their order.
-    costs
-        What removing each head added to the loss when it was last tried.
-    trials
-        How many trials were made.
-    """
-
-    removed: tuple[Head, ...] = ()
-    costs: tuple[float, ...] = ()
-    trials: int = 0
-
-
 class GreedySearch:
     """Removes the head that costs least, again and again, until one is left.
 
@@ -229,6 +211,15 @@ class GreedySearch:
     budget
         After how many trials the search ends.
 
+    Attributes
+    ----------
+    removed
+        The removed heads, in their order.
+    costs
+        What removing each head added to the loss when it was last tried.
+    trials
+        How many trials were made.
+
     Examples
     --------
     >>> from headscope.heads import head_names
@@ -239,7 +230,7 @@ class GreedySearch:
     >>> search = GreedySearch(list(costs), losses, candidates=2, budget=99)
     >>> while not search.finished:
     ...     search.step()
-    >>> head_names(search.state.removed)
+    >>> head_names(search.removed)
     '1-2,1-3'
     """
 
@@ -248,34 +239,29 @@ class GreedySearch:
     ) -> None:
         self.heads, self.losses = tuple(heads), losses
         self.candidates, self.budget = candidates, budget
-        self.state = GreedyState()
+        self.removed: tuple[Head, ...] = ()
+        self.costs: dict[Head, float] = {}
+        self.trials = 0
 
     @property
     def finished(self) -> bool:
         """Whether one head is left, or the budget does not suffice for another step."""
-        state = self.state
-        if not state.costs:
-            return False
-        left = len(self.heads) - len(state.removed)
-        return left <= 1 or state.trials + min(self.candidates, left) > self.budget
+        left = len(self.heads) - len(self.removed)
+        over = left <= 1 or self.trials + min(self.candidates, left) > self.budget
+        return bool(self.costs) and over
 
     def step(self) -> None:
         """Try each head alone at first; afterwards remove one head."""
-        state = self.state
-        if not state.costs:
-            start, *alone = self.losses((), self.heads)
-            costs = tuple(loss - start for loss in alone)
-            self.state = GreedyState((), costs, len(self.heads))
-            return
-        costs_by_head = dict(zip(self.heads, state.costs, strict=True))
-        left = [head for head in self.heads if head not in state.removed]
-        tried = sorted(left, key=lambda head: costs_by_head[head])[: self.candidates]
-        start, *losses = self.losses(state.removed, tried)
-        for head, loss in zip(tried, losses, strict=True):
-            costs_by_head[head] = loss - start
-        cheapest = min(tried, key=lambda head: costs_by_head[head])
-        self.state = GreedyState(
-            (*state.removed, cheapest),
-            tuple(costs_by_head[head] for head in self.heads),
-            state.trials + len(tried),
-        )
+        first = not self.costs
+        tried = self.heads if first else self._cheapest()
+        start, *losses = self.losses(self.removed, tried)
+        costs = {head: loss - start for head, loss in zip(tried, losses, strict=True)}
+        with uninterrupted():  # a checkpoint holds all of a step, or nothing
+            self.costs = self.costs | costs
+            self.trials += len(tried)
+            self.removed += () if first else (min(tried, key=costs.__getitem__),)
+
+    def _cheapest(self) -> Sequence[Head]:
+        """The heads to try again, of those that are left."""
+        left = [head for head in self.heads if head not in self.removed]
+        return sorted(left, key=self.costs.__getitem__)[: self.candidates]

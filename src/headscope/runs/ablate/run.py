@@ -246,7 +246,7 @@ class AblationRun(Run[Atlas]):
     def so_far(self) -> str:
         """What has been done, for the message after Ctrl-C."""
         examples = sum(len(part.ids) for part in self.parts.batches.values())
-        if self.pruning and self.pruning.search.state.trials:
+        if self.pruning and self.pruning.search.trials:
             return f"{examples} examples and a part of the pruning curve"
         return f"{examples} examples"
 

@@ -35,7 +35,7 @@ from headscope.models.cache import layer_blocks
 from headscope.models.pooling import MODULES, POOLING, write_modules
 from headscope.models.vectors import layer_states
 from headscope.runs.survey.comparison import check_alike
-from headscope.runs.tune.record import read_record
+from headscope.runs.tune import read_record
 from headscope.runs.tune.rows import encode_rows, predict
 from headscope.tasks.metrics import score
 from headscope.tasks.task import Task

@@ -23,7 +23,14 @@ from headscope.models import Model, ModelLike, Pooling, using_model
 from headscope.options import Source
 from headscope.progress import Reporter
 from headscope.runs.run import AGAIN, Run
-from headscope.runs.tune import SeveralOptions, TuneOptions, TuneSettings
+from headscope.runs.tune import (
+    RECORD,
+    SeveralOptions,
+    Tuned,
+    TuneOptions,
+    TuneSettings,
+    read_record,
+)
 from headscope.runs.tune.classifier import (
     PooledClassifier,
     load_base,
@@ -32,7 +39,6 @@ from headscope.runs.tune.classifier import (
     save_pooled,
     task_for,
 )
-from headscope.runs.tune.record import RECORD, Tuned, read_record
 from headscope.runs.tune.rows import TokenRows, encode_rows, predict
 from headscope.runs.tune.trainer import (
     last_checkpoint,
