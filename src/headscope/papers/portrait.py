@@ -127,7 +127,7 @@ class Portrait(Recipe):
 
     def check(self) -> None:
         """Refuse models that predict no next token."""
-        from headscope.runs.ablate.groups import check_predicts
+        from headscope.runs.preparing import check_predicts
 
         check_predicts(self.model_loaded)
         self.results["groups"] = self

@@ -21,7 +21,6 @@ from torch import Tensor
 
 from headscope.corpus import ROOT, Corpus, Example, Mention, Word
 from headscope.encode import Batch, Counts, work_units
-from headscope.errors import UserError
 from headscope.heads import Head, HeadLike
 from headscope.measures import Dependency
 from headscope.measures.base import Context
@@ -39,6 +38,7 @@ from headscope.runs.keeping import (
     working,
 )
 from headscope.runs.looking import ExampleOptions
+from headscope.runs.preparing import check_not_cross
 from headscope.runs.survey.work import SurveyWork
 from headscope.runs.text_maps import Maps, head_maps, token_names, word_groups
 from headscope.stats.tables.examples import example_table
@@ -195,11 +195,7 @@ def corpus_maps(
         Shows how far it is.
     """
     stack = settings.stack or model.main_stack()
-    if stack == "cross":
-        raise UserError(
-            "the rows and keys of cross attention are different texts, so it has no examples",
-            hint="give stack='encoder' or stack='decoder'",
-        )
+    check_not_cross(stack, "so it has no examples")
     context = Context(model.shape(stack), model.causal(stack))
     work = SurveyWork(model, [], stack, context, settings, examples=1)
     counts, size = Counts(), corpus.size()

@@ -15,7 +15,7 @@ from headscope.errors import UserError, wrong_type
 from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
 from headscope.models.names import check_loading
 from headscope.options import RARE, AnyPath, CorpusRun, ModelRun, Option, Saving, takes
-from headscope.runs.preparing import drawn, loaded, opened, read_for
+from headscope.runs.preparing import check_not_cross, drawn, loaded, opened, read_for
 from headscope.stats.tables.examples import check_relation
 
 if TYPE_CHECKING:
@@ -97,12 +97,7 @@ class AttentionOptions(LogitOptions):
             raise UserError(
                 "network= has no effect without patterns=True", hint="give patterns=True"
             )
-        if self.stack == "cross":
-            raise UserError(
-                "the rows and columns of cross attention are different tokens, and cannot be drawn "
-                "as one text",
-                hint="give stack='encoder' or stack='decoder'",
-            )
+        check_not_cross(self.stack, "and cannot be drawn as one text")
 
 
 @takes(AttentionOptions)

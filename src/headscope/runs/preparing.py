@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from headscope.corpus import Corpus, CorpusLike
 from headscope.corpus.reading import open_corpus
+from headscope.errors import ModelError, UserError
 from headscope.models.names import check_loading
 from headscope.options import CorpusRun, ModelRun, Pass
 
@@ -83,3 +84,43 @@ def read_for(corpus: CorpusLike, options: CorpusRun) -> Corpus:
         for note in texts.notes:
             options.reporter.say(f"note: {note}")
     return texts
+
+
+def check_decoder(model: Model, why: str, *, stack: str = "", **advice: str) -> None:
+    """Refuse models that do not predict the next token.
+
+    Parameters
+    ----------
+    model
+        The model.
+    why
+        What needs that, for the end of the message.
+    stack
+        The stack that is looked at. Default: the main one.
+    advice
+        What to do instead; by default, to choose a model that does.
+    """
+    if model.encoder_decoder or not model.causal(stack or model.main_stack()):
+        advice = advice or {"hint": "choose a causal language model, such as 'demo-llm'"}
+        raise ModelError(f"{model.name} is not a decoder-only language model{why}", **advice)
+
+
+def check_predicts(model: Model, why: str = ", so it predicts no next token") -> None:
+    """Refuse models that do not predict the next token, or were loaded without the head for it."""
+    check_decoder(model, why)
+    if "lm" not in model.capabilities:
+        raise ModelError(
+            f"{model.name} was loaded without a language-model head, so it predicts no next token",
+            hint="load it with headscope.load(name, head='lm')",
+            command="choose a causal language model",
+        )
+
+
+def check_not_cross(stack: str, why: str) -> None:
+    """Refuse cross attention, whose rows and columns are the tokens of different texts."""
+    if stack == "cross":
+        raise UserError(
+            f"the rows and columns of cross attention are different texts, {why}",
+            hint="give stack='encoder' or stack='decoder'",
+            command="give --stack encoder or --stack decoder",
+        )

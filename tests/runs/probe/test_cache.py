@@ -17,7 +17,7 @@ from safetensors import safe_open
 from headscope.errors import Interrupted, UserError
 from headscope.files import show_size
 from headscope.models import Model
-from headscope.runs.probe import blocks as blocks_module
+from headscope.runs.probe import vectors as module
 from headscope.runs.probe.vectors import Texts, make_head_outputs
 from runs.probe.vector_texts import FEW, MANY, blocks, check, rows
 from tiny import tiny_model
@@ -239,7 +239,7 @@ def test_a_single_changed_byte_is_detected_where_it_is_read(bert: Model, tmp_pat
     found = make_head_outputs(bert, FEW, tmp_path, max_length=64)
     (block,) = found.blocks
     with safe_open(block, "np") as file:
-        stored = file.get_tensor("heads")[1].tobytes()
+        stored = file.get_tensor("heads/1").tobytes()
     before = found.heads(0, rows(4))
     data = bytearray(block.read_bytes())
     data[data.index(stored) + 5] ^= 1
@@ -253,12 +253,12 @@ def test_memory_holds_one_block_at_a_time(
     bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[tuple[int, int]] = []
-    save = blocks_module.save
+    save = module.save
 
     def watch(block: Any, **options: Any) -> bytes:
-        kept.append((block["heads"].shape[1], sum(forwards)))
+        kept.append((len(block["heads/0"]), sum(forwards)))
         return save(block, **options)
 
-    monkeypatch.setattr(blocks_module, "save", watch)
+    monkeypatch.setattr(module, "save", watch)
     make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
     assert kept == [(32, 32), (32, 64), (6, 70)]

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.errors import UserError
-from headscope.runs.probe import rmsprop
+from headscope.runs.probe import classify as rmsprop
 from headscope.runs.probe.classify import solve_rmsprop
 from headscope.runs.probe.linear import Problems
 

@@ -9,7 +9,7 @@ from scipy.special import softmax as shares
 from sklearn.linear_model import LogisticRegression
 from torch.nn import functional
 
-from headscope.runs.probe import softmax
+from headscope.runs.probe import many_classes as softmax
 from headscope.runs.probe.many_classes import (
     RIDGE,
     Axes,

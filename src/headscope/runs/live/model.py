@@ -50,6 +50,7 @@ from headscope.runs.live.text import (
     read_text,
     what_it_predicts,
 )
+from headscope.runs.preparing import check_not_cross
 
 STACKED_TOKENS = 2048
 """So many tokens are run at once when heads are switched off in turn."""
@@ -126,13 +127,7 @@ class LiveModel:
     def __init__(self, model: Model, *, stack: str = "") -> None:
         self.model = model
         self.stack = stack or model.main_stack()
-        if self.stack == "cross":
-            raise UserError(
-                "the rows and columns of cross attention are different texts, which the explorer "
-                "cannot show",
-                hint="give stack='encoder' or stack='decoder'",
-                command="give --stack encoder or --stack decoder",
-            )
+        check_not_cross(self.stack, "which the explorer cannot show")
         self.shape = model.shape(self.stack)
         self.kind: Kind = what_it_predicts(model)
         self._texts: OrderedDict[LiveText, Recorded] = OrderedDict()

@@ -17,11 +17,9 @@ precision alone would round away).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,14 +46,13 @@ from headscope.runs.probe import Vectors
 from headscope.runs.run import AGAIN
 from headscope.runs.workers import Engine, Here, Task
 
-FORMAT = 5
+FORMAT = 6
 LARGEST = 32768.0
 WHOLE, CUT, EMPTY = 0, 1, 2
 """State of a text: read in full; truncated; without any token, and so without vectors."""
 DIGEST = 16
-"""Bytes that identify a text in its block."""
+"""Characters of a block's name that stand for its texts."""
 DIGESTS = "digests"
-WITHOUT_LAYERS = ("texts", "state")
 CHANGED = "its contents have changed since it was written"
 PATTERN = "block-*.safetensors"
 
@@ -63,20 +60,9 @@ Texts = tuple[str, ...]
 """One input: a text, or a pair of texts."""
 
 
-def text_digest(text: Texts) -> bytes:
-    """The bytes that identify a text.
-
-    Examples
-    --------
-    >>> len(text_digest(("A dog barks.",)))
-    16
-    """
-    return hashlib.sha256(repr(text).encode("utf-8", "surrogatepass")).digest()[:DIGEST]
-
-
 def block_path(folder: Path, texts: Sequence[Texts]) -> Path:
     """Where the block of some texts is kept: its name follows from them and from their order."""
-    name = hashlib.sha256(b"".join(map(text_digest, texts))).hexdigest()[:DIGEST]
+    name = digest_of(*map(repr, texts))[:DIGEST]
     return folder / PATTERN.replace("*", name)
 
 
@@ -104,20 +90,18 @@ def write_block(
     Path
         The new file.
     """
-    digests = [text_digest(text) for text in texts]
-    tensors: dict[str, NDArray[Any]] = {
-        "texts": np.frombuffer(b"".join(digests), np.uint8).reshape(len(texts), DIGEST),
-        "state": state,
-    }
+    tensors: dict[str, NDArray[Any]] = {"state": state}
     for name, values in vectors.items():
         mean = values.mean(1)
         values -= mean[:, None]
         farthest = np.abs(values).max(1)
         exponent = np.ceil(np.log2(np.where(farthest > 0, farthest, LARGEST) / LARGEST))
         scale = np.exp2(exponent).astype(np.float32)
-        tensors[name] = (values / scale[:, None]).astype(np.float16)
-        tensors[f"{name}_scale"], tensors[f"{name}_mean"] = scale, mean
-    data = save(tensors, metadata={DIGESTS: json.dumps(_content_digests(tensors))})
+        halves = (values / scale[:, None]).astype(np.float16)
+        for layer, parts in enumerate(zip(halves, scale, mean, strict=True)):
+            tensors |= dict(zip(_keys(name, layer), parts, strict=True))
+    digests = {name: _content_digest(values) for name, values in tensors.items()}
+    data = save(tensors, metadata={DIGESTS: json.dumps(digests)})
     try:
         return write_bytes(block_path(folder, texts), data)
     except UserError as error:
@@ -128,69 +112,39 @@ def write_block(
 
 def read_vectors(path: Path, name: str, layer: int) -> NDArray[np.float32]:
     """The vectors of one layer of a block, (row, ...)."""
-    values = read_tensor(path, name, layer).astype(np.float32)
-    vectors: NDArray[np.float32] = values * read_tensor(path, f"{name}_scale", layer)
-    vectors += read_tensor(path, f"{name}_mean", layer)
-    return vectors
+    halves, scale, mean = read_tensors(path, *_keys(name, layer))
+    return np.asarray(halves.astype(np.float32) * scale + mean)
 
 
-def read_tensor(path: Path, name: str, layer: int | None = None) -> NDArray[Any]:
-    """A tensor of a block, or one layer of it, checked against its digest.
+def read_tensors(path: Path, *names: str) -> list[NDArray[Any]]:
+    """Tensors of a block, by default all of them, checked against their digests.
 
     Raises
     ------
     UserError
         If the file is damaged.
     """
-    with _opened(path) as (file, digests):
-        values = np.asarray(file.get_tensor(name) if layer is None else file.get_slice(name)[layer])
-        if digests[_key(name, layer)] != _content_digest(values):
-            raise ValueError(CHANGED)
-    return values
-
-
-def check_block(path: Path) -> None:
-    """Check everything in a block against its digests.
-
-    Raises
-    ------
-    UserError
-        If the file is damaged.
-    """
-    with _opened(path) as (file, digests):
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        if digests != _content_digests(tensors):
-            raise ValueError(CHANGED)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, dict[str, str]]]:
-    """A block and its digests; whatever is wrong with it is one error."""
     try:
         with safe_open(path, "np") as file:
-            yield file, json.loads(file.metadata()[DIGESTS])
+            digests = json.loads(file.metadata()[DIGESTS])
+            tensors = {name: np.asarray(file.get_tensor(name)) for name in names or digests}
+        if any(digests[name] != _content_digest(values) for name, values in tensors.items()):
+            raise ValueError(CHANGED)
     except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"{path} is damaged: {error}",
             hint="run it again: its vectors are then computed again",
         ) from None
-
-
-def _content_digests(tensors: Mapping[str, NDArray[Any]]) -> dict[str, str]:
-    """Digests of every part that is read at a time: layers where there are any."""
-    digests: dict[str, str] = {}
-    for name, values in tensors.items():
-        parts = [(None, values)] if name in WITHOUT_LAYERS else enumerate(values)
-        digests |= {_key(name, layer): _content_digest(part) for layer, part in parts}
-    return digests
+    return list(tensors.values())
 
 
 def _content_digest(values: NDArray[Any]) -> str:
     return digest_of(str(values.dtype), np.ascontiguousarray(values).data)
 
 
-def _key(name: str, layer: int | None = None) -> str:
-    return name if layer is None else f"{name}/{layer}"
+def _keys(name: str, layer: int) -> tuple[str, str, str]:
+    """What the tensors of a layer are called: its vectors, their scale and their mean."""
+    return f"{name}/{layer}", f"{name}_scale/{layer}", f"{name}_mean/{layer}"
 
 
 # --- computing and reading them ---
@@ -295,7 +249,7 @@ class HeadOutputs:
     @cached_property
     def state(self) -> NDArray[np.uint8]:
         """``WHOLE``, ``CUT`` or ``EMPTY`` for each text."""
-        states = [read_tensor(block, "state") for block in self.blocks]
+        states = [state for block in self.blocks for state in read_tensors(block, "state")]
         return np.concatenate([np.zeros(0, np.uint8), *states])
 
     @cached_property
@@ -445,7 +399,7 @@ def _is_whole(path: Path, say: Callable[[str], None] | None) -> bool:
     if not path.exists():
         return False
     try:
-        check_block(path)
+        read_tensors(path)
     except UserError as error:
         path.unlink(missing_ok=True)
         if say:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from headscope.corpus import Corpus
 from headscope.errors import ModelError
 from headscope.heads import Head, all_heads
-from headscope.models import Model, ModelLike, Replacement, Shape, as_model, using_model
+from headscope.models import Model, ModelLike, Replacement, Shape, as_model
 from headscope.models.projections import base_digests
 from headscope.options import Loading
 from headscope.progress import Update
@@ -32,7 +32,8 @@ from headscope.results import Atlas
 from headscope.results.merge import RETRIEVAL
 from headscope.results.moments import Range
 from headscope.runs.ablate.groups import matched_heads
-from headscope.runs.retrieval.decoding import Decoder, not_a_decoder
+from headscope.runs.preparing import check_decoder
+from headscope.runs.retrieval.decoding import COPYING, Decoder
 from headscope.runs.retrieval.prompts import ANSWER, Prompts
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.stats.inference.documents import interval, standard_error
@@ -313,21 +314,18 @@ def language_model(model: ModelLike, options: RetrievalOptions) -> Iterator[Mode
     try:
         used = as_model(model, loading, head="lm")
     except ModelError as error:
-        raise _explained(error, model, loading) from None
+        try:
+            bare = as_model(model, loading)
+        except ModelError:
+            raise error from None
+        with bare:
+            check_decoder(bare, COPYING)
+        raise
     try:
         yield used
     finally:
         if used is not model:
             used.close()
-
-
-def _explained(error: ModelError, model: ModelLike, loading: Loading) -> ModelError:
-    """Why a model was not loaded with a language-model head: perhaps it is an encoder."""
-    try:
-        with using_model(model, loading) as bare:
-            return not_a_decoder(bare) or error
-    except ModelError:
-        return error
 
 
 class RetrievalRun(Run[Atlas]):

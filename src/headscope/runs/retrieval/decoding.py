@@ -18,10 +18,14 @@ from headscope.errors import ModelError
 from headscope.models import LayerView, Model, Shape
 from headscope.models.replace import FittedReplacement, StackedReplacement
 from headscope.runs.live.text import end_tokens
+from headscope.runs.preparing import check_predicts
 from headscope.runs.retrieval.prompts import ANSWER
 
 TOGETHER = 2**30
 """Answers are written several at once if their caches take at most so many bytes together."""
+
+
+COPYING = ": retrieval heads copy an answer while a model writes it, and an encoder writes nothing"
 
 
 @dataclass
@@ -83,11 +87,17 @@ class Decoder:
     """
 
     def __init__(self, model: Model) -> None:
-        check_model(model)
+        check_predicts(model, COPYING)
+        accepted = inspect.signature(model.network.forward).parameters
+        if "past_key_values" not in accepted:
+            raise ModelError(
+                f"{model.name} keeps no cache of keys and values, which retrieval needs to write "
+                "answers",
+                hint="choose a model of another architecture",
+            )
         self.model, self.stack = model, model.main_stack()
         self.shape = model.shape(self.stack)
         self.ends = end_tokens(model)
-        accepted = inspect.signature(model.network.forward).parameters
         self._last: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
 
     def read(self, ids: NDArray[np.int64]) -> Any:
@@ -182,42 +192,6 @@ class Decoder:
 
     def _is_end(self, token: int) -> bool:
         return token in self.ends or "\n" in str(self.model.tokenizer.decode([token]))
-
-
-def check_model(model: Model) -> None:
-    """Check that a model can be asked: a decoder with a language-model head and a cache.
-
-    Raises
-    ------
-    ModelError
-        If it cannot.
-    """
-    error = not_a_decoder(model)
-    if error is not None:
-        raise error
-    if "lm" not in model.capabilities:
-        raise ModelError(
-            f"{model.name} was loaded without a language-model head, so that it cannot answer",
-            hint="load it with headscope.load(name, head='lm')",
-            command="choose a causal language model",
-        )
-    if "past_key_values" not in inspect.signature(model.network.forward).parameters:
-        raise ModelError(
-            f"{model.name} keeps no cache of keys and values, which retrieval needs to write "
-            "answers",
-            hint="choose a model of another architecture",
-        )
-
-
-def not_a_decoder(model: Model) -> ModelError | None:
-    """Why an encoder or an encoder-decoder has no retrieval heads; None for a decoder."""
-    if model.causal(model.main_stack()) and not model.encoder_decoder:
-        return None
-    return ModelError(
-        f"{model.name} is not a decoder-only language model: retrieval heads copy an answer while "
-        "a model writes it, and an encoder writes nothing",
-        hint="choose a causal language model, such as 'demo-llm'",
-    )
 
 
 def _size(cache: Any) -> int:
