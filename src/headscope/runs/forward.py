@@ -118,8 +118,7 @@ class Pass:
             self.keeper.careful = careful
         for group in self.groups:
             group.start(batch, self.model.device)
-        device = self.model.device
-        hearing = Hearing(self.groups, self.stack, batch, device, careful, self.norms)
+        hearing = Hearing(self, batch, careful)
         with torch.inference_mode(), ExitStack() as hooks:
             for group in self.groups:
                 hooks.enter_context(group.during())
@@ -159,21 +158,12 @@ class Place:
 class Hearing:
     """Hands the blocks of a pass to the measures, and watches that all attention is finite."""
 
-    def __init__(
-        self,
-        groups: Sequence[Together],
-        stack: str,
-        batch: Batch,
-        device: torch.device,
-        careful: bool,
-        norms: ValueNorms | None = None,
-    ) -> None:
-        self.norms = norms
+    def __init__(self, owner: Pass, batch: Batch, careful: bool) -> None:
+        self.groups, self.stack, self.norms = owner.groups, owner.stack, owner.norms
+        self.batch, self.careful, self.home = batch, careful, owner.model.device
         self.lengths: Tensor | None = None  # of what the keys of the present layer send
-        self.groups, self.stack, self.batch, self.careful = groups, stack, batch, careful
-        self.whole_maps = any(group.whole_maps for group in groups)
-        self.broken = torch.full((len(batch),), -1, device=device)
-        self.home = device
+        self.whole_maps = any(group.whole_maps for group in self.groups)
+        self.broken = torch.full((len(batch),), -1, device=self.home)
         self.places: dict[torch.device, Place] = {}
 
     @property

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -197,16 +197,6 @@ def make_head_outputs(
     return outputs
 
 
-@dataclass
-class _OpenBlock:
-    """A block of which some batches are still to be computed."""
-
-    texts: Sequence[Texts]
-    state: NDArray[np.uint8]
-    vectors: Arrays
-    left: int = 0
-
-
 class HeadOutputs:
     """The vectors of texts, on disk.
 
@@ -302,20 +292,23 @@ class HeadOutputs:
         total = len(self.texts)
         done = written = total - sum(map(len, missing))
         work = VectorWork(self.model, self.position)
-        open_blocks: dict[int, tuple[_OpenBlock, NDArray[np.int64]]] = {}
         try:
             with engine.start(work) as workers:
-                for index, vectors in workers.map(self._tasks(work, missing, open_blocks)):
-                    block, places = open_blocks.pop(index)
-                    for name, values in vectors.items():
-                        block.vectors[name][:, places] = values
-                    block.left -= 1
-                    done += len(places)
-                    if progress:
-                        progress(done, total)
-                    if not block.left:
-                        self._write(block)
-                        written += len(block.texts)
+                for part in missing:
+                    state = np.full(len(part), EMPTY, np.uint8)
+                    encoded = _encoded(self.model, part, self.options, state)
+                    batches = list(self.model.batches(encoded, size=self.options.batch_size))
+                    vectors = work.empty(len(part))
+                    tasks = (Task(number, (batch,)) for number, batch in enumerate(batches))
+                    for number, found in workers.map(tasks):
+                        places = _places(batches[number])
+                        for name, values in found.items():
+                            vectors[name][:, places] = values
+                        done += len(places)
+                        if progress:
+                            progress(done, total)
+                    self._write(part, state, vectors)
+                    written += len(part)
         except KeyboardInterrupt:
             raise Interrupted(
                 f"stopped after computing the vectors of {written} of {total} texts, which are "
@@ -323,38 +316,18 @@ class HeadOutputs:
                 **AGAIN,
             ) from None
 
-    def _tasks(
-        self,
-        work: VectorWork,
-        missing: Sequence[Sequence[Texts]],
-        open_blocks: dict[int, tuple[_OpenBlock, NDArray[np.int64]]],
-    ) -> Iterator[Task]:
-        """The batches of all blocks; notes the block and the rows of each."""
-        index = 0
-        for part in missing:
-            state = np.full(len(part), EMPTY, np.uint8)
-            encoded = _encoded(self.model, part, self.options, state)
-            planned = list(self.model.batches(encoded, size=self.options.batch_size))
-            block = _OpenBlock(part, state, work.empty(len(part)), len(planned))
-            if not planned:  # texts without tokens
-                self._write(block)
-            for batch in planned:
-                open_blocks[index] = block, _places(batch)
-                yield Task(index, (batch,))
-                index += 1
-
-    def _write(self, block: _OpenBlock) -> None:
-        for name, values in block.vectors.items():
+    def _write(self, texts: Sequence[Texts], state: NDArray[np.uint8], vectors: Arrays) -> None:
+        for name, values in vectors.items():
             bad = np.argwhere(~np.isfinite(values.reshape(*values.shape[:2], -1)).all(2))
             if len(bad):
                 layer, place = bad[0].tolist()
                 raise UserError(
                     f"{self.model.name} computes numbers that are not finite "
                     f"({name[:-1]} vectors of layer {self.shape.labels[layer]}) for the text "
-                    f"{' | '.join(block.texts[place])[:80]!r}",
+                    f"{' | '.join(texts[place])[:80]!r}",
                     hint="remove the text, or load the model in float32",
                 )
-        write_block(self.folder, block.texts, block.state, block.vectors)
+        write_block(self.folder, texts, state, vectors)
 
     def _prepare(self, count: int, say: Callable[[str], None] | None) -> None:
         """Make the folder, check its free space, and describe its contents to people."""
