@@ -21,8 +21,8 @@ from headscope.measures import Sums
 from headscope.models import Model
 from headscope.results import Atlas
 from headscope.runs import run
-from headscope.runs.checkpoint import Checkpoint, write_checkpoint
 from headscope.runs.forward import BatchValues, Pass
+from headscope.runs.run import Checkpoint, write_checkpoint
 from headscope.runs.survey import survey
 from tiny import tiny_model, tiny_network, tiny_tokenizer
 

@@ -33,8 +33,7 @@ from headscope.results.merge import RETRIEVAL
 from headscope.results.moments import Range
 from headscope.runs.ablate.groups import matched_heads
 from headscope.runs.preparing import check_decoder
-from headscope.runs.retrieval.decoding import COPYING, Decoder
-from headscope.runs.retrieval.prompts import ANSWER, Prompts
+from headscope.runs.retrieval.prompts import ANSWER, COPYING, Decoder, Prompts
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.stats.inference.documents import interval, standard_error
 from headscope.stats.tables.circuits import MASKING, RECOVERED
