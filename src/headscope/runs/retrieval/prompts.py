@@ -1,0 +1,482 @@
+"""Prompts: a needle in a long text, a question about it, and where the answer's tokens are.
+
+The haystack is made of the sentences of a corpus, in documents. A prompt is read into a cache of
+keys and values, and an answer is written token by token.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headscope.corpus import Corpus
+from headscope.encode import Batch
+from headscope.encode.template import TemplatePart, ask_chat, check_chat, find_template, with_bos
+from headscope.errors import CorpusError, ModelError, UserError
+from headscope.models import LayerView, Model, Shape
+from headscope.models.replace import FittedReplacement, StackedReplacement
+from headscope.runs.live.text import end_tokens
+from headscope.runs.preparing import check_predicts
+
+if TYPE_CHECKING:
+    from headscope.runs.retrieval import Needle, RetrievalOptions
+
+ANSWER = 50
+"""The most tokens that a model may write."""
+LEAST = 16
+"""The fewest tokens of other text around a needle."""
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+LONG = 40
+"""What looks like a sentence of more words is cut: text without full stops has no sentences."""
+PLENTY = 20
+"""Documents are read until there are so many times as many tokens as the longest text needs."""
+BUILT_IN = "demo"
+
+
+class Sentence(NamedTuple):
+    """A sentence, about how many tokens it takes, and whether it begins a document."""
+
+    text: str
+    tokens: int
+    first: bool
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split a text after full stops, question marks and exclamation marks.
+
+    >>> split_sentences("It rains. Why?  Nobody knows.")
+    ['It rains.', 'Why?', 'Nobody knows.']
+    """
+    pieces = []
+    for sentence in SENTENCE_END.split(" ".join(text.split())):
+        words = sentence.split()
+        pieces += [" ".join(words[at : at + LONG]) for at in range(0, len(words), LONG)]
+    return pieces
+
+
+def _documents(corpus: Corpus) -> Iterator[list[str]]:
+    """The texts of each document."""
+    held: list[str] = []
+    group = ""
+    for example in corpus:
+        if held and not (example.group and example.group == group):
+            yield held
+            held = []
+        held += map(_plain if example.words else str, example.texts)
+        group = example.group
+    if held:
+        yield held
+
+
+def _plain(text: str) -> str:
+    """Words that were joined by spaces, with punctuation at the word that it belongs to."""
+    return re.sub(r"([(\[]) ", r"\1", re.sub(r" ([.,;:!?)\]]|n't|'\w+)(?=\s|$)", r"\1", text))
+
+
+class Place(NamedTuple):
+    """Where a needle is hidden: its number, the length of the text, and the depth in it."""
+
+    needle: int
+    length: int
+    depth: float
+
+
+class Prompt(NamedTuple):
+    """The tokens of a prompt, (token,), and where the answer's begin and end among them."""
+
+    place: Place
+    ids: NDArray[np.int64]
+    span: tuple[int, int]
+
+
+class Prompts:
+    """Makes the prompts of a run, the same ones every time.
+
+    Parameters
+    ----------
+    model
+        The model that reads them.
+    corpus
+        The text around the needles.
+    options
+        Needles, lengths, depths and seed.
+
+    Attributes
+    ----------
+    lengths : tuple of int
+        The lengths, none beyond what the model takes with room for an answer.
+    chat : bool
+        Whether prompts are the user's turn of a chat.
+    places : list of Place
+        What is asked, in the order of the run.
+
+    Raises
+    ------
+    UserError
+        If a length leaves no room for text around a needle and its question.
+    CorpusError
+        If there is too little text.
+    """
+
+    def __init__(self, model: Model, corpus: Corpus, options: RetrievalOptions) -> None:
+        self.model, self.options, self.tokenizer = model, options, model.tokenizer
+        has_template = bool(getattr(self.tokenizer, "chat_template", None))
+        self.chat = has_template if options.chat is None else options.chat
+        if self.chat:
+            check_chat(self.tokenizer)
+        most = None if model.longest is None else max(model.longest - ANSWER, 1)
+        capped = [min(one, most or one) for one in options.lengths]
+        self.lengths = tuple(sorted(set(capped)))
+        self.notes = []
+        if list(self.lengths) != sorted(set(options.lengths)):
+            self.notes.append(
+                f"contexts were shortened to {most} tokens: {model.label} takes {model.longest}, "
+                f"and {ANSWER} are kept for the answer"
+            )
+        bare = [len(self._tokens(needle, [], [])[0]) for needle in options.hidden]
+        self._check_room(max(bare))
+        tokens = self._read(corpus, max(self.lengths) - min(bare))
+        if tokens < max(self.lengths):
+            self.notes.append(f"{corpus.name} has about {tokens:,} tokens and was repeated")
+
+    def _read(self, corpus: Corpus, longest: int) -> int:
+        """Read documents until there is plenty of text; how many tokens there are, about.
+
+        A corpus must not be shorter than the longest text; only the built-in one is repeated.
+        """
+        self.name, total = corpus.name, 0
+        self.documents: list[list[Sentence]] = []
+        for texts in _documents(corpus):
+            pieces = [piece for text in texts for piece in split_sentences(text)]
+            sentences = [
+                Sentence(one, self._count(" " + one), not at) for at, one in enumerate(pieces)
+            ]
+            if sentences:
+                self.documents.append(sentences)
+                total += sum(sentence.tokens for sentence in sentences)
+            if total >= PLENTY * longest:
+                break
+        if not self.documents or (total < longest and corpus.name != BUILT_IN):
+            raise CorpusError(
+                f"{corpus.name} has {total:,} tokens, and the longest context needs {longest:,} of "
+                "text around the needle",
+                hint="give more text, or shorter contexts: lengths=[256]",
+            )
+        return total
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """One prompt per needle and length, depths in turn; or one for every depth."""
+        depths = self.options.depths
+        places = []
+        for at, length in enumerate(self.lengths):
+            for needle in range(len(self.options.hidden)):
+                turn = (depths[(needle + at) % len(depths)],)
+                every = depths if self.options.every_depth else turn
+                places += [Place(needle, length, depth) for depth in every]
+        return places
+
+    def make(self, number: int) -> Prompt:
+        """One prompt, by its number.
+
+        Its text is drawn at random, and then cut, sentence by sentence, to the length.
+        """
+        place = self.places[number]
+        needle = self.options.hidden[place.needle]
+        bare = len(self._tokens(needle, [], [])[0])
+        generator = np.random.default_rng([self.options.seed, number])
+        chosen = self._fill(place.length - bare, generator)
+        while chosen:
+            before = _before(chosen, place.depth)
+            ids, span = self._tokens(needle, chosen[:before], chosen[before:])
+            if len(ids) <= place.length:
+                return Prompt(place, ids, span)
+            chosen = chosen[:-1]
+        raise UserError(
+            f"no sentence of {self.name} fits into a context of {place.length} tokens "
+            f"beside a needle and its question, which take {bare}",
+            hint=f"give longer contexts: lengths=[{2 * place.length}]",
+        )
+
+    def _fill(self, room: int, generator: np.random.Generator) -> list[Sentence]:
+        """Sentences until the room is full. One that is too long for all of it is passed over."""
+        chosen: list[Sentence] = []
+        seen = sum(map(len, self.documents))
+        for number, sentence in enumerate(self._sentences(generator)):
+            if sentence.tokens <= room:
+                chosen.append(sentence)
+                room -= sentence.tokens
+            elif chosen or number >= seen:
+                break
+        return chosen
+
+    def _sentences(self, generator: np.random.Generator) -> Iterator[Sentence]:
+        """Sentences without end: documents in random order, then all of them again, and so on."""
+        while True:
+            for place in generator.permutation(len(self.documents)):
+                yield from self.documents[place]
+
+    def _tokens(
+        self, needle: Needle, before: list[Sentence], after: list[Sentence]
+    ) -> tuple[NDArray[np.int64], tuple[int, int]]:
+        """The tokens of a prompt, and the answer's among them, found by characters."""
+        start = _joined(before)
+        body = f"{start} {needle.text}" if start else needle.text
+        place = len(body) - len(needle.text) + needle.place
+        rest = _joined(after)
+        gap = "\n\n" if after and after[0].first else " "
+        body += f"{gap}{rest}" if rest else ""
+        body += f"\n\nQuestion: {needle.question}" + ("" if self.chat else "\nAnswer:")
+        if self.chat:
+            body, moved = ask_chat(self.tokenizer, body)
+            place += moved
+        coded = self.tokenizer(
+            body, add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
+        lead, end = self._lead(coded["input_ids"]), place + len(needle.answer)
+        inside = [
+            len(lead) + at
+            for at, (first, last) in enumerate(coded["offset_mapping"])
+            if first < end and last > place
+        ]
+        if not inside:
+            raise ModelError(
+                f"the tokenizer of {self.model.name} makes no tokens of the answer "
+                f"{needle.answer!r}",
+                hint="give needles in a language that the model knows: needles='FILE.jsonl'",
+            )
+        ids = np.array([*lead, *coded["input_ids"]], np.int64)
+        return ids, (inside[0], inside[-1] + 1)
+
+    def _lead(self, ids: list[int]) -> list[int]:
+        """The special tokens before some tokens; a chat template has written its own."""
+        model = self.model
+        template = (TemplatePart(None, 0, 0),) if self.chat else self._template
+        parts = with_bos(template, model.bos, model.bos_token)
+        lead = [part.token for part in takewhile(lambda one: one.token is not None, parts)]
+        return [token for token in lead if token is not None and (not self.chat or token != ids[0])]
+
+    @cached_property
+    def _template(self) -> tuple[TemplatePart, ...]:
+        return find_template(self.tokenizer).one
+
+    def _count(self, text: str) -> int:
+        return len(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def _check_room(self, bare: int) -> None:
+        least = min(self.lengths)
+        if least >= bare + LEAST:
+            return
+        longest = self.model.longest
+        small = longest is not None and longest - ANSWER < bare + LEAST
+        raise UserError(
+            f"a needle and its question take up to {bare} tokens, and a context of {least} leaves "
+            f"no room for {LEAST} tokens of other text"
+            + (f"; {self.model.name} takes {longest}, with {ANSWER} for the answer" * small),
+            hint="choose a model with a longer context"
+            if small
+            else f"give longer contexts: lengths=[{2 * bare}]",
+        )
+
+
+def _joined(sentences: list[Sentence]) -> str:
+    """Sentences as text, documents apart."""
+    return "".join(("\n\n" if one.first else " ") + one.text for one in sentences).strip()
+
+
+def _before(sentences: list[Sentence], depth: float) -> int:
+    """How many sentences stand before the needle, so that it is nearest to a depth from 0 to 1."""
+    ends = np.cumsum([0, *(sentence.tokens for sentence in sentences)])
+    return int(np.abs(ends - depth * ends[-1]).argmin())
+
+
+# --- answers ---
+
+TOGETHER = 2**30
+"""Answers are written several at once if their caches take at most so many bytes together."""
+
+
+COPYING = ": retrieval heads copy an answer while a model writes it, and an encoder writes nothing"
+
+
+@dataclass
+class Answer:
+    """What a model wrote: the tokens, and the token that each head looked at most in each step.
+
+    ``top_keys`` is (step, layer, head), as far as it was observed.
+    """
+
+    tokens: list[int] = field(default_factory=list)
+    top_keys: list[NDArray[np.int64]] = field(default_factory=list)
+
+
+class TopKeys:
+    """Listens to one row of attention of the first example: which key has the largest weight.
+
+    Layers with a sliding window cache only the last keys. The last key is always the present token,
+    so places are counted from there.
+    """
+
+    whole_maps = False
+
+    def __init__(self, stack: str, shape: Shape) -> None:
+        self.stack, self.shape = stack, shape
+        self.places = np.zeros((shape.layers, shape.heads), np.int64)
+        self.total = 0
+        """How many tokens there are, with the present one."""
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        """Note the largest weight of each head."""
+        if view.stack != self.stack:
+            return
+        row = block[0, :, -1].float()
+        if not bool(torch.isfinite(row).all()):
+            raise ModelError(
+                "the attention of the model is not finite on this text",
+                hint="load the model in float32: dtype='float32'",
+            )
+        keys = row.argmax(-1).cpu().numpy()
+        self.places[self.shape.place(view.layer)] = keys + (self.total - row.shape[-1])
+
+    def end(self, view: LayerView) -> None:
+        """Nothing is needed of a whole layer."""
+
+
+class Decoder:
+    """Answers prompts greedily, with a cache.
+
+    Parameters
+    ----------
+    model
+        A causal language model with its head.
+
+    Raises
+    ------
+    ModelError
+        If the model is an encoder or an encoder-decoder, has no language-model head, or keeps no
+        cache.
+    """
+
+    def __init__(self, model: Model) -> None:
+        check_predicts(model, COPYING)
+        accepted = inspect.signature(model.network.forward).parameters
+        if "past_key_values" not in accepted:
+            raise ModelError(
+                f"{model.name} keeps no cache of keys and values, which retrieval needs to write "
+                "answers",
+                hint="choose a model of another architecture",
+            )
+        self.model, self.stack = model, model.main_stack()
+        self.shape = model.shape(self.stack)
+        self.ends = end_tokens(model)
+        self._last: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
+
+    def read(self, ids: NDArray[np.int64]) -> Any:
+        """Read all tokens but the last, which the first step reads; return the cache.
+
+        No attention map is looked at, and none is held whole.
+        """
+        return self._pass(ids[None, :-1], len(ids) - 1).past_key_values
+
+    def write(self, cache: Any, ids: NDArray[np.int64]) -> Answer:
+        """Write an answer with all heads on, and note where each head looks. Uses up the cache."""
+        top_keys = TopKeys(self.stack, self.shape)
+        [answer] = self._steps(cache, ids, 1, None, top_keys)
+        return answer
+
+    def write_each(
+        self, cache: Any, ids: NDArray[np.int64], offs: Sequence[FittedReplacement]
+    ) -> list[Answer]:
+        """Write an answer with each replacement of heads, several at once. Keeps the cache."""
+        found: list[Answer] = []
+        # The states of recurrent layers in hybrid models cannot be repeated.
+        repeats = all(hasattr(layer, "batch_repeat_interleave") for layer in cache.layers)
+        most = max(TOGETHER // max(_size(cache), 1), 1) if repeats else 1
+        for start in range(0, len(offs), most):
+            group = tuple(offs[start : start + most])
+            copied = copy.deepcopy(cache)
+            if len(group) > 1:
+                copied.batch_repeat_interleave(len(group))
+            found += self._steps(copied, ids, len(group), StackedReplacement(group))
+        return found
+
+    def text(self, answer: Answer) -> str:
+        """What was written, as text."""
+        return str(self.model.tokenizer.decode(answer.tokens, skip_special_tokens=True)).strip()
+
+    def _steps(
+        self,
+        cache: Any,
+        ids: NDArray[np.int64],
+        rows: int,
+        replacement: StackedReplacement | None,
+        top_keys: TopKeys | None = None,
+    ) -> list[Answer]:
+        """Write until all rows have ended; those that have are not computed any more."""
+        answers = [Answer() for _ in range(rows)]
+        open_rows = np.arange(rows)
+        current = np.full((rows, 1), ids[-1], np.int64)
+        for step in range(ANSWER):
+            total = len(ids) + step
+            if top_keys is not None:
+                top_keys.total = total
+            output = self._pass(
+                current, total, cache=cache, replacement=replacement, top_keys=top_keys
+            )
+            cache = output.past_key_values
+            current = output.logits[:, -1:].argmax(-1).cpu().numpy()
+            for row, token in zip(open_rows, current[:, 0], strict=True):
+                answers[row].tokens.append(int(token))
+                if top_keys is not None:
+                    answers[row].top_keys.append(top_keys.places.copy())
+            going = [at for at, token in enumerate(current[:, 0]) if not self._is_end(int(token))]
+            if not going:
+                break
+            if len(going) < len(open_rows):
+                cache.batch_select_indices(torch.tensor(going))
+                open_rows, current = open_rows[going], current[going]
+                if replacement is not None:
+                    replacement = StackedReplacement(tuple(replacement.parts[at] for at in going))
+        return answers
+
+    def _pass(
+        self,
+        ids: NDArray[np.int64],
+        total: int,
+        *,
+        cache: Any = None,
+        replacement: StackedReplacement | None = None,
+        top_keys: TopKeys | None = None,
+    ) -> Any:
+        """Read some tokens after those in the cache; ``total`` counts both."""
+        mask = np.ones((len(ids), total), np.bool_)
+        before = {} if cache is None else {"past_key_values": cache}
+        with torch.inference_mode():
+            return self.model.forward(
+                Batch(0, (), ids, np.zeros_like(ids), mask),
+                listeners=[] if top_keys is None else [top_keys],
+                replacement=replacement,
+                use_cache=True,
+                **before,
+                **self._last,
+            )
+
+    def _is_end(self, token: int) -> bool:
+        return token in self.ends or "\n" in str(self.model.tokenizer.decode([token]))
+
+
+def _size(cache: Any) -> int:
+    """How many bytes the keys and values in a cache take."""
+    parts = [getattr(layer, name, None) for layer in cache.layers for name in ("keys", "values")]
+    return sum(part.numel() * part.element_size() for part in parts if isinstance(part, Tensor))
