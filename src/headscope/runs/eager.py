@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -214,19 +214,15 @@ def reach_of(config: Any) -> int:
     1024
     """
     values = vars(config)
+    positions = values.get("max_position_embeddings")  # no window is longer
+    most = positions if isinstance(positions, int) and positions else math.inf
     found = [
         value
         for key, value in values.items()
-        if REACH.search(key) and type(value) is int and value <= (position_like(values) or value)
+        if REACH.search(key) and type(value) is int and value <= most
     ]
     blocks = values.get("index_block_size", 0) * values.get("index_topk_blocks", 0)
     return int(max([0, blocks, *found]))
-
-
-def position_like(values: Mapping[str, Any]) -> int:
-    """The number of positions, where it is known: no window is longer."""
-    found = values.get("max_position_embeddings")
-    return found if isinstance(found, int) else 0
 
 
 def map_bytes(model: Model, length: int) -> int:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from headscope.corpus import CorpusLike
 from headscope.errors import UserError, wrong_type
-from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
+from headscope.heads import Head, HeadLike, HeadsLike, split_heads
 from headscope.models.names import check_loading
 from headscope.options import RARE, AnyPath, CorpusRun, ModelRun, Option, Saving, takes
-from headscope.runs.preparing import check_not_cross, drawn, loaded, opened, read_for
+from headscope.runs.preparing import check_not_cross, drawn, opened, read_for
 from headscope.stats.tables.examples import check_relation
 
 if TYPE_CHECKING:
@@ -82,10 +82,8 @@ class AttentionOptions(LogitOptions):
         if isinstance(self.heads, Head):  # a tuple itself
             object.__setattr__(self, "heads", (self.heads,))
         super().__post_init__()
-        # Heads with a star need the shape of the model.
-        named = [name for name in self.heads or () if isinstance(name, str) and "*" not in name]
-        if named:
-            parse_heads(named)
+        if self.heads:  # those with a star need the shape of the model
+            split_heads(self.heads)
         if self.patterns and (self.heads or self.words):
             what = "heads" if self.heads else "words"
             raise UserError(
@@ -139,7 +137,7 @@ def attention(
     [['barked', 'dog']]
     """
     texts = read_texts(text, options.pair)
-    with loaded(model, options) as used:
+    with opened(model, options) as used:
         from headscope.runs.text_maps import text_attention
 
         return text_attention(used, texts, options)
@@ -189,7 +187,7 @@ def logit_parts(model: ModelLike, text: str, options: LogitOptions) -> xr.DataAr
     True
     """
     texts = read_texts(text, None)
-    with loaded(model, options, head="lm") as used:
+    with opened(model, options, head="lm") as used:
         from headscope.runs.text_maps import parts_of_logits
 
         return parts_of_logits(used, texts, options.max_length)
@@ -324,7 +322,7 @@ def check(model: ModelLike, options: CheckOptions) -> Check:
     >>> found.rows[0].digits
     'every bit'
     """
-    with loaded(model, options) as used:
+    with opened(model, options) as used:
         from headscope.runs.eager import compare_with_eager
 
         return compare_with_eager(used, options)

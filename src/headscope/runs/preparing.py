@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 def opened(
     model: ModelLike, options: ModelRun, *, head: Literal["lm", "own"] | None = None
 ) -> Iterator[Model]:
-    """A model that was checked, closed at the end if it was made here; notes on it are said.
+    """A model, closed at the end if it was made here; notes on it are said.
+
+    A name is checked before torch is imported; a run that reads a corpus first has done so before.
 
     Parameters
     ----------
@@ -35,6 +37,7 @@ def opened(
     head
         See :func:`headscope.load`.
     """
+    check_loading(model, options)
     reporter = options.reporter
     with ExitStack() as stack:
         with reporter.status("loading libraries and model"):
@@ -44,31 +47,6 @@ def opened(
         for note in used.notes if used is not model else ():
             reporter.say(f"note: {note}")
         yield used
-
-
-@contextmanager
-def loaded(
-    model: ModelLike, options: ModelRun, *, head: Literal["lm", "own"] | None = None
-) -> Iterator[Model]:
-    """The model of a run that needs no corpus."""
-    check_loading(model, options)
-    with opened(model, options, head=head) as used:
-        yield used
-
-
-@contextmanager
-def prepared(
-    model: ModelLike,
-    corpus: CorpusLike,
-    options: CorpusRun,
-    *,
-    head: Literal["lm", "own"] | None = None,
-) -> Iterator[tuple[Model, Corpus]]:
-    """The model and the corpus of a run."""
-    check_loading(model, options)
-    texts = read_for(corpus, options)
-    with opened(model, options, head=head) as used:
-        yield used, texts
 
 
 def drawn(corpus: Corpus, options: Pass) -> Corpus:

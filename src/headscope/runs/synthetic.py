@@ -23,7 +23,7 @@ from headscope.models.loading import ModelLike
 from headscope.options import ModelRun, Option, takes
 from headscope.results import Atlas
 from headscope.runs.forward import Pass
-from headscope.runs.preparing import check_decoder, loaded
+from headscope.runs.preparing import check_decoder, opened
 from headscope.runs.run import describe, versions
 from headscope.runs.survey.work import Tally
 
@@ -272,7 +272,7 @@ def synthetic(model: ModelLike, options: SyntheticOptions) -> Atlas:
     >>> atlas.heads(by="synthetic:induction", top=3)["head"].tolist()  # doctest: +SKIP
     ['19-7', '18-5', '18-6']
     """
-    with loaded(model, options) as used:
+    with opened(model, options) as used:
         stack = options.stack or used.main_stack()
         chosen = Sequences(options.n, options.sequences, options.seed)
         chosen.check(used, stack)

@@ -28,7 +28,7 @@ class EnoughLayers(Exception):
     """Raised by a listener to end a pass: the layers above are not needed."""
 
 
-class Hearing(NamedTuple):
+class LiveStack(NamedTuple):
     """The stack whose heads are listened to, its shape, and what is called in every block."""
 
     stack: str
@@ -41,18 +41,18 @@ class StackListener:
 
     whole_maps = False
 
-    def __init__(self, hearing: Hearing) -> None:
-        self.hearing, self.shape = hearing, hearing.shape
+    def __init__(self, where: LiveStack) -> None:
+        self.where, self.shape = where, where.shape
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Take a block of rows."""
-        self.hearing.check()
-        if view.stack == self.hearing.stack:
+        self.where.check()
+        if view.stack == self.where.stack:
             self.add(view.layer, block, first_row)
 
     def end(self, view: LayerView) -> None:
         """Take the end of a layer."""
-        if view.stack == self.hearing.stack:
+        if view.stack == self.where.stack:
             self.after(view)
 
     def add(self, layer: int, block: Tensor, first_row: int) -> None:
@@ -72,7 +72,7 @@ class Pooled(StackListener):
 
     Parameters
     ----------
-    hearing
+    where
         What is listened to.
     length
         The number of tokens.
@@ -80,8 +80,8 @@ class Pooled(StackListener):
         Which copy of the text is pooled, where a pass runs several.
     """
 
-    def __init__(self, hearing: Hearing, *, length: int, copy: int = 0) -> None:
-        super().__init__(hearing)
+    def __init__(self, where: LiveStack, *, length: int, copy: int = 0) -> None:
+        super().__init__(where)
         shape = self.shape
         self.copy, self.side = copy, min(length, SIDE)
         self.cells = torch.arange(length) * self.side // length
@@ -111,7 +111,7 @@ class Window(StackListener):
 
     Parameters
     ----------
-    hearing
+    where
         What is listened to.
     wanted
         For each layer, from 0, the heads, from 0, and their places in the result.
@@ -121,13 +121,13 @@ class Window(StackListener):
 
     def __init__(
         self,
-        hearing: Hearing,
+        where: LiveStack,
         *,
         wanted: Mapping[int, Sequence[tuple[int, int]]],
         rows: tuple[int, int],
         keys: tuple[int, int],
     ) -> None:
-        super().__init__(hearing)
+        super().__init__(where)
         self.wanted, self.window, self.keys = wanted, rows, slice(*keys)
         count = sum(map(len, wanted.values()))
         self.weights = np.zeros((count, rows[1] - rows[0], keys[1] - keys[0]), np.float32)
@@ -169,14 +169,14 @@ class Moved(StackListener):
 
     Parameters
     ----------
-    hearing
+    where
         What is listened to.
     named
         Which rows may be named as the one that moves most, (token,).
     """
 
-    def __init__(self, hearing: Hearing, *, named: NDArray[np.bool_]) -> None:
-        super().__init__(hearing)
+    def __init__(self, where: LiveStack, *, named: NDArray[np.bool_]) -> None:
+        super().__init__(where)
         grid = (self.shape.layers, self.shape.heads)
         self.named = torch.from_numpy(named)
         self.sums = torch.zeros(grid, dtype=torch.float64)

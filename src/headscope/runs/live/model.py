@@ -27,7 +27,7 @@ from headscope.runs.forward import Stacking
 from headscope.runs.live.listeners import (
     Check,
     EnoughLayers,
-    Hearing,
+    LiveStack,
     Move,
     Moved,
     Pooled,
@@ -140,8 +140,8 @@ class LiveModel:
         self._options: dict[str, Any] = {"stack": self.stack} if decodes else {}
 
     @property
-    def _hearing(self) -> Hearing:
-        return Hearing(self.stack, self.shape, self.check)
+    def _listening(self) -> LiveStack:
+        return LiveStack(self.stack, self.shape, self.check)
 
     def describe(self) -> dict[str, Any]:
         """What the page knows about the model; ``LiveModel`` in ``web/src/data/types.ts``."""
@@ -212,7 +212,7 @@ class LiveModel:
         for place, head in enumerate(chosen):
             wanted.setdefault(head.layer, []).append((head.head, place))
         span = {"rows": _inside(rows, whole), "keys": _inside(keys, whole)}
-        window = Window(self._hearing, wanted=wanted, **span)
+        window = Window(self._listening, wanted=wanted, **span)
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward(
                 self._replacement(kept, off, how),
@@ -309,8 +309,8 @@ class LiveModel:
         """
         kept = self._recorded(text)
         named = ~kept.reading.special
-        moved = Moved(self._hearing, named=named if named.any() else named | True)
-        pooled = Pooled(self._hearing, length=len(kept.reading), copy=1)
+        moved = Moved(self._listening, named=named if named.any() else named | True)
+        pooled = Pooled(self._listening, length=len(kept.reading), copy=1)
         replacement = self._replacement(kept, off, how)
         none = FittedReplacement({}, "zero", {})
         with torch.inference_mode(), suppress(EnoughLayers):
@@ -348,6 +348,8 @@ class LiveModel:
         self, action: str, request: Mapping[str, Any], check: Check = nothing
     ) -> tuple[Document, Arrays]:
         """Answer one request of the page with a document and arrays, which become a pack.
+
+        Requests are answered one after the other: the explorer has one thread for the model.
 
         Parameters
         ----------
@@ -388,7 +390,7 @@ class LiveModel:
             self._texts.move_to_end(text)
             return self._texts[text]
         reading = read_text(self.model, text, self.stack)
-        pooled = Pooled(self._hearing, length=len(reading))
+        pooled = Pooled(self._listening, length=len(reading))
         cache = LayerCache(self.model)
         batch = collate([reading.encoded], pad=self.model.pad)
         while len(self._texts) >= KEPT:

@@ -350,7 +350,6 @@ def _check_tokens(first: Model, second: Model, corpus: Corpus) -> None:
 # --- a classifier on a layer or on heads ---
 
 CLASSIFIER = "headscope-classifier.safetensors"
-LAYERS = ("dense", "classifier")
 DROPOUT = 0.1
 """Before the classifier (Jo and Myaeng 2020, A.4)."""
 
@@ -397,6 +396,11 @@ class PooledClassifier(nn.Module):
         self._numbers = {"encoder": model.shape(model.main_stack()).numbers}
         self._layer = (pooling.layer or 1) - 1  # an index from 0
         self._top = None if pooling.heads else self._last_block(model)
+
+    @property
+    def own(self) -> nn.ModuleDict:
+        """Its own layers, which the base network does not have."""
+        return nn.ModuleDict({"dense": self.dense, "classifier": self.classifier})
 
     @property
     def watches(self) -> bool:
@@ -541,11 +545,7 @@ def save_pooled(pooled: PooledClassifier, folder: Path) -> None:
     """
     pooled.pooling.write(folder)
     write_modules(folder)
-    own = {
-        name: value.detach().cpu().numpy()
-        for name, value in pooled.state_dict().items()
-        if name.partition(".")[0] in LAYERS
-    }
+    own = {name: value.cpu().numpy() for name, value in pooled.own.state_dict().items()}
     write_tensors(folder / CLASSIFIER, own, {"format": "pt"})
 
 
@@ -587,15 +587,8 @@ def load_pooled(
     model = load(folder, device=device, dtype=dtype, trust_remote_code=trust_remote_code)
     pooled = PooledClassifier(model, model.pooling, task.outputs, seed=0)
     try:
-        own = {name: torch.from_numpy(value) for name, value in read_tensors(path).items()}
-        for name in LAYERS:
-            prefix = f"{name}."
-            weights = {
-                key.removeprefix(prefix): value
-                for key, value in own.items()
-                if key.startswith(prefix)
-            }
-            pooled.get_submodule(name).load_state_dict(weights)
+        weights = {name: torch.from_numpy(value) for name, value in read_tensors(path).items()}
+        pooled.own.load_state_dict(weights)
     except (SafetensorError, RuntimeError, Damaged) as error:
         raise ModelError(
             f"{path} does not fit the model: {str(error).splitlines()[0]}",

@@ -84,7 +84,11 @@ def tune_all(
         for place, (data, one) in enumerate(runs):
             keep(place, tune_on(model, data, one))
         return list(done.values())
-    work = _TuneWork(model, [(data, replace(one, progress=False)) for data, one in runs])
+    quiet = [(data, replace(one, progress=False)) for data, one in runs]
+
+    def work(place: int) -> Tuned:
+        return tune_on(model, *quiet[place])
+
     try:
         with reporter.progress("fine-tuning runs") as update, engine.start(work) as pool:
             update(0, len(runs))
@@ -98,17 +102,6 @@ def tune_all(
             **AGAIN,
         ) from None
     return [done[place] for place in range(len(runs))]
-
-
-@dataclass(frozen=True)
-class _TuneWork:
-    """Runs that are sent to each worker once."""
-
-    model: ModelLike
-    runs: Sequence[tuple[TaskData, TuneOptions]]
-
-    def __call__(self, place: int) -> Tuned:
-        return tune_on(self.model, *self.runs[place])
 
 
 @dataclass(frozen=True)
