@@ -13,7 +13,7 @@ from headscope.errors import UserError
 from headscope.heads import Head, parse_heads
 from headscope.models import Replacement
 from headscope.runs.ablate import ablate
-from headscope.runs.ablate.prune import GreedySearch, Losses
+from headscope.runs.ablate.run import GreedySearch, Losses
 from runs.ablate.made import RUN, TASK, classifier, labelled, one_by_one
 from tiny import SENTENCES
 
