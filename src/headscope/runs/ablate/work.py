@@ -486,6 +486,7 @@ def _threads(count: int | None) -> Iterator[None]:
 # --- what all passes gave ---
 
 SOURCE = "Kovaleva et al. 2019, §4.6, Figures 8 and 9"
+IMPORTANCE = "Michel et al. 2019, §4.1"
 AXES = {"outputs": 1, "losses": 1, "gold": 0, "importance": 0, "buckets": 0}
 """The arrays of a batch, and which of their axes is that of the examples."""
 NAMES = ("ids", "groups", "skipped")
@@ -581,17 +582,11 @@ def outputs_dataset(
         "off": (("run",), np.array([off.size for off in passes])),
     }
     labels = _labels(found) | {"run": np.array([off.name for off in passes], object)}
-    attributes = {
-        "title": title,
-        "unit": "loss",
-        "source": source,
-        "listed": "no",
-        "metric": objective["metric"],
-        "better": METRICS[objective["metric"]].better,
-        "way": way,
-        "objective": objective["name"],
-    }
-    return xr.Dataset(variables, labels, attributes)
+    metric, name = objective["metric"], objective["name"]
+    judged = {"metric": metric, "better": METRICS[metric].better, "way": way, "objective": name}
+    return xr.Dataset(variables, labels).assign_attrs(
+        title=title, unit="loss", source=source, listed="no", **judged
+    )
 
 
 def importance_dataset(found: BatchOutputs, layers: Sequence[int]) -> xr.Dataset:
@@ -610,12 +605,9 @@ def importance_dataset(found: BatchOutputs, layers: Sequence[int]) -> xr.Dataset
         "values": (("example", "layer", "head"), found.importance),
     }
     labels = _labels(found) | {"layer": list(layers), "head": range(1, heads + 1)}
-    attributes = {
-        "title": "Gradient head importance",
-        "unit": "mean |∂loss/∂ξ|",
-        "source": "Michel et al. 2019, §4.1",
-    }
-    return xr.Dataset(variables, labels, attributes)
+    return xr.Dataset(variables, labels).assign_attrs(
+        title="Gradient head importance", unit="mean |∂loss/∂ξ|", source=IMPORTANCE
+    )
 
 
 def _sums(
@@ -710,14 +702,14 @@ def agreement_dataset(atlas: Atlas, confidence: float) -> xr.Dataset:
     """The rank agreement of gradient importance with what disabling each head does."""
     table = rank_agreement(atlas, confidence=confidence)
     columns = {"mean": "Spearman", "low": "low", "high": "high", "n": "heads"}
-    return xr.Dataset(
+    found = xr.Dataset(
         {name: ("against", table[column].to_numpy()) for name, column in columns.items()},
         {"against": table["importance against"].to_numpy(object)},
-        {
-            "title": "Gradient importance and the effect of disabling heads",
-            "unit": "Spearman's ρ over all heads",
-            "source": "Michel et al. 2019, §4.1",
-            "listed": "no",
-            "kind": "correlation",
-        },
+    )
+    title, unit = (
+        "Gradient importance and the effect of disabling heads",
+        "Spearman's ρ over all heads",
+    )
+    return found.assign_attrs(
+        title=title, unit=unit, source=IMPORTANCE, listed="no", kind="correlation"
     )

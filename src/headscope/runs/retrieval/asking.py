@@ -467,7 +467,7 @@ class RetrievalRun(Run[Atlas]):
         count = int(recovered.sum())
         spread = cells[recovered].std("prompt", ddof=1) if count > 1 else mean * np.nan
         places = self.prompts.places
-        return xr.Dataset(
+        found = xr.Dataset(
             {
                 "mean": (grid, mean.values),
                 "low": (grid, low.values),
@@ -484,13 +484,10 @@ class RetrievalRun(Run[Atlas]):
                 "written": ("prompt", np.array(self.written, dtype=object)),
             },
             {"layer": list(shape.labels), "head": list(range(1, shape.heads + 1))},
-            {
-                "title": "retrieval score",
-                "unit": "share of the answer's tokens",
-                "source": SOURCE,
-                "kind": "mean",
-                "listed": "yes",
-            },
+        )
+        unit = "share of the answer's tokens"
+        return found.assign_attrs(
+            title="retrieval score", unit=unit, source=SOURCE, kind="mean", listed="yes"
         )
 
     def _masking_dataset(self, used: Any) -> xr.Dataset:
@@ -509,7 +506,7 @@ class RetrievalRun(Run[Atlas]):
         differences = over_needles(cells - cells[against].values, self.needles[used])
         compared = np.array([one != at for at, one in enumerate(against)])
         names = ("difference", "difference_low", "difference_high")
-        return xr.Dataset(
+        found = xr.Dataset(
             {
                 "mean": ("disabled", mean.values),
                 "low": ("disabled", low.values),
@@ -523,14 +520,9 @@ class RetrievalRun(Run[Atlas]):
                 },
             },
             {"disabled": np.array(groups, dtype=object)},
-            {
-                "title": "recall of answers with heads disabled",
-                "unit": "share of the answer's words",
-                "source": SOURCE,
-                "kind": "curve",
-                "listed": "no",
-            },
         )
+        title, unit = "recall of answers with heads disabled", "share of the answer's words"
+        return found.assign_attrs(title=title, unit=unit, source=SOURCE, kind="curve", listed="no")
 
     def _masking(self) -> list[dict[str, Any]]:
         """Which heads were disabled, for provenance."""
