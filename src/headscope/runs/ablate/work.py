@@ -486,7 +486,7 @@ def _threads(count: int | None) -> Iterator[None]:
 # --- what all passes gave ---
 
 SOURCE = "Kovaleva et al. 2019, §4.6, Figures 8 and 9"
-IMPORTANCE = "Michel et al. 2019, §4.1"
+GRADIENTS = "Michel et al. 2019, §4.1"
 AXES = {"outputs": 1, "losses": 1, "gold": 0, "importance": 0, "buckets": 0}
 """The arrays of a batch, and which of their axes is that of the examples."""
 NAMES = ("ids", "groups", "skipped")
@@ -606,7 +606,7 @@ def importance_dataset(found: BatchOutputs, layers: Sequence[int]) -> xr.Dataset
     }
     labels = _labels(found) | {"layer": list(layers), "head": range(1, heads + 1)}
     return xr.Dataset(variables, labels).assign_attrs(
-        title="Gradient head importance", unit="mean |∂loss/∂ξ|", source=IMPORTANCE
+        title="Gradient head importance", unit="mean |∂loss/∂ξ|", source=GRADIENTS
     )
 
 
@@ -706,10 +706,8 @@ def agreement_dataset(atlas: Atlas, confidence: float) -> xr.Dataset:
         {name: ("against", table[column].to_numpy()) for name, column in columns.items()},
         {"against": table["importance against"].to_numpy(object)},
     )
-    title, unit = (
-        "Gradient importance and the effect of disabling heads",
-        "Spearman's ρ over all heads",
-    )
     return found.assign_attrs(
-        title=title, unit=unit, source=IMPORTANCE, listed="no", kind="correlation"
+        title="Gradient importance and the effect of disabling heads",
+        unit="Spearman's ρ over all heads",
+        **{"source": GRADIENTS, "listed": "no", "kind": "correlation"},
     )
