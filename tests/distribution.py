@@ -37,7 +37,7 @@ def unit_of(test: str) -> str:
 
     Examples
     --------
-    >>> unit_of("tests/runs/engines/test_runs.py::test_seeds[1]")
+    >>> unit_of("tests/runs/engines/test_tuning.py::test_seeds[1]")
     'tests/runs/engines/'
     >>> unit_of("tests/test_files.py::test_the_checksum_is_sha256")
     'tests/test_files.py'
@@ -53,7 +53,7 @@ def turn_of(test: str) -> int:
 
     Examples
     --------
-    >>> turn_of("tests/runs/engines/test_runs.py::test_seeds[1]")
+    >>> turn_of("tests/runs/engines/test_tuning.py::test_seeds[1]")
     0
     """
     unit = unit_of(test)

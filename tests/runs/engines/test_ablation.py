@@ -12,11 +12,9 @@ from headscope.errors import Interrupted, UserError
 from headscope.models import Model
 from headscope.results import Atlas
 from headscope.runs.ablate import ablate
-from headscope.runs.tune import Tuned, tune_several
 from runs.ablate.made import RUN, TASK, classifier, labelled, language_model
 from runs.engines.workers import same, workers_of
 from runs.in_process import stop_after
-from runs.tune.animals import ANIMALS, QUICK, same, saved, sentences
 from tiny import SENTENCES
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
@@ -85,43 +83,3 @@ def test_an_error_of_the_objective_stops_the_run_at_once(tmp_path: Path) -> None
         )
     assert caught.value.hint == "try something else"
     assert len(list(calls.iterdir())) == 1
-
-
-# --- fine-tuning ---
-
-
-def test_seeds_have_the_weights_of_local_runs_although_a_worker_is_killed(tmp_path: Path) -> None:
-    model = saved("bert", tmp_path / "model")
-    seeds = (3, 1, 2)
-
-    def run(folder: str, **more: Any) -> list[Tuned]:
-        return tune_several(
-            model,
-            task=ANIMALS,
-            train=sentences(24, 1),
-            dev=sentences(12, 2),
-            output=tmp_path / folder,
-            seed=seeds,
-            epochs=1,
-            **QUICK,
-            **more,
-        )
-
-    killed: list[int] = []
-    seen: list[tuple[int, int]] = []
-
-    def kill(done: int, total: int) -> None:
-        seen.append((done, total))
-        for process in workers_of("processes")[:1] if done == 1 else []:
-            process.send_signal(signal.SIGKILL)
-            killed.append(process.pid)
-
-    found = run("workers", engine="processes", workers=2, progress=kill)
-    alone = run("local")
-    assert killed
-    assert seen == [(done, 3) for done in range(4)]
-    assert [tuned.settings.seed for tuned in found] == list(seeds)
-    for one, other in zip(found, alone, strict=True):
-        assert same(one.folder, other.folder)
-        assert one.scores == other.scores
-    assert not same(found[0].folder, found[1].folder)
