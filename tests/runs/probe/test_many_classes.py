@@ -228,7 +228,7 @@ def test_the_choice_among_wide_features_is_that_of_scikit_learn() -> None:
 
 # --- softmax regression on one unit ---
 
-ROWS, WIDTH, CLASSES, L2 = 40, 3, 5, 0.02
+ROWS, WIDTH, CLASSES, WEAK = 40, 3, 5, 0.02
 MANY, WIDE, SEVEN, PENALTY = 150, 5, 7, 0.03
 
 
@@ -255,15 +255,15 @@ def scaled(blocks: list[np.ndarray], gradient: torch.Tensor) -> np.ndarray:
 
 def with_penalty(block: np.ndarray) -> np.ndarray:
     ridge = np.full(WIDTH + 1, RIDGE * np.diag(block).mean())
-    return block + np.diag(ridge + L2 * (np.arange(WIDTH + 1) < WIDTH))
+    return block + np.diag(ridge + WEAK * (np.arange(WIDTH + 1) < WIDTH))
 
 
 def test_equally_likely_classes_share_the_covariance_of_the_features() -> None:
     x, _, gradient = drawn_rows()
-    found = uniform_curvature(Axes(x), CLASSES, L2)(gradient)
+    found = uniform_curvature(Axes(x), CLASSES, WEAK)(gradient)
     covariance = x.numpy()[:, :-1].T @ x.numpy()[:, :-1] / ROWS
     bend = (1 - 1 / CLASSES) / CLASSES
-    expected = np.linalg.solve(bend * covariance + L2 * np.eye(WIDTH), gradient.numpy()[:-1])
+    expected = np.linalg.solve(bend * covariance + WEAK * np.eye(WIDTH), gradient.numpy()[:-1])
     np.testing.assert_allclose(found[:-1], expected, rtol=1e-9)
     np.testing.assert_allclose(found[-1], gradient.numpy()[-1] / bend, rtol=1e-12)
 
@@ -273,7 +273,7 @@ def test_narrow_features_have_the_second_derivatives_of_each_class(portion: int)
     x, theta, gradient = drawn_rows()
     rows, bend = x.numpy(), bends(x, theta)
     blocks = [with_penalty((rows * bend[:, k : k + 1]).T @ rows / ROWS) for k in range(CLASSES)]
-    found = class_curvature(x, theta, L2, portion)(gradient)
+    found = class_curvature(x, theta, WEAK, portion)(gradient)
     np.testing.assert_allclose(found, scaled(blocks, gradient), rtol=1e-8)
 
 
@@ -296,9 +296,9 @@ def test_wide_features_have_own_rows_and_the_covariance_for_the_rest(
         others = (bend[:, k].sum() - bend[kept, k].sum()) / ROWS
         ridge = RIDGE * others * (axes.sum() + 1) / (WIDTH + 1)
         block = others * spread + (rows[kept] * bend[kept, k : k + 1]).T @ rows[kept] / ROWS
-        block += np.diag(ridge + L2 * (np.arange(WIDTH + 1) < WIDTH))
+        block += np.diag(ridge + WEAK * (np.arange(WIDTH + 1) < WIDTH))
         blocks.append(block)
-    found = own_rows_curvature(x, own, Axes(x), theta, L2, portion=9)(gradient)
+    found = own_rows_curvature(x, own, Axes(x), theta, WEAK, portion=9)(gradient)
     np.testing.assert_allclose(found, scaled(blocks, gradient), rtol=1e-7)
 
 
@@ -307,9 +307,9 @@ def test_the_gradient_is_the_derivative_of_the_loss() -> None:
     loss = SoftmaxRegression(x[:, :-1], torch.arange(ROWS) % CLASSES, CLASSES)
     theta.requires_grad_()
     known = torch.nn.functional.cross_entropy(x @ theta, torch.arange(ROWS) % CLASSES)
-    known = known + L2 / 2 * theta[:-1].square().sum()
+    known = known + WEAK / 2 * theta[:-1].square().sum()
     (expected,) = torch.autograd.grad(known, theta)
-    value, gradient = loss.evaluate(theta.detach(), L2)
+    value, gradient = loss.evaluate(theta.detach(), WEAK)
     assert value == pytest.approx(float(known.detach()), rel=1e-9)
     torch.testing.assert_close(gradient, expected)
 

@@ -550,7 +550,6 @@ NEWTON_STEPS, CONJUGATE_STEPS, FORCING = 50, 200, 0.1
 the residual."""
 BLOCKS = 1 << 25
 """The curvature of each class is used if it has at most so many numbers in all."""
-ARMIJO, HALVINGS = 1e-4, 12
 
 
 def newton(
