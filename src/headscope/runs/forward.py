@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -83,20 +83,17 @@ class Pass:
 
     def run(self, batch: Batch) -> BatchValues:
         """One forward pass; rarely another one, with more room for examples."""
-        found = self.attempt(batch) or self.attempt(batch, careful=True)
+        found = self._surely(batch)
         if self.keeper is None or found.examples is None or found.examples.complete:
             return found
         with self.keeper.more_room(found.examples.most):
-            return self.attempt(batch) or self.attempt(batch, careful=True)
+            return self._surely(batch)
 
-    @overload
-    def attempt(
-        self, batch: Batch, listeners: Sequence[Listener] = (), *, careful: Literal[True]
-    ) -> BatchValues: ...
-    @overload
-    def attempt(
-        self, batch: Batch, listeners: Sequence[Listener] = (), *, careful: bool = False
-    ) -> BatchValues | None: ...
+    def _surely(self, batch: Batch) -> BatchValues:
+        found = self.attempt(batch) or self.attempt(batch, careful=True)
+        assert found is not None  # a careful pass finds out what is at fault
+        return found
+
     def attempt(
         self, batch: Batch, listeners: Sequence[Listener] = (), *, careful: bool = False
     ) -> BatchValues | None:
