@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from headscope.cli.shown import TrackShown
     from headscope.measures.patterns.training import Report
     from headscope.results import Atlas
+    from headscope.runs.ablate.prune import Pruned
     from headscope.runs.tune import Tuned
 
 # What can happen to examples, for the line after a run.
@@ -216,6 +217,9 @@ def show_changes(console: Console, atlas: Atlas) -> None:
     from headscope.stats.tables.ablation import KINDS, change_table
 
     kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
+    if not kinds:
+        _show_importance(console, atlas)
+        return
     tables = {kind: change_table(atlas, kind) for kind in kinds}
     about = atlas[KINDS[kinds[0]]].attrs
     _show_baseline(console, about, atlas.provenance["counts"])
@@ -233,6 +237,37 @@ def show_changes(console: Console, atlas: Atlas) -> None:
         table = atlas["importance_agreement"].to_dataframe().reset_index()
         names = {"against": "importance against", "mean": "Spearman", "n": "heads"}
         console.frame(table.rename(columns=names), title="gradient importance and disabling")
+
+
+def _show_importance(console: Console, atlas: Atlas) -> None:
+    """Gradient importance alone: the heads with the most and the least; as JSON all."""
+    table = atlas.heads(by="importance")
+    if console.as_json or len(table) <= 2 * SHOWN_CHANGES:
+        console.frame(table, title="gradient importance")
+    elif not console.quiet:
+        console.frame(table.head(SHOWN_CHANGES), title="most important heads")
+        console.frame(table.tail(SHOWN_CHANGES)[::-1], title="least important heads")
+
+
+def show_pruned(console: Console, pruned: Pruned) -> None:
+    """The score after each step beside random choices, then what was removed and what it cost."""
+    from headscope.stats.tables.ablation import few_documents
+
+    names = {pruned.metric: "mean", "low": "low", "high": "high", "change": "difference"}
+    names |= {"random": "random", "random lowest": "random_low", "random highest": "random_high"}
+    rows = [
+        {
+            "heads removed": step["removed"],
+            "share": f"{step['removed'] / pruned.of:.1%}",
+            **{key: _four_digits(step[name]) for key, name in names.items()},
+            "model": "saved" if step == pruned.last else "",
+        }
+        for step in pruned.curve
+    ]
+    console.table(pruned.curve if console.as_json else rows, title="pruning")
+    if few := few_documents(pruned.documents, pruned.documents):
+        console.say(f"warning: {few}")
+    console.paragraph(pruned.sentence)
 
 
 def _show_baseline(console: Console, about: dict[str, Any], counts: dict[str, Any]) -> None:

@@ -469,7 +469,7 @@ class AblationTable(TableOptions):
         kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
         if self.off and self.off not in kinds:
             raise unknown("kind of what is disabled", self.off, kinds)
-        kind = self.off or kinds[0]
+        kind = self.off or (kinds or ["head"])[0]
         return {f"{kind.capitalize()}s {self.title}": change_table(atlas, kind)}
 
 

@@ -1,4 +1,4 @@
-"""Commands that train or disable: probe, ablate, tune, tasks, label."""
+"""Commands that train, disable or remove: probe, ablate, prune, tune, tasks, label."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from headscope.options import PORT, ModelRun, Option, Options
 if TYPE_CHECKING:
     from headscope.labelling import LabelSession
     from headscope.runs.ablate import AblateOptions
+    from headscope.runs.ablate.prune import PruneOptions
     from headscope.runs.probe import ProbeOptions
     from headscope.runs.tune import SeveralOptions
 
@@ -70,6 +71,7 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
     from headscope.cli.printing import show_changes
     from headscope.figures import gallery, save_chart
     from headscope.runs.tune import recorded_task
+    from headscope.stats.tables.ablation import KINDS
 
     judge = options.task or options.dev or options.corpus
     recorded = None if judge else recorded_task(model)
@@ -84,8 +86,31 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
     show_changes(console, atlas)
     if pictures:  # sets alone have none
         console.say("figures: " + ", ".join(pictures))
-    console.say(f"next: headscope report {output}, headscope table {output} ablation")
+    disabled = any(name in atlas for name in KINDS.values())
+    more = f"table {output} ablation" if disabled else f"heads {output} --by importance"
+    console.say(f"next: headscope report {output}, headscope {more}")
     console.result(str(output))
+
+
+@command(TRAIN, "prune")
+def prune(model: Model, options: PruneOptions, console: Console) -> None:
+    """Remove the least useful heads for good, and write a model that transformers loads.
+
+    Removes heads step by step, with the loss or the score after each step beside random choices of
+    heads of the same layers. Where the architecture allows it the weights get smaller; elsewhere
+    the output weights of the heads are set to zero. An interrupted run resumes when the same
+    command is typed again.
+
+    Example: headscope prune demo-llm --share 0.34 --corpus demo --tolerance 0.5 -o pruned
+    """
+    import headscope as hs
+    from headscope.cli.printing import show_pruned
+
+    pruned = call(hs.prune, model, options)
+    show_pruned(console, pruned)
+    loads = f'transformers.{pruned.auto}.from_pretrained("{options.output}")'
+    console.say(f"load it: {loads}; next: headscope survey {options.output} demo")
+    console.result(str(options.output))
 
 
 @command(TRAIN, "runs.tune:SeveralOptions")

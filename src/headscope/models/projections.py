@@ -539,7 +539,7 @@ def output_projections(model: Model, stack: str) -> dict[nn.Module, nn.Module]:
     batch = Batch(0, (), ids, ids, ids == 0)
     with torch.inference_mode():
         model.forward(batch, listeners=[OutputListener(note)], stack="")
-        found = {module: _output_of(model, module, names[module]) for module in made}
+        found = {module: output_of(model, module, names[module]) for module in made}
         read: dict[nn.Module, list[Tensor]] = {output: [] for output in found.values()}
         handles = [
             output.register_forward_pre_hook(lambda one, args: read[one].append(args[0].clone()))
@@ -557,8 +557,9 @@ def output_projections(model: Model, stack: str) -> dict[nn.Module, nn.Module]:
     return found
 
 
-def _output_of(model: Model, module: nn.Module, name: str) -> nn.Module:
-    output = find_output(module, _parent(model, name))
+def output_of(model: Model, module: nn.Module, name: str) -> nn.Module:
+    """The output projection of an attention module that has some name in its network."""
+    output = find_output(module, parent_of(model, name))
     if output is None:
         raise ModelError(
             f"the output projections of single heads cannot be read from {model.name} "
@@ -568,7 +569,8 @@ def _output_of(model: Model, module: nn.Module, name: str) -> nn.Module:
     return output
 
 
-def _parent(model: Model, name: str) -> nn.Module | None:
+def parent_of(model: Model, name: str) -> nn.Module | None:
+    """The module that holds the one with some name."""
     holder = name.rpartition(".")[0]
     found: Any = model.network.get_submodule(holder) if holder else None
     return found if isinstance(found, nn.Module) else None
@@ -589,7 +591,7 @@ def _same(made: list[Tensor], read: list[Tensor]) -> bool:
 
 
 def _between(model: Model, module: nn.Module, name: str, heads: int) -> ModelError:
-    parts = find_parts(module, _parent(model, name))
+    parts = find_parts(module, parent_of(model, name))
     gated = parts is not None and is_gated(parts, module, heads)
     what = "a gate that depends on the text" if gated else "something else (such as a norm)"
     return ModelError(

@@ -90,6 +90,8 @@ class Judging(Options):
     metric
         Another metric than the task's main one: accuracy, spearman; for a function mean (more is
         better, the default) or loss (less is better).
+    long
+        What to do with longer examples: truncate or drop.
     """
 
     prefix: ClassVar[str] = "ablate"
@@ -102,6 +104,17 @@ class Judging(Options):
     corpus: Annotated[CorpusLike | None, Option(metavar="FILE", completes="corpora")] = None
     objective: Annotated[ObjectiveLike | None, PYTHON] = None
     metric: Annotated[str, Option(metavar="NAME")] = ""
+    long: Annotated[
+        Literal["truncate", "drop"], Option(name="treatment of long examples", rare=True)
+    ] = "truncate"
+
+    def __post_init__(self) -> None:
+        if str(self.long) == "split":
+            raise UserError(
+                "long examples cannot be split here: each example has one answer",
+                hint="give long='truncate' or long='drop'",
+            )
+        super().__post_init__()
 
     def read(self, model: object) -> tuple[Task | None, Corpus]:
         """The task of a classifier, or None, and the examples.
@@ -218,8 +231,6 @@ class AblateOptions(Judging, Scoring, ModelRun, Pass, Workers):
         After how many trials the greedy order ends. Default: when one head is left.
     prune_points
         In how many steps the pruning curve goes from all heads to none.
-    long
-        What to do with longer examples: truncate or drop.
     seed
         The seed of the bootstrap, the masked pieces, the random pruning order, and of weights that
         a checkpoint lacks.
@@ -243,16 +254,8 @@ class AblateOptions(Judging, Scoring, ModelRun, Pass, Workers):
     prune_points: Annotated[
         int, Option(least=2, rare=True, name="number of points", metavar="N")
     ] = 20
-    long: Annotated[
-        Literal["truncate", "drop"], Option(name="treatment of long examples", rare=True)
-    ] = "truncate"
 
     def __post_init__(self) -> None:
-        if str(self.long) == "split":
-            raise UserError(
-                "long examples cannot be split here: each example has one answer",
-                hint="give long='truncate' or long='drop'",
-            )
         super().__post_init__()
         for heads in self.sets:  # what is not a head is an error before a model is loaded
             split_heads(heads)

@@ -12,7 +12,7 @@ curve is that of the others: the examples that chose the heads would flatter the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -42,6 +42,7 @@ from headscope.runs.ablate.objectives import (
     TaskObjective,
     as_objective,
 )
+from headscope.runs.ablate.prune import PruneOptions
 from headscope.runs.ablate.work import (
     NOTHING,
     AblationWork,
@@ -178,14 +179,7 @@ class Pruning:
     @cached_property
     def orders(self) -> dict[str, tuple[Head, ...]]:
         """The order in which heads are removed: by importance, greedily, at random."""
-        values = np.concatenate(
-            [
-                head_importance(
-                    self.model, self.objective, self.objective.ask(batch), self.options.stack
-                )
-                for batch in self.choosing
-            ]
-        ).mean(0)
+        values = mean_importance(self.model, self.objective, self.choosing, self.options.stack)
         shuffled = np.random.default_rng(self.options.seed).permutation(len(self.heads))
         return {
             "importance": tuple(
@@ -224,6 +218,15 @@ class Pruning:
         passes = [start, *(disabled_set(self.shape, [*base, head]) for head in tried)]
         losses = self._outputs(self.choosing, passes, start).losses.astype(np.float64)
         return [float(value) for value in np.nanmean(losses, 1)]
+
+
+def mean_importance(
+    model: Model, objective: Objective, batches: Iterable[Batch], stack: str
+) -> NDArray[np.float32]:
+    """The mean gradient importance of every head over some batches, (layer, head)."""
+    values = [head_importance(model, objective, objective.ask(batch), stack) for batch in batches]
+    mean: NDArray[np.float32] = np.concatenate(values).mean(0)
+    return mean
 
 
 Losses = Callable[[Sequence[Head], Sequence[Head]], list[float]]
@@ -334,7 +337,11 @@ class AblationRun(Run[Atlas]):
         self.shape = model.shape(self.options.stack)
         self.corpus = drawn(corpus, options)
         self.passes = plan(
-            self.shape, heads=options.heads, layers=options.layers, sets=options.sets
+            self.shape,
+            heads=options.heads,
+            layers=options.layers,
+            sets=options.sets,
+            importance=options.importance,
         )
         self.encoder = self._new_encoder()
         self.parts = OutputParts()
@@ -572,7 +579,7 @@ class AblationRun(Run[Atlas]):
 
 @contextmanager
 def judged(
-    model: ModelLike, task: Task | None, options: AblateOptions
+    model: ModelLike, task: Task | None, options: AblateOptions | PruneOptions
 ) -> Iterator[tuple[Model, Objective]]:
     """A model and what it is judged by; a network that was wrapped is put back at the end."""
     head: Literal["lm"] | None = "lm" if isinstance(model, str | Path) else None

@@ -76,7 +76,12 @@ NOTHING = Disabled("baseline", BASELINE, ())
 
 
 def plan(
-    shape: Shape, *, heads: bool = True, layers: bool = True, sets: Sequence[HeadsLike] = ()
+    shape: Shape,
+    *,
+    heads: bool = True,
+    layers: bool = True,
+    sets: Sequence[HeadsLike] = (),
+    importance: bool = False,
 ) -> list[Disabled]:
     """What to disable, one pass after the other.
 
@@ -89,6 +94,8 @@ def plan(
         is skipped if there is anything else to disable.
     sets
         Sets of heads to disable together, such as ``"3-9,4-1"`` or ``"4-*"``.
+    importance
+        Whether anything else is computed, so that nothing need be disabled.
 
     Returns
     -------
@@ -115,7 +122,7 @@ def plan(
             chosen = tuple(head for head in every if head.layer == layer)
             passes.append(Disabled("layer", f"layer {layer + 1}", chosen))
     passes += [disabled_set(shape, chosen) for chosen in sets]
-    if len(passes) == 1:
+    if len(passes) == 1 and not importance:
         raise UserError("there is nothing to disable", hint="give heads, layers or sets")
     for off in passes:
         if off.size == len(every):
@@ -436,7 +443,7 @@ def time_passes(
     """
     shape = work.model.shape(work.stack)
     places = sorted(_place(off, shape) for off in passes if off.heads)
-    middle = places[(len(places) - 1) // 2]
+    middle = places[(len(places) - 1) // 2] if places else -1  # importance alone
     group = [off for off in passes if off.heads and _place(off, shape) == middle]
     group = group[: max(STACKED_TOKENS // batch.ids.size, 1)]
     with _threads(threads):
@@ -446,7 +453,7 @@ def time_passes(
         if len(group) > 1:  # the first of these are checked against single ones
             work(batch, [NOTHING, *group])
         several = _seconds(work, batch, [NOTHING, *group])
-    return full, max(several - full, 0.0) / len(group)
+    return full, max(several - full, 0.0) / max(len(group), 1)
 
 
 def describe_time(seconds: float, *, passes: int, examples: int, workers: int = 1) -> str:
