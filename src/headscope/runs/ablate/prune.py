@@ -108,7 +108,7 @@ def prune(model: ModelLike, options: PruneOptions) -> Pruned:
 
     Heads are removed step by step. After each step the model is judged as by
     :func:`headscope.ablate`, beside random choices of as many heads of the same layers. Unless a
-    results file ranks heads, every second example ranks them and the others judge.
+    results file ranks heads, a random half of the documents ranks them and the others judge.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def prune(model: ModelLike, options: PruneOptions) -> Pruned:
     (18, False)
     """
     check_loading(model, options)
-    check_writable(Path(options.output, RECORD))
+    check_writable(Path(f"{options.output}.partial"))  # the folder is made at the end
     ranking = read_ranking(str(options.by))
     task, corpus = options.read(model)
     with options.reporter.status("loading libraries"):

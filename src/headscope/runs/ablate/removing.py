@@ -43,6 +43,7 @@ from headscope.runs.preparing import drawn
 from headscope.runs.run import Arrays, Block, Run, describe, remove_checkpoint
 from headscope.runs.survey import survey
 from headscope.stats.inference.bootstrap import LEAST, Outputs, how_many
+from headscope.stats.inference.documents import cluster_numbers
 from headscope.stats.tables.ablation import pruning_scores
 from headscope.tasks.metrics import METRICS
 
@@ -211,12 +212,16 @@ class PruneRun(Run[Pruned]):
             stack="", **{name: how[name] for name in ("max_length", "long", "token_types")}
         )
         items = list(encoder.encode(self.corpus))
-        if len(items) < 2:
+        documents = cluster_numbers([item.example.group for item in items])
+        if len(set(documents)) < 2:
             raise UserError(
-                "pruning needs two examples or more: one half ranks heads, the other judges",
+                "pruning needs two documents or more: one half ranks heads, the other judges",
                 hint="give more examples",
             )
-        halves = (items[::2], items[1::2]) if self.ranking is None else ([], items)
+        # By chance, not in turn: the labels of a made task alternate.
+        order = np.random.default_rng(self.options.seed).permutation(max(documents) + 1)
+        ranks = (order[documents] % 2 == 0) & (self.ranking is None)
+        halves = ([items[at] for at in np.flatnonzero(half)] for half in (ranks, ~ranks))
         return [list(self.model.batches(half, size=self.options.batch_size)) for half in halves]
 
     def rank(self) -> NDArray[np.float64]:
@@ -239,6 +244,10 @@ class PruneRun(Run[Pruned]):
         return values.astype(np.float64)
 
     # --- the steps ---
+
+    def begin(self) -> None:
+        """Refuse what cannot be done before anything is computed."""
+        _ = self.counts, self.halves
 
     def blocks(self) -> Iterator[Block]:
         """The ranking, then steps until one costs too much."""
