@@ -1,3 +1,4 @@
+from .card import save_card as save_card
 from .document import (
     Document as Document,
     Plot as Plot,

@@ -11,6 +11,7 @@ from html import escape
 from importlib import resources
 from typing import Any
 
+from headscope.measures.roles import FAMILIES
 from headscope.page.packs.pack import to_text
 
 
@@ -21,7 +22,12 @@ def bundle(name: str) -> str:
 
 
 def page_html(
-    boot: Mapping[str, Any], packs: Mapping[str, bytes], *, connect: str = "'none'"
+    boot: Mapping[str, Any],
+    packs: Mapping[str, bytes],
+    *,
+    connect: str = "'none'",
+    about: str = "",
+    picture: str = "",
 ) -> str:
     """The whole page.
 
@@ -33,6 +39,10 @@ def page_html(
         Data inside the page, by name.
     connect
         Where the page may load more data from, as a content-security policy says it.
+    about
+        What the page says, in a sentence or two, for whoever previews a link to it.
+    picture
+        The address of a picture of 1200 × 630 for the same.
 
     Returns
     -------
@@ -45,7 +55,8 @@ def page_html(
         f'<script type="text/plain" data-pack="{escape(name)}">{to_text(one)}</script>'
         for name, one in packs.items()
     )
-    about = json.dumps(dict(boot), ensure_ascii=False).replace("<", "\\u003c")
+    start = json.dumps(dict(boot), ensure_ascii=False).replace("<", "\\u003c")
+    title = str(boot.get("title", "Headscope"))
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -53,19 +64,55 @@ def page_html(
 <meta http-equiv="content-security-policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>{escape(str(boot.get("title", "Headscope")))}</title>
+<title>{escape(title)}</title>
+<link rel="icon" href="{ICON}">
+{_preview(title, about, picture)}
 <style>{style}</style>
 </head>
 <body class="hs-page">
 <div class="headscope" id="headscope">
 <noscript>This page needs JavaScript, which is inside the page; nothing is loaded.</noscript>
 </div>
-<script type="application/json" id="headscope-boot">{about}</script>
+<script type="application/json" id="headscope-boot">{start}</script>
 {data}
 <script>{script}</script>
 </body>
 </html>
 """
+
+
+def _preview(title: str, about: str, picture: str) -> str:
+    """What sites and chats show of a link to the page (the Open Graph protocol)."""
+    named = {
+        "og:type": "website",
+        "og:site_name": "Headscope",
+        "og:title": title,
+        "og:description": about,
+        "og:image": picture,
+        "twitter:card": "summary_large_image" if picture else "summary",
+    }
+    lines = [
+        f'<meta property="{name}" content="{escape(value)}">'
+        for name, value in named.items()
+        if value
+    ]
+    if about:
+        lines.insert(0, f'<meta name="description" content="{escape(about)}">')
+    return "\n".join(lines)
+
+
+def _icon() -> str:
+    """A grid of nine heads, as an address that holds the whole picture."""
+    colours = [family.colours[0] for family in FAMILIES.values() if family.glyph][:9]
+    cells = "".join(
+        f'<rect x="{at % 3 * 11}" y="{at // 3 * 11}" width="10" height="10" fill="{colour}"/>'
+        for at, colour in enumerate(colours)
+    )
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">{cells}</svg>'
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode('ascii')}"
+
+
+ICON = _icon()
 
 
 def page_policy(*, connect: str = "'none'") -> str:

@@ -8,16 +8,21 @@ from typing import Literal
 
 from headscope.errors import ResultsError, UserError
 from headscope.files import check_writable, write_bytes, write_text
+from headscope.page.card import Cards, save_card
 from headscope.page.html import page_html
 from headscope.page.packs.atlas import atlas_pack
 from headscope.page.packs.examples import example_packs
 from headscope.page.schema import Boot
 from headscope.results import Atlas
 from headscope.results.merge import is_circuits, join_all
+from headscope.stats.words.summary import model_summary
 
 MOST, FEWEST, TOGETHER = 10, 4, 1700
 """Examples of each head in a report of one file: at most, at least, and of all heads together, so
 that a page of 24 × 16 heads stays under 6 MB."""
+
+PICTURE = "card.png"
+"""What previews of a link to a folder show: the card of its clearest head."""
 
 
 def write_report(
@@ -57,7 +62,7 @@ def render(results: Atlas, *, others: Sequence[Atlas] = (), figures: bool = Fals
     results, *others = join_all([results, *others])
     layers, heads = results.shape
     packs = report_packs(results, others, figures=figures, most=per_head(layers * heads))
-    return page_html(_boot(results, others, "embedded"), packs)
+    return page_html(_boot(results, others, "embedded"), packs, about=_said(results))
 
 
 def per_head(heads: int) -> int:
@@ -104,7 +109,10 @@ def write_folder(
         except UserError as error:
             raise ResultsError(error.message, hint=error.hint, command=error.command) from None
     boot = _boot(results, others, "folder")
-    return _written(page, page_html(boot, {}, connect="'self'"))
+    save_card(results, Cards(results).clearest, folder / PICTURE)
+    return _written(
+        page, page_html(boot, {}, connect="'self'", about=_said(results), picture=PICTURE)
+    )
 
 
 def report_packs(
@@ -130,6 +138,12 @@ def report_packs(
         name = f"{names[number]} ({_told_apart(atlas, number)})" if doubled else ""
         packs[_pack_name(number)] = atlas_pack(atlas, name=name, figures=figures and not number)
     return packs | example_packs(results, most=most)
+
+
+def _said(results: Atlas) -> str:
+    """What previews of a link to the report say: the first lines of the summary."""
+    lines = model_summary(results)[:2]
+    return " ".join("".join(part.text for part in line.parts) for line in lines)
 
 
 def _told_apart(atlas: Atlas, number: int) -> str:

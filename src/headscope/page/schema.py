@@ -295,6 +295,8 @@ class TextsDocument(TypedDict):
     """The pack "texts"."""
 
     texts: list[Text]
+    # All heads of a card, as SVG.
+    grid: str
 
 
 ExampleKind = Literal["strong", "typical", "weak", "random"]
@@ -341,6 +343,8 @@ class HeadDocument(TypedDict):
     keys: list[TokenShare]
     # Texts in the sample.
     sample: int
+    # The head's card as SVG, with a mark where the grid goes; large reports of one file have none.
+    card: NotRequired[str]
 
 
 class TextDocument(TypedDict):

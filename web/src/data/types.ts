@@ -266,6 +266,8 @@ export interface Text {
 /** The pack "texts". */
 export interface TextsDocument {
   texts: Text[];
+  /** All heads of a card, as SVG. */
+  grid: string;
 }
 
 export type ExampleKind = "strong" | "typical" | "weak" | "random";
@@ -307,6 +309,8 @@ export interface HeadDocument {
   keys: TokenShare[];
   /** Texts in the sample. */
   sample: number;
+  /** The head's card as SVG, with a mark where the grid goes; large reports of one file have none. */
+  card?: string;
 }
 
 /** The pack "text" of a notebook: one text. Its maps are packs "text/3-9": weights u2 (query, key; 65535 = 1). */

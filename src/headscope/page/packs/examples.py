@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import UserError
 from headscope.heads import Head
+from headscope.page.card import Cards
 from headscope.page.packs.pack import pack
 from headscope.page.schema import ExampleKind, HeadExample, Text
 from headscope.results import Atlas
@@ -24,6 +25,8 @@ WEAK: ExampleKind = "weak"
 RANDOM: ExampleKind = "random"
 QUOTA: dict[ExampleKind, int] = {STRONG: 3, TYPICAL: 3, WEAK: 1, RANDOM: 3}
 """How many examples of each kind a head has at most, in the order in which the page shows them."""
+CARDS = 400
+"""Reports of one file with more heads leave out the cards of heads, about a kilobyte each."""
 LEVEL = 4
 """How hard gzip tries: there is one pack per head."""
 
@@ -64,19 +67,24 @@ def example_packs(atlas: Atlas, *, most: int | None = 10) -> dict[str, bytes]:
         return {}
     if not kept.texts:
         return {}
-    lottery, texts = Lottery(kept.texts), _Numbered()
+    lottery, texts, cards = Lottery(kept.texts), _Numbered(), Cards(atlas)
+    heads = list(map(str, _heads(atlas)))
+    with_cards = most is None or len(heads) <= CARDS
     words: SampleWords | None = None
     made: dict[str, Future[bytes]] = {}
     with ThreadPoolExecutor(1) as pool:  # one head is compressed while the next one is counted
-        for head in map(str, _heads(atlas)):
+        for head in heads:
             sample = kept.sample(head)
             words = words or SampleWords([one.text for one in sample])
             chosen = choose(kept.strongest(head), sample, lottery, most=most)
             numbers = [texts.number(one.map.text) for one in chosen]
-            about = words.top(sample) | {"sample": len(sample)}
+            about: dict[str, Any] = words.top(sample) | {"sample": len(sample)}
+            if with_cards:
+                about["card"] = cards.part(head)
             arrays = dict(zip(("histogram", "uniform"), kept.histogram(head)[1:], strict=True))
             made[head] = pool.submit(_head_pack, chosen, numbers, about, arrays)
-    packs = {"texts": pack({"texts": [_text(text) for text in texts.texts]}, {})}
+    document = {"texts": [_text(text) for text in texts.texts], "grid": cards.grid}
+    packs = {"texts": pack(document, {})}
     return packs | {f"head/{head}": one.result() for head, one in made.items()}
 
 
