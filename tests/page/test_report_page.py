@@ -278,7 +278,9 @@ def test_a_folder_loads_a_heads_examples_when_they_are_asked_for(browser: Any, s
     context.close()
 
 
-def test_the_card_of_a_head_is_saved_from_its_page(explore, demo_page: Path, tmp_path: Path) -> None:
+def test_the_card_of_a_head_is_saved_from_its_page(
+    explore, demo_page: Path, tmp_path: Path
+) -> None:
     opened = explore(demo_page, "#/head/3-9")
     opened.page.wait_for_selector("button:has-text('Save card')")
     with opened.page.expect_download() as download:
