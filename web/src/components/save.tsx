@@ -110,7 +110,10 @@ async function savePng(element: Element | null, name: string): Promise<void> {
   canvas.width = box.width * scale;
   canvas.height = box.height * scale;
   const context = canvas.getContext("2d")!;
-  context.fillStyle = getComputedStyle(element.closest(".headscope") ?? element).backgroundColor;
+  // Figures that were drawn beforehand are for a white ground; the page inverts them in the dark.
+  const ground = element.closest(".hs-picture") ? "#fff" : undefined;
+  const page = element.closest(".headscope") ?? element;
+  context.fillStyle = ground ?? getComputedStyle(page).backgroundColor;
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
   canvas.toBlob((blob) => blob && download(blob, `${name}.png`));
