@@ -63,7 +63,7 @@ describe("a paper's page", () => {
     const root = await show(documentStore(claims(["yes", "no"])));
     await act(() => root.querySelectorAll<HTMLElement>(".hs-verdict")[1]!.click());
     const [row] = root.querySelectorAll(".hs-shown");
-    expect(row!.textContent).toBe("nox");
+    expect(row!.textContent).toBe("✕nox");
   });
 
   it("is the first view, and names the tab and the navigation", async () => {

@@ -10,7 +10,7 @@ import { type Store, useStore } from "../store";
 import { linear, Upward } from "./axis";
 import { fitNames } from "./dot";
 import { GridLabels } from "./grid";
-import { type Arrangement, smallGrid } from "./grid-layout";
+import { type Arrangement, layersAcross, smallGrid } from "./grid-layout";
 import { Ramp } from "./legend";
 import { Cells, type Point, Points } from "./many";
 
@@ -78,10 +78,12 @@ function Frame({ chart, parts, columns, width, height, left, panel }: FrameProps
           key={one.id}
           transform={`translate(${(at % across) * width},${Math.floor(at / across) * height})`}
         >
-          <text class="hs-panel-title" x={left} y={14}>
-            {titles[at]}
-            <title>{one.title}</title>
-          </text>
+          {parts.length > 1 && (
+            <text class="hs-panel-title" x={left} y={14}>
+              {titles[at]}
+              <title>{one.title}</title>
+            </text>
+          )}
           {panel(one, at)}
         </g>
       ))}
@@ -115,12 +117,14 @@ function GridPanels({ chart, parts }: Props) {
     const all = fieldColouring(one, dark);
     return parts.map((part) => (shared ? all : fieldColouring(part, dark)));
   }, [parts, dark, shared]);
-  const columns = parts.length === 1 ? 1 : atlas.heads > 16 ? 3 : 5;
-  const [left, top, gap] = [22, 24, 24];
+  const across = layersAcross(atlas);
+  const cells = across ? atlas.layers : atlas.heads;
+  const columns = parts.length === 1 ? 1 : cells > 16 ? 3 : 5;
+  const [left, top, gap] = [22, across ? 36 : 24, 24];
   const most = parts.length === 1 ? 28 : 16;
-  const room = Math.floor((960 / columns - left - gap) / atlas.heads);
+  const room = Math.floor((960 / columns - left - gap) / cells);
   const cell = Math.max(2, Math.min(most, room));
-  const arrangement = smallGrid(atlas, { cell: [cell, cell], left, top });
+  const arrangement = smallGrid(atlas, { cell: [cell, cell], left, top, across });
   const { layout } = arrangement;
   const height = layout.height + gap;
   return (
@@ -154,7 +158,7 @@ function GridPanels({ chart, parts }: Props) {
         {shared && <Ramp colouring={colourings[0]!} />}{" "}
         <span class="hs-quiet">
           {parts.length > 1 && (shared ? "one scale for all grids; " : "each grid has its own scale; ")}
-          layers upward, heads across
+          {across ? "layers from left to right, heads downward" : "layers upward, heads across"}
         </span>
       </p>
     </>

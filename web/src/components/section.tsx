@@ -7,12 +7,12 @@ import { Panels, partsOf } from "./panels";
 import { isWide, Picture } from "./picture";
 import { RowsPlot } from "./rows";
 import { SaveMenu } from "./save";
-import { DataTable } from "./table";
+import { DataTable, type Mark } from "./table";
 
 type AnyPlot = Section["plots"][number];
 
 /** A heading, with text, charts and tables: a paper in a report, or a part of a paper. */
-export function SectionView({ section, marks }: { section: Section; marks?: string[] }) {
+export function SectionView({ section, marks }: { section: Section; marks?: Mark[] }) {
   const { id, title, text, plots, tables, command } = section;
   const pictures = plots.filter((plot) => plot.kind === "picture");
   const own = plots.filter((plot) => plot.kind !== "picture");

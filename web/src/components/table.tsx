@@ -30,11 +30,17 @@ export function sorted(rows: Table["rows"], column: number, rising: boolean): nu
     .sort((a, b) => unknown(a) - unknown(b) || sign * compare(a, b) || a - b);
 }
 
+/** What a row is called on the page, and a sign before it. */
+export interface Mark {
+  id: string;
+  sign: string;
+}
+
 /** A cell that is longer is text, and wraps. */
 const LONG = 40;
 
 /** A table; heads in it are links, and its columns sort it where that helps. */
-export function DataTable({ table, marks = [] }: { table: Table; marks?: string[] }) {
+export function DataTable({ table, marks = [] }: { table: Table; marks?: Mark[] }) {
   const [by, setBy] = useState<[column: number, rising: boolean] | null>(null);
   const places = useMemo(
     () => (by ? sorted(table.rows, ...by) : table.rows.map((_, at) => at)),
@@ -81,12 +87,13 @@ export function DataTable({ table, marks = [] }: { table: Table; marks?: string[
           </thead>
           <tbody>
             {places.map((at) => (
-              <tr key={at} id={marks[at]}>
+              <tr key={at} id={marks[at]?.id}>
                 {table.rows[at]!.map((cell, column) => (
                   <td
                     key={column}
                     class={`${table.columns[column]!.number ? "hs-num" : ""} ${long[column] ? "hs-long" : ""}`}
                   >
+                    {column === 0 && marks[at] && <span class="hs-sign">{marks[at].sign}</span>}
                     <Linked text={cell ?? ""} />
                   </td>
                 ))}

@@ -2,7 +2,7 @@ import { HeadCard } from "../components/card";
 import { BesidePages, Linked } from "../components/link";
 import { SectionView } from "../components/section";
 import { Select } from "../components/select";
-import { DataTable } from "../components/table";
+import { DataTable, type Mark } from "../components/table";
 import { useStore } from "../store";
 import { GridBlock } from "./atlas";
 import { useColours } from "./atlas/colours";
@@ -13,10 +13,17 @@ export function DocumentView() {
   const store = useStore();
   const about = store.document!.document;
   const { sections, remarks, missing, verdicts, runs } = about;
-  const parts: [string, string][] = sections.map(({ id, title }) => [id, title]);
+  const claims = sections.find((section) => section.id === "claims");
+  const others = sections.filter((section) => section !== claims);
+  const parts: [string, string][] = others.map(({ id, title }) => [id, title]);
+  if (remarks.length) parts.unshift(["remarks", "What stands out"]);
+  if (claims) parts.unshift([claims.id, claims.title]);
   if (missing.length) parts.push(["missing", "What is missing"]);
   if (about.provenance) parts.push(["provenance", "Provenance"]);
-  const marks = verdicts.map((_, at) => `hs-claim-${at + 1}`);
+  const marks = verdicts.map((verdict, at) => ({
+    id: `hs-claim-${at + 1}`,
+    sign: LOOKS[verdict]![1],
+  }));
   return (
     <div class="hs-document">
       <header class="hs-document-head">
@@ -34,18 +41,15 @@ export function DocumentView() {
       {verdicts.length > 0 && <Scoreboard verdicts={verdicts} marks={marks} />}
       {store.atlas && <Heads />}
       <Parts parts={parts}>
+        {claims && <SectionView section={claims} marks={marks} />}
         {remarks.length > 0 && (
           <section class="hs-paper" id="hs-remarks">
             <h1>What stands out</h1>
             <Sentences texts={remarks} />
           </section>
         )}
-        {sections.map((section) => (
-          <SectionView
-            key={section.id}
-            section={section}
-            marks={section.id === "claims" ? marks : undefined}
-          />
+        {others.map((section) => (
+          <SectionView key={section.id} section={section} />
         ))}
         {missing.length > 0 && (
           <section class="hs-paper" id="hs-missing">
@@ -106,7 +110,7 @@ const LOOKS: Record<string, [name: string, sign: string]> = {
 };
 
 /** How many claims hold, and one square per claim, which leads to its row. */
-export function Scoreboard({ verdicts, marks }: { verdicts: string[]; marks: string[] }) {
+export function Scoreboard({ verdicts, marks }: { verdicts: string[]; marks: Mark[] }) {
   const store = useStore();
   const count = (verdict: string) => verdicts.filter((one) => one === verdict).length;
   const tested = verdicts.length - count("not tested");
@@ -140,7 +144,7 @@ export function Scoreboard({ verdicts, marks }: { verdicts: string[]; marks: str
                 class={`hs-verdict hs-verdict-${verdict.replace(" ", "-")}`}
                 title={`Claim ${at + 1}: ${name}`}
                 aria-label={`Claim ${at + 1}: ${name}. Show it in the table`}
-                onClick={() => show(marks[at]!)}
+                onClick={() => show(marks[at]!.id)}
               >
                 {sign}
               </button>
