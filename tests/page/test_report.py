@@ -197,7 +197,7 @@ def test_a_folder_has_the_page_and_its_data_in_files(tmp_path: Path) -> None:
 def test_figures_are_drawn_on_request_as_images_that_cannot_run() -> None:
     results = made_results(values={"entropy": made_values(2, 3)["entropy"]})
     document, _ = Reader(render(results, figures=True)).packs()["atlas"]
-    assert {one["name"] for one in document["figures"]} == {"entropy", "heat-entropy"}
+    assert {one["id"] for one in document["figures"]} == {"entropy", "heat-entropy"}
     assert all(one["svg"].startswith("<svg") for one in document["figures"])
     document, _ = Reader(render(results)).packs()["atlas"]
     assert document["figures"] == []

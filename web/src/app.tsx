@@ -8,6 +8,7 @@ import { parse } from "./route";
 import { type Store, StoreContext } from "./store";
 import { AtlasView } from "./views/atlas";
 import { CompareView } from "./views/compare";
+import { DocumentView } from "./views/document";
 import { FinderView } from "./views/finder";
 import { HeadView } from "./views/head";
 import { LiveView } from "./views/live";
@@ -45,11 +46,12 @@ export function titleOf(store: Store): string {
   const { atlas } = store;
   const [name = "", head = ""] = store.route.value.view.split("/");
   const model = (store.boot.live ?? atlas?.document.model)?.name ?? "";
+  const about = name === "" || name === "document" ? store.boot.document : undefined;
   const place = name === "head" ? atlas?.place(head) : undefined;
   const role = place === undefined ? "" : atlas!.family(place);
   const parts =
     place === undefined
-      ? [VIEWS.find(([id]) => id === name)?.[1] ?? ""]
+      ? [about ?? VIEWS.find(([id]) => id === name)?.[1] ?? ""]
       : [atlas!.name(place), role ? family(role).title.toLowerCase() : ""];
   return [...parts, model, "Headscope"].filter(Boolean).join(" · ");
 }
@@ -59,6 +61,7 @@ function View({ store }: { store: Store }) {
   const [name, ...rest] = view.split("/");
   if (name === "live" && store.boot.live) return <LiveView />;
   if (name === "text" && store.boot.source === "notebook") return <TextView />;
+  if (store.document && (name === "" || name === "document")) return <DocumentView />;
   if (!store.atlas) {
     if (store.boot.live) return <LiveView />;
     return <p class="hs-empty">There are no results on this page.</p>;

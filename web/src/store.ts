@@ -4,8 +4,9 @@ import { useContext } from "preact/hooks";
 
 import type { Atlas } from "./data/atlas";
 import { Notes } from "./data/notes";
+import type { Packed } from "./data/pack";
 import type { Source } from "./data/source";
-import type { Boot } from "./data/types";
+import type { Boot, PageDocument } from "./data/types";
 import { format, parse, type Route } from "./route";
 
 export type Theme = "auto" | "light" | "dark";
@@ -41,6 +42,8 @@ export class Store {
     readonly addressed: boolean,
     /** Whether what surrounds the page is dark; undefined where only the browser's wish is known. */
     private surroundings: () => boolean | undefined = () => undefined,
+    /** Sections around the atlas: a paper's page. */
+    readonly document?: Packed<PageDocument>,
   ) {
     this.notes = new Notes((boot.live ?? atlases[0]?.document.model)?.name ?? "");
     this.route = signal(parse(addressed ? location.hash : ""));

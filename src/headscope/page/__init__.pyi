@@ -5,10 +5,14 @@ from .document import (
     Section as Section,
     Table as Table,
     records as records,
+)
+from .report import (
+    render as render,
     render_document as render_document,
     write_document as write_document,
+    write_folder as write_folder,
+    write_report as write_report,
 )
-from .report import render as render, write_folder as write_folder, write_report as write_report
 from .roles import (
     role_sections as role_sections,
     roles_document as roles_document,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
-from html import escape
+from html import escape, unescape
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from headscope.measures.roles import FAMILIES
@@ -21,12 +23,19 @@ def bundle(name: str) -> str:
     return resources.files("headscope.page").joinpath("static", name).read_text(encoding="utf-8")
 
 
+ABOUT = "headscope"
+"""The name of the element that says, at the top of a page, what it is about."""
+TOP = 2048
+"""Bytes of a file in which it stands."""
+
+
 def page_html(
     boot: Mapping[str, Any],
     packs: Mapping[str, bytes],
     *,
     connect: str = "'none'",
-    about: str = "",
+    about: Mapping[str, str] | None = None,
+    says: str = "",
     picture: str = "",
 ) -> str:
     """The whole page.
@@ -40,6 +49,8 @@ def page_html(
     connect
         Where the page may load more data from, as a content-security policy says it.
     about
+        What :func:`about_page` reads of the file: its title, and the digest of the weights.
+    says
         What the page says, in a sentence or two, for whoever previews a link to it.
     picture
         The address of a picture of 1200 × 630 for the same.
@@ -57,16 +68,17 @@ def page_html(
     )
     start = json.dumps(dict(boot), ensure_ascii=False).replace("<", "\\u003c")
     title = str(boot.get("title", "Headscope"))
+    said = f'\n<meta name="{ABOUT}" content="{escape(json.dumps(about))}">' if about else ""
     return f"""<!doctype html>
 <html lang="en">
 <head>
-<meta charset="utf-8">
+<meta charset="utf-8">{said}
 <meta http-equiv="content-security-policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <title>{escape(title)}</title>
 <link rel="icon" href="{ICON}">
-{_preview(title, about, picture)}
+{_preview(title, says, picture)}
 <style>{style}</style>
 </head>
 <body class="hs-page">
@@ -81,13 +93,13 @@ def page_html(
 """
 
 
-def _preview(title: str, about: str, picture: str) -> str:
+def _preview(title: str, says: str, picture: str) -> str:
     """What sites and chats show of a link to the page (the Open Graph protocol)."""
     named = {
         "og:type": "website",
         "og:site_name": "Headscope",
         "og:title": title,
-        "og:description": about,
+        "og:description": says,
         "og:image": picture,
         "twitter:card": "summary_large_image" if picture else "summary",
     }
@@ -96,8 +108,8 @@ def _preview(title: str, about: str, picture: str) -> str:
         for name, value in named.items()
         if value
     ]
-    if about:
-        lines.insert(0, f'<meta name="description" content="{escape(about)}">')
+    if says:
+        lines.insert(0, f'<meta name="description" content="{escape(says)}">')
     return "\n".join(lines)
 
 
@@ -113,6 +125,21 @@ def _icon() -> str:
 
 
 ICON = _icon()
+
+
+def about_page(path: Path) -> dict[str, str]:
+    """What a file says that it is about, if it is a page of Headscope; nothing for other files."""
+    try:
+        with path.open("rb") as file:
+            top = file.read(TOP).decode("utf-8", "replace")
+    except OSError:
+        return {}
+    found = re.search(rf'<meta name="{ABOUT}" content="([^"]*)">', top)
+    try:
+        said = json.loads(unescape(found[1])) if found else {}
+    except ValueError:
+        return {}
+    return {str(key): str(value) for key, value in said.items()} if isinstance(said, dict) else {}
 
 
 def page_policy(*, connect: str = "'none'") -> str:

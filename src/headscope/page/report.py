@@ -1,18 +1,24 @@
-"""The report of results: one page to explore, as one file or as a folder for large models."""
+"""Pages as files: the report of results, as one file or as a folder for large models; documents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 from headscope.errors import ResultsError, UserError
 from headscope.files import check_writable, write_bytes, write_text
 from headscope.page.card import Cards, save_card
-from headscope.page.html import page_html
+from headscope.page.document import Document
+from headscope.page.html import about_page, page_html
 from headscope.page.packs.atlas import atlas_pack
 from headscope.page.packs.examples import example_packs
-from headscope.page.schema import Boot
+from headscope.page.packs.pack import pack
+from headscope.page.packs.sections import document_content
+from headscope.page.schema import Beside, Boot
 from headscope.results import Atlas
 from headscope.results.merge import is_circuits, join_all
 from headscope.stats.words.summary import model_summary
@@ -54,15 +60,70 @@ def write_report(
         If it cannot be written.
     """
     check_writable(path, error=ResultsError)
-    return _written(path, render(results, others=others, figures=figures))
+    return _written(path, render(results, others=others, figures=figures, path=path))
 
 
-def render(results: Atlas, *, others: Sequence[Atlas] = (), figures: bool = False) -> str:
-    """Return the report as HTML."""
+def render(
+    results: Atlas,
+    *,
+    others: Sequence[Atlas] = (),
+    figures: bool = False,
+    path: Path | None = None,
+) -> str:
+    """Return the report as HTML. With the path of its file, it links to pages beside that."""
     results, *others = join_all([results, *others])
     layers, heads = results.shape
     packs = report_packs(results, others, figures=figures, most=per_head(layers * heads))
-    return page_html(_boot(results, others, "embedded"), packs, about=_said(results))
+    boot = _boot(results, others, "embedded", path)
+    return page_html(boot, packs, about=_about("Report", results), says=_said(results))
+
+
+def render_document(document: Document, *, path: Path | None = None) -> str:
+    """Return a document as HTML: its sections below the grid of its first atlas.
+
+    Every text is escaped, and nothing is loaded. With the path of its file, it links to pages
+    beside that.
+    """
+    results = join_all(document.atlases) if document.atlases else []
+    shape = results[0].shape if results else (0, 0)
+    boot: Boot = {
+        "title": f"{document.label}: {document.title}",
+        "source": "embedded",
+        "atlases": [_pack_name(number) for number in range(len(results))],
+        "document": document.label,
+    }
+    packs = {"document": pack(*document_content(document, shape))}
+    about, says = {"title": document.label}, document.subtitle
+    if results:
+        first, *others = results
+        packs |= report_packs(first, others, most=per_head(shape[0] * shape[1]))
+        about = _about(document.label, first)
+        boot["beside"] = pages_beside(path, about["weights"])
+    return page_html(boot, packs, about=about, says=says)
+
+
+def write_document(document: Document, path: Path) -> Path:
+    """Write a document, whole or not at all.
+
+    Parameters
+    ----------
+    document : Document
+        The page.
+    path : Path
+        The file. Folders on the way are made.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ResultsError
+        If it cannot be written.
+    """
+    check_writable(path, error=ResultsError)
+    return _written(path, render_document(document, path=path))
 
 
 def per_head(heads: int) -> int:
@@ -108,11 +169,11 @@ def write_folder(
             write_bytes(target, data)
         except UserError as error:
             raise ResultsError(error.message, hint=error.hint, command=error.command) from None
-    boot = _boot(results, others, "folder")
+    boot = _boot(results, others, "folder", page)
     save_card(results, Cards(results).clearest, folder / PICTURE)
-    return _written(
-        page, page_html(boot, {}, connect="'self'", about=_said(results), picture=PICTURE)
-    )
+    about, says = _about("Report", results), _said(results)
+    text = page_html(boot, {}, connect="'self'", about=about, says=says, picture=PICTURE)
+    return _written(page, text)
 
 
 def report_packs(
@@ -156,7 +217,12 @@ def _pack_name(number: int) -> str:
     return "atlas" if number == 0 else f"atlas-{number + 1}"
 
 
-def _boot(results: Atlas, others: Sequence[Atlas], source: Literal["embedded", "folder"]) -> Boot:
+def _boot(
+    results: Atlas,
+    others: Sequence[Atlas],
+    source: Literal["embedded", "folder"],
+    path: Path | None,
+) -> Boot:
     about = results.provenance
     model, corpus = about.get("model", {}), about.get("corpus", {})
     where = "" if is_circuits(results) else f" on {corpus.get('name', 'corpus')}"
@@ -164,7 +230,45 @@ def _boot(results: Atlas, others: Sequence[Atlas], source: Literal["embedded", "
         "title": f"{model.get('name', 'model')}{where} – Headscope",
         "source": source,
         "atlases": [_pack_name(number) for number in range(1 + len(others))],
+        "beside": pages_beside(path, _weights(results)),
     }
+
+
+# --- Pages that link to each other ---
+
+MANY = 200
+"""Files that are looked at beside a page, in the folders there, and above."""
+
+
+def pages_beside(path: Path | None, weights: str) -> list[Beside]:
+    """Other pages about the same weights near a file, as links from it."""
+    if path is None or not weights:
+        return []
+    here = path.resolve()
+    pages = sorted({page.resolve() for page in _around(here.parent)} - {here})
+    said = [(page, about_page(page)) for page in pages]
+    return [
+        {
+            "title": about.get("title", page.stem),
+            "href": quote(os.path.relpath(page, here.parent).replace(os.sep, "/")),
+        }
+        for page, about in said
+        if about.get("weights") == weights
+    ]
+
+
+def _around(folder: Path) -> Iterator[Path]:
+    for places in (folder.glob("*.html"), folder.glob("*/*.html"), folder.parent.glob("*.html")):
+        yield from islice(places, MANY)
+
+
+def _about(title: str, results: Atlas) -> dict[str, str]:
+    return {"title": title, "weights": _weights(results)}
+
+
+def _weights(results: Atlas) -> str:
+    """The digest of the weights that some results are of."""
+    return str(results.provenance.get("model", {}).get("weights", ""))
 
 
 def _written(path: Path, text: str) -> Path:

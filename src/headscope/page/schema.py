@@ -137,6 +137,8 @@ class Table(TypedDict):
     note: str
     columns: list[TableColumn]
     rows: list[list[str | None]]
+    # Whether readers can sort it; a long one then scrolls in a box.
+    sortable: bool
 
 
 class PaperChart(TypedDict):
@@ -152,25 +154,113 @@ class PaperChart(TypedDict):
     statistics: list[str]
 
 
-class Figure(TypedDict):
-    """A figure of the gallery, drawn beforehand."""
+class ChartLine(TypedDict):
+    """A reference across a chart of layers: a value per layer, null where it is not defined."""
 
     name: str
+    values: list[float | None]
+
+
+class HeadsChart(TypedDict):
+    """A chart with numbers of its own: the array chart/ID (part, layer, head), with intervals also
+    chart/ID/low and high. Heads are framed where chart/ID/framed is 1.
+    """
+
+    id: str
+    kind: Literal["layers", "grids"]
     title: str
+    # Which results it is of: "demo on texts, 40 examples".
+    about: str
     caption: str
-    # SVG text, shown as an image: nothing in it runs.
+    unit: str
+    # Titles of the panels.
+    parts: list[str]
+    # How numbers are shown.
+    value: Literal["share", "times", "number"]
+    # Whether 0 is in the middle of the colours.
+    diverging: bool
+    # Whether all grids have one scale.
+    shared: bool
+    lines: list[ChartLine]
+
+
+class ChartRow(TypedDict):
+    """A row of a chart: the best head, its value with the interval, and what it is held against."""
+
+    name: str
+    # What stands beside: the head.
+    beside: str
+    value: float | None
+    low: float | None
+    high: float | None
+    baseline: float | None
+
+
+class RowsChart(TypedDict):
+    """A chart of shares, one row per label."""
+
+    id: str
+    kind: Literal["rows"]
+    title: str
+    # Which results it is of: "demo on texts, 40 examples".
+    about: str
+    caption: str
+    unit: str
+    rows: list[ChartRow]
+
+
+class Figure(TypedDict):
+    """A figure drawn beforehand."""
+
+    id: str
+    kind: Literal["picture"]
+    title: str
+    # Which results it is of: "demo on texts, 40 examples".
+    about: str
+    caption: str
+    # SVG text; the page takes from it only what draws.
     svg: str
 
 
-class PaperSection(TypedDict):
-    """What belongs to one paper."""
+class Section(TypedDict):
+    """A heading, and what stands below it."""
 
     id: str
     title: str
-    # The command that runs the paper's whole recipe; "" where there is none.
-    command: str
+    text: str
+    plots: list[PaperChart | HeadsChart | RowsChart | Figure]
     tables: list[Table]
-    charts: list[PaperChart]
+    # The command that runs a paper's whole recipe; absent where there is none.
+    command: NotRequired[str]
+
+
+class Fact(TypedDict):
+    """A number with its meaning."""
+
+    value: str
+    about: str
+
+
+class PageDocument(TypedDict):
+    """The pack "document": a paper's page, a portrait, the page of a table."""
+
+    # What the navigation calls it: "Clark et al. 2019".
+    label: str
+    title: str
+    subtitle: str
+    facts: list[Fact]
+    # Sentences on what stands out.
+    remarks: list[str]
+    # For each row of the section "claims": yes, no, undecided or not tested.
+    verdicts: list[str]
+    sections: list[Section]
+    # What could not be run, and why.
+    missing: list[str]
+    # What was run on what.
+    runs: Table | None
+    # Whether heads that are named are those of the page's first atlas.
+    linked: bool
+    provenance: str
 
 
 class Composition(TypedDict):
@@ -260,7 +350,7 @@ class AtlasDocument(TypedDict):
     # By place (layer index × heads + head).
     heads: list[HeadText]
     summary: list[SummaryLine]
-    papers: list[PaperSection]
+    papers: list[Section]
     figures: list[Figure]
     # Kinds of rest in the order of the array activity (kind, layer, head), "at work" first.
     activity: list[str]
@@ -381,6 +471,13 @@ class LiveModel(TypedDict):
     mask: NotRequired[str]
 
 
+class Beside(TypedDict):
+    """Another page."""
+
+    title: str
+    href: str
+
+
 class Boot(TypedDict):
     """The document in the page itself: which packs there are and how they are reached."""
 
@@ -391,3 +488,7 @@ class Boot(TypedDict):
     atlases: list[str]
     # Absent in reports.
     live: NotRequired[LiveModel]
+    # What the navigation calls the pack "document", where there is one.
+    document: NotRequired[str]
+    # Pages about the same weights, in files beside this one.
+    beside: NotRequired[list[Beside]]

@@ -4,6 +4,7 @@ import { useStore, type Theme } from "../store";
 import { SearchBox } from "./search";
 
 export const VIEWS: [string, string][] = [
+  ["document", "Paper"],
   ["atlas", "Atlas"],
   ["finder", "Finder"],
   ["head", "Heads"],
@@ -18,7 +19,8 @@ const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" 
 export function Header() {
   const store = useStore();
   const model = store.boot.live ?? store.atlas?.document.model;
-  const current = store.route.value.view.split("/")[0] || (store.atlas ? "atlas" : "live");
+  const first = store.document ? "document" : store.atlas ? "atlas" : "live";
+  const current = store.route.value.view.split("/")[0] || first;
   const shape = model ? `${model.type} · ${model.layers} layers × ${model.heads} heads` : "";
   return (
     <header class="hs-header">
@@ -42,7 +44,7 @@ export function Header() {
                 store.go(id === "head" ? headTarget(store) : id);
               }}
             >
-              {title}
+              {id === "document" ? store.boot.document : title}
             </a>
           ),
         )}
@@ -95,6 +97,8 @@ function CopyLink() {
 }
 
 function shownView(id: string, store: ReturnType<typeof useStore>): boolean {
+  if (id === "document") return store.document !== undefined;
+  if (id === "papers" && store.document) return false;
   if (id === "live") return store.boot.live !== undefined;
   if (id === "compare") return store.atlases.length > 1;
   if (id === "training") return Boolean(store.atlas?.document.track);

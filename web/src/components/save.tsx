@@ -102,7 +102,10 @@ async function savePng(element: Element | null, name: string): Promise<void> {
   }
   if (!(element instanceof SVGSVGElement)) return;
   const { width, height } = element.getBoundingClientRect();
-  const ground = getComputedStyle(element.closest(".headscope") ?? element).backgroundColor;
+  // Figures that were drawn beforehand are for a white ground; the page inverts them in the dark.
+  const page = element.closest(".headscope") ?? element;
+  const drawn = element.closest(".hs-picture") !== null;
+  const ground = drawn ? "#fff" : getComputedStyle(page).backgroundColor;
   await saveDrawing(standalone(element), name, { width: 2 * width, height: 2 * height, ground });
 }
 

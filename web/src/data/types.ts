@@ -116,6 +116,8 @@ export interface Table {
   note: string;
   columns: TableColumn[];
   rows: (string | null)[][];
+  /** Whether readers can sort it; a long one then scrolls in a box. */
+  sortable: boolean;
 }
 
 /**
@@ -131,23 +133,106 @@ export interface PaperChart {
   statistics: string[];
 }
 
-/** A figure of the gallery, drawn beforehand. */
-export interface Figure {
+/** A reference across a chart of layers: a value per layer, null where it is not defined. */
+export interface ChartLine {
   name: string;
+  values: (number | null)[];
+}
+
+/**
+ * A chart with numbers of its own: the array chart/ID (part, layer, head), with intervals also
+ * chart/ID/low and high. Heads are framed where chart/ID/framed is 1.
+ */
+export interface HeadsChart {
+  id: string;
+  kind: "layers" | "grids";
   title: string;
+  /** Which results it is of: "demo on texts, 40 examples". */
+  about: string;
   caption: string;
-  /** SVG text, shown as an image: nothing in it runs. */
+  unit: string;
+  /** Titles of the panels. */
+  parts: string[];
+  /** How numbers are shown. */
+  value: "share" | "times" | "number";
+  /** Whether 0 is in the middle of the colours. */
+  diverging: boolean;
+  /** Whether all grids have one scale. */
+  shared: boolean;
+  lines: ChartLine[];
+}
+
+/** A row of a chart: the best head, its value with the interval, and what it is held against. */
+export interface ChartRow {
+  name: string;
+  /** What stands beside: the head. */
+  beside: string;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  baseline: number | null;
+}
+
+/** A chart of shares, one row per label. */
+export interface RowsChart {
+  id: string;
+  kind: "rows";
+  title: string;
+  /** Which results it is of: "demo on texts, 40 examples". */
+  about: string;
+  caption: string;
+  unit: string;
+  rows: ChartRow[];
+}
+
+/** A figure drawn beforehand. */
+export interface Figure {
+  id: string;
+  kind: "picture";
+  title: string;
+  /** Which results it is of: "demo on texts, 40 examples". */
+  about: string;
+  caption: string;
+  /** SVG text; the page takes from it only what draws. */
   svg: string;
 }
 
-/** What belongs to one paper. */
-export interface PaperSection {
+/** A heading, and what stands below it. */
+export interface Section {
   id: string;
   title: string;
-  /** The command that runs the paper's whole recipe; "" where there is none. */
-  command: string;
+  text: string;
+  plots: (PaperChart | HeadsChart | RowsChart | Figure)[];
   tables: Table[];
-  charts: PaperChart[];
+  /** The command that runs a paper's whole recipe; absent where there is none. */
+  command?: string;
+}
+
+/** A number with its meaning. */
+export interface Fact {
+  value: string;
+  about: string;
+}
+
+/** The pack "document": a paper's page, a portrait, the page of a table. */
+export interface PageDocument {
+  /** What the navigation calls it: "Clark et al. 2019". */
+  label: string;
+  title: string;
+  subtitle: string;
+  facts: Fact[];
+  /** Sentences on what stands out. */
+  remarks: string[];
+  /** For each row of the section "claims": yes, no, undecided or not tested. */
+  verdicts: string[];
+  sections: Section[];
+  /** What could not be run, and why. */
+  missing: string[];
+  /** What was run on what. */
+  runs: Table | null;
+  /** Whether heads that are named are those of the page's first atlas. */
+  linked: boolean;
+  provenance: string;
 }
 
 /** Which heads compose with which, from weights alone (Elhage et al. 2021). */
@@ -233,7 +318,7 @@ export interface AtlasDocument {
   /** By place (layer index × heads + head). */
   heads: HeadText[];
   summary: SummaryLine[];
-  papers: PaperSection[];
+  papers: Section[];
   figures: Figure[];
   /** Kinds of rest in the order of the array activity (kind, layer, head), "at work" first. */
   activity: string[];
@@ -345,6 +430,12 @@ export interface LiveModel {
   mask?: string;
 }
 
+/** Another page. */
+export interface Beside {
+  title: string;
+  href: string;
+}
+
 /** The document in the page itself: which packs there are and how they are reached. */
 export interface Boot {
   title: string;
@@ -354,4 +445,8 @@ export interface Boot {
   atlases: string[];
   /** Absent in reports. */
   live?: LiveModel;
+  /** What the navigation calls the pack "document", where there is one. */
+  document?: string;
+  /** Pages about the same weights, in files beside this one. */
+  beside?: Beside[];
 }

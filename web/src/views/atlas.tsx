@@ -85,7 +85,7 @@ export function AtlasView() {
 const BARS = 188;
 
 /** The grid with the bars of its layers, and what everything means. */
-function GridBlock({ colours }: { colours: ReturnType<typeof useColours> }) {
+export function GridBlock({ colours }: { colours: ReturnType<typeof useColours> }) {
   const store = useStore();
   const atlas = store.atlas!;
   const dark = store.dark.value;

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.figures.gallery import FIGURES, gallery
 from headscope.heads import Head
+from headscope.page.document import Plot
 from headscope.page.packs.columns import (
     add_role_bands,
     composition_columns,
@@ -21,6 +22,7 @@ from headscope.page.packs.columns import (
 )
 from headscope.page.packs.pack import pack
 from headscope.page.packs.papers import paper_sections
+from headscope.page.packs.sections import picture
 from headscope.page.schema import AtlasDocument, Figure, HeadText, Kept, Model, Part, SummaryLine
 from headscope.results import Atlas
 from headscope.stats.heads.query import value_labels
@@ -178,18 +180,4 @@ def drawn_figures(atlas: Atlas, *, everything: bool) -> list[Figure]:
         for item in gallery(atlas)
         if everything or item.name in own or not set(item.needs) <= DRAWN_BY_PAGE
     ]
-    return [
-        {
-            "name": item.name,
-            "title": item.title,
-            "caption": item.caption,
-            "svg": _svg(item.draw(atlas)),
-        }
-        for item in chosen
-    ]
-
-
-def _svg(chart: Any) -> str:
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(chart.to_dict()))
+    return [picture(Plot(item.name, item.title, item.caption, item.draw(atlas))) for item in chosen]
