@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headscope.measures.roles import FAMILIES
-from headscope.page.packs.pack import to_text
+from headscope.page.packs.pack import to_text, unpack
 
 
 @cache
@@ -140,6 +140,22 @@ def about_page(path: Path) -> dict[str, str]:
     except ValueError:
         return {}
     return {str(key): str(value) for key, value in said.items()} if isinstance(said, dict) else {}
+
+
+def pack_of(path: Path, name: str) -> dict[str, Any]:
+    """The document of a pack inside a page.
+
+    Raises
+    ------
+    OSError, ValueError, KeyError
+        If the file cannot be read, or is not a page that has it.
+    """
+    text = path.read_text(encoding="utf-8")
+    found = re.search(rf'data-pack="{re.escape(name)}">([A-Za-z0-9+/=]*)<', text)
+    if found is None:
+        raise KeyError(name)
+    document, _ = unpack(base64.b64decode(found[1]))
+    return document
 
 
 def page_policy(*, connect: str = "'none'") -> str:

@@ -32,7 +32,12 @@ PICTURE = "card.png"
 
 
 def write_report(
-    results: Atlas, path: Path, *, others: Sequence[Atlas] = (), figures: bool = False
+    results: Atlas,
+    path: Path,
+    *,
+    others: Sequence[Atlas] = (),
+    figures: bool = False,
+    picture: str = "",
 ) -> Path:
     """Write the report of a run as one self-contained page, whole or not at all.
 
@@ -48,6 +53,8 @@ def write_report(
         shown with its results.
     figures
         Also draw the figures of the gallery (Altair) into the page. This takes some seconds.
+    picture
+        The address of a picture for previews of links to the page.
 
     Returns
     -------
@@ -60,7 +67,8 @@ def write_report(
         If it cannot be written.
     """
     check_writable(path, error=ResultsError)
-    return _written(path, render(results, others=others, figures=figures, path=path))
+    text = render(results, others=others, figures=figures, path=path, picture=picture)
+    return _written(path, text)
 
 
 def render(
@@ -69,13 +77,15 @@ def render(
     others: Sequence[Atlas] = (),
     figures: bool = False,
     path: Path | None = None,
+    picture: str = "",
 ) -> str:
     """Return the report as HTML. With the path of its file, it links to pages beside that."""
     results, *others = join_all([results, *others])
     layers, heads = results.shape
     packs = report_packs(results, others, figures=figures, most=per_head(layers * heads))
     boot = _boot(results, others, "embedded", path)
-    return page_html(boot, packs, about=_about("Report", results), says=_said(results))
+    about, says = _about("Report", results), _said(results)
+    return page_html(boot, packs, about=about, says=says, picture=picture)
 
 
 def render_document(document: Document, *, path: Path | None = None) -> str:

@@ -263,6 +263,44 @@ class PageDocument(TypedDict):
     provenance: str
 
 
+class GalleryPaper(TypedDict):
+    """A paper's page about a model of a gallery."""
+
+    title: str
+    href: str
+    verdicts: list[str]
+
+
+class GalleryModel(TypedDict):
+    """A model of a gallery: the folder of its report, and its papers."""
+
+    folder: str
+    papers: list[GalleryPaper]
+
+
+class Claim(TypedDict):
+    """What a paper says, and for each model: yes, no, undecided, not tested, or ""."""
+
+    text: str
+    verdicts: list[str]
+
+
+class Claims(TypedDict):
+    """The claims of a paper across models."""
+
+    paper: str
+    claims: list[Claim]
+
+
+class Gallery(TypedDict):
+    """The pack "gallery": what the front page of a site says beside its atlases."""
+
+    models: list[GalleryModel]
+    claims: list[Claims]
+    # BibTeX.
+    citation: str
+
+
 class Composition(TypedDict):
     """Which heads compose with which, from weights alone (Elhage et al. 2021)."""
 
@@ -492,3 +530,5 @@ class Boot(TypedDict):
     document: NotRequired[str]
     # Pages about the same weights, in files beside this one.
     beside: NotRequired[list[Beside]]
+    # Whether it is the front page of a site of several models, with a pack "gallery".
+    gallery: NotRequired[bool]
