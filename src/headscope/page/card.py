@@ -28,6 +28,8 @@ FORMATS = ("png", "svg")
 EDGE = 64
 GRID_SIZE = 264
 """The grid of heads is a square of so many pixels at most, in the upper right corner."""
+UPWARD = 16
+"""With more layers, they run from left to right instead of upward."""
 TEXT_WIDTH = WIDTH - 3 * EDGE - GRID_SIZE
 LEAD, WORD, SPACE, LINES = 34, 28, 0.8, 4
 """The sizes of the sentence and of the example's words, the space between words (in letters n), and
@@ -114,7 +116,7 @@ class Cards:
 
     @cached_property
     def grid(self) -> str:
-        """All heads in the colours of their main roles: layers upward, as in the page."""
+        """All heads in the colours of their main roles, arranged as in the page."""
         layers, heads = self.atlas.shape
         cells = [
             (self._cell(layer, head), self._colour(layer, head))
@@ -150,10 +152,12 @@ class Cards:
 
     def _cell(self, layer: int, head: int) -> tuple[float, float, float, float]:
         layers, heads = self.atlas.shape
-        size = min(GRID_SIZE / heads, GRID_SIZE / layers, 44)
+        across = layers > UPWARD
+        columns, rows = (layers, heads) if across else (heads, layers)
+        column, row = (layer, head) if across else (head, layers - 1 - layer)
+        size = min(GRID_SIZE / columns, GRID_SIZE / rows)
         gap = min(size * 0.12, 3)
-        left, top = WIDTH - EDGE - size * heads, EDGE
-        x, y = left + size * head, top + size * (layers - 1 - layer)
+        x, y = WIDTH - EDGE - size * (columns - column), EDGE + size * row
         return round(x, 1), round(y, 1), round(size - gap, 1), round(size - gap, 1)
 
     def _colour(self, layer: int, head: int) -> str:
@@ -363,7 +367,7 @@ def _arc(start: float, end: float, weight: float, colour: str) -> Iterator[str]:
     side = 5 if end > start else -5
     start, end, y = start + side, end - side, BASELINE - 32
     across = abs(end - start) / 2
-    rise = min(across, 7 * across**0.5, 108)
+    rise = min(across, 7 * across**0.5, 96)
     yield (
         f'<path d="M{start:.1f} {y}A{across:.1f} {rise:.1f} 0 0 {int(end > start)} {end:.1f} {y}" '
         f'fill="none" stroke="{colour}" stroke-width="{1.5 + 4.5 * weight:.1f}" '
