@@ -16,6 +16,7 @@ from markupsafe import escape
 from numpy.typing import NDArray
 
 from headscope.errors import ResultsError, UserError
+from headscope.figures.save import compress_png
 from headscope.files import check_writable, write_bytes
 from headscope.heads import Head, HeadLike
 from headscope.measures.roles import FAMILIES
@@ -244,7 +245,7 @@ def png_of(svg: str) -> bytes:
     """A card as PNG, 1200 × 630 pixels."""
     import vl_convert
 
-    return bytes(vl_convert.svg_to_png(svg))
+    return compress_png(vl_convert.svg_to_png(svg))
 
 
 def tinted(family: str, excess: float) -> str:

@@ -40,7 +40,11 @@ class Paper:
 
 
 def write_gallery(
-    models: Sequence[Atlas], folder: Path, *, papers: Sequence[Path] = (), figures: bool = False
+    models: Sequence[Atlas],
+    folder: str | Path,
+    *,
+    papers: Sequence[str | Path] = (),
+    figures: bool = False,
 ) -> Path:
     """Write a static site of several models: a front page, and a folder with the report of each.
 
@@ -67,12 +71,13 @@ def write_gallery(
     ResultsError
         If a page is about none of the models, or something cannot be written.
     """
+    folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise ResultsError(f"{folder} is a file, not a folder", hint="give another folder")
     index = folder / INDEX
     check_writable(index, error=ResultsError)
     atlases = join_all(models)
-    pages = [read_paper(path) for path in papers]
+    pages = [read_paper(Path(path)) for path in papers]
     check_papers(pages, atlases)
     names = _names(atlases)
     shown: list[GalleryModel] = []
