@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
 from urllib.parse import quote
 
 from headscope.errors import ResultsError, UserError
@@ -68,7 +68,7 @@ def render(
     """Return the report as HTML. With the path of its file, it links to pages beside that."""
     results, *others = join_all([results, *others])
     layers, heads = results.shape
-    packs = report_packs(results, others, figures=figures, most=per_head(layers * heads))
+    packs = report_packs(results, others, figures=figures, **for_one_file(layers * heads))
     boot = _boot(results, others, "embedded", path)
     return page_html(boot, packs, about=_about("Report", results))
 
@@ -91,7 +91,7 @@ def render_document(document: Document, *, path: Path | None = None) -> str:
     about = {"title": document.label}
     if results:
         first, *others = results
-        packs |= report_packs(first, others, most=per_head(shape[0] * shape[1]))
+        packs |= report_packs(first, others, **for_one_file(shape[0] * shape[1]))
         about = _about(document.label, first)
         boot["beside"] = pages_beside(path, about["weights"])
     return page_html(boot, packs, about=about)
@@ -121,15 +121,25 @@ def write_document(document: Document, path: Path) -> Path:
     return _written(path, render_document(document, path=path))
 
 
-def per_head(heads: int) -> int:
-    """How many examples of each head a report of one file holds.
+class Kept(TypedDict):
+    """What a page holds of the examples of each head: how many, and whether only the largest links."""  # noqa: E501
+
+    most: int | None
+    compact: bool
+
+
+def for_one_file(heads: int) -> Kept:
+    """What a page of one file holds of the examples of each head, so that it stays small.
 
     Examples
     --------
-    >>> per_head(72), per_head(270), per_head(384), per_head(1024)
-    (10, 6, 4, 4)
+    >>> for_one_file(72), for_one_file(384)
+    ({'most': 10, 'compact': False}, {'most': 4, 'compact': False})
+    >>> for_one_file(1920)
+    {'most': 4, 'compact': True}
     """
-    return max(FEWEST, min(MOST, TOGETHER // max(heads, 1)))
+    most = max(FEWEST, min(MOST, TOGETHER // max(heads, 1)))
+    return {"most": most, "compact": most * heads > TOGETHER}
 
 
 def write_folder(
@@ -175,6 +185,7 @@ def report_packs(
     *,
     figures: bool = False,
     most: int | None = MOST,
+    compact: bool = False,
 ) -> dict[str, bytes]:
     """Everything that the page is given, by name.
 
@@ -182,16 +193,18 @@ def report_packs(
     ----------
     results, others, figures
         As in :func:`write_report`.
-    most
-        How many examples of each head; None for all that were kept.
+    most, compact
+        What is there of the examples of each head; see :func:`example_packs`.
     """
     names = [one.provenance.get("model", {}).get("name", "") for one in (results, *others)]
     packs: dict[str, bytes] = {}
     for number, atlas in enumerate((results, *others)):
         doubled = names.count(names[number]) > 1
         name = f"{names[number]} ({_told_apart(atlas, number)})" if doubled else ""
-        packs[_pack_name(number)] = atlas_pack(atlas, name=name, figures=figures and not number)
-    return packs | example_packs(results, most=most)
+        packs[_pack_name(number)] = atlas_pack(
+            atlas, name=name, figures=figures and not number, compact=compact
+        )
+    return packs | example_packs(results, most=most, compact=compact)
 
 
 def _told_apart(atlas: Atlas, number: int) -> str:

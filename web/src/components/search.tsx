@@ -109,7 +109,10 @@ export function QueryLine({ form, label, placeholder, slash }: Props) {
         aria-invalid={answer.wrong}
         aria-describedby={`${id}-answer`}
         onInput={({ currentTarget: line }) => write(line.value, line.selectionStart ?? 0)}
-        onFocus={() => suggest(text, text.length)}
+        onFocus={() => {
+          void store.loadTokens();
+          suggest(text, text.length);
+        }}
         onKeyDown={press}
       />
       <span
@@ -143,7 +146,7 @@ function run(store: Store, text: string): typeof SILENT {
   } catch (error) {
     const own = (head: string) => Object.values(store.notes.of(head)).join(" ");
     // a comparison is a query, so a mistake in it is explained
-    const found = /[<>=!]/.test(query) ? undefined : findByWords(store.atlas!, query, own);
+    const found = /[<>=!]/.test(query) ? undefined : findByWords(store.atlas!, query, own, store.tokens);
     if (!found) return { text: sentence((error as Error).message), wrong: true };
     store.select(found.places, `“${query}”, by ${found.by}`);
     return { text: plural(found.places.length, "head"), wrong: false };
