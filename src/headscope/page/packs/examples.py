@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -82,9 +82,10 @@ def example_packs(
             words = words or SampleWords([one.text for one in sample])
             chosen = choose(kept.strongest(head), sample, lottery, most=most)
             numbers = [texts.number(one.map.text) for one in chosen]
-            about = words.top(sample) | {"sample": len(sample)}
-            linked = [word for pair in about["pairs"] for word in (pair["query"], pair["key"])]
+            top = words.top(sample)
+            linked = [word for pair in top["pairs"] for word in (pair["query"], pair["key"])]
             tokens.append(list(dict.fromkeys(linked)))
+            about = top | {"sample": len(sample)}
             arrays = dict(zip(("histogram", "uniform"), kept.histogram(head)[1:], strict=True))
             made[head] = pool.submit(_head_pack, chosen, numbers, about, arrays, compact)
     shown = [_first_tokens(text) if compact else text for text in texts.texts]
@@ -221,12 +222,11 @@ def _head_pack(
         examples.append(example)
         row += len(rows)
         link += len(keys)
-    counts, keys, weights = zip(*links, strict=True) if links else ((), (), ())
     size = np.uint8 if compact else np.uint16
     arrays: dict[str, NDArray[Any]] = {
-        "counts": _joined(counts, np.uint8),
-        "keys": _joined(keys, size),
-        "weights": _joined([_rounded(one, compact) for one in weights], size),
+        "counts": _joined([counts for counts, _, _ in links], np.uint8),
+        "keys": _joined([keys for _, keys, _ in links], size),
+        "weights": _joined([_rounded(weights, compact) for _, _, weights in links], size),
     }
     document = {"examples": examples} | about
     if compact:
@@ -275,7 +275,7 @@ def _first_tokens(text: KeptText) -> KeptText:
     )
 
 
-def _joined(parts: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
+def _joined(parts: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:
     return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
 
 
