@@ -91,7 +91,7 @@ export function QueryLine({ form, label, placeholder, slash }: Props) {
     if (!(event.currentTarget as Node).contains(event.relatedTarget as Node | null)) close();
   };
   return (
-    <form class={form} role="search" onSubmit={submit} onFocusOut={leave}>
+    <form class={form} role="search" aria-label={label} onSubmit={submit} onFocusOut={leave}>
       {slash && <kbd aria-hidden="true">/</kbd>}
       <input
         ref={input}
