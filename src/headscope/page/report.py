@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypedDict
@@ -93,7 +93,7 @@ def render_document(document: Document, *, path: Path | None = None) -> str:
         first, *others = results
         packs |= report_packs(first, others, **for_one_file(shape[0] * shape[1]))
         about = _about(document.label, first)
-        boot["beside"] = pages_beside(path, about["weights"])
+        boot["beside"] = pages_beside(path, about["weights"], document=True)
     return page_html(boot, packs, about=about)
 
 
@@ -237,15 +237,24 @@ def _boot(
 # --- Pages that link to each other ---
 
 MANY = 200
-"""Files that are looked at beside a page, in the folders there, and above."""
+"""Files that are looked at in each place."""
 
 
-def pages_beside(path: Path | None, weights: str) -> list[Beside]:
-    """Other pages about the same weights near a file, as links from it."""
+def pages_beside(path: Path | None, weights: str, *, document: bool = False) -> list[Beside]:
+    """Other pages about the same weights near a file, as links from it.
+
+    Beside a report, and in folders there; a document has a folder of its own, and the report of
+    its model is beside or above it.
+    """
     if path is None or not weights:
         return []
     here = path.resolve()
-    pages = sorted({page.resolve() for page in _around(here.parent)} - {here})
+    folder = here.parent
+    further = folder.parent.glob("*.html") if document else folder.glob("*/*.html")
+    pages = sorted(
+        {page.resolve() for some in (folder.glob("*.html"), further) for page in islice(some, MANY)}
+        - {here}
+    )
     said = [(page, about_page(page)) for page in pages]
     return [
         {
@@ -255,11 +264,6 @@ def pages_beside(path: Path | None, weights: str) -> list[Beside]:
         for page, about in said
         if about.get("weights") == weights
     ]
-
-
-def _around(folder: Path) -> Iterator[Path]:
-    for places in (folder.glob("*.html"), folder.glob("*/*.html"), folder.parent.glob("*.html")):
-        yield from islice(places, MANY)
 
 
 def _about(title: str, results: Atlas) -> dict[str, str]:

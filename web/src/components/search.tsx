@@ -127,6 +127,9 @@ export function QueryLine({ form, label, placeholder, slash }: Props) {
   );
 }
 
+/** Words, and nothing of the query language. */
+const PLAIN = /^(?!.*\b(and|or|not|top|by)\b)[\p{L}\p{N}\s'’]+$/iu;
+
 /** Open a head or select heads; what came of it. */
 function run(store: Store, text: string): typeof SILENT {
   const query = text.trim();
@@ -147,6 +150,7 @@ function run(store: Store, text: string): typeof SILENT {
     const own = (head: string) => Object.values(store.notes.of(head)).join(" ");
     // a comparison is a query, so a mistake in it is explained
     const found = /[<>=!]/.test(query) ? undefined : findByWords(store.atlas!, query, own, store.tokens);
+    if (!found && PLAIN.test(query)) return { text: `No head has to do with “${query}”.`, wrong: true };
     if (!found) return { text: sentence((error as Error).message), wrong: true };
     store.select(found.places, `“${query}”, by ${found.by}`);
     return { text: plural(found.places.length, "head"), wrong: false };
