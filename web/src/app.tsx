@@ -30,6 +30,9 @@ export function App({ store }: { store: Store }) {
       {!alone && !store.gallery && (store.atlas || store.boot.live) && <Header />}
       <SelectionBar />
       <main class="hs-main" id="hs-main" tabIndex={-1}>
+        {!HEADED.has(store.route.value.view.split("/")[0]!) && !documented(store) && (
+          <h1 class="hs-unseen">{title}</h1>
+        )}
         <View store={store} />
       </main>
       {store.message.value && (
@@ -40,6 +43,13 @@ export function App({ store }: { store: Store }) {
       {store.keys.value && <KeyHelp />}
     </StoreContext.Provider>
   );
+}
+
+/** Views with a heading of their own. */
+const HEADED = new Set(["head", "papers", "document"]);
+
+function documented({ document, route }: Store): boolean {
+  return document !== undefined && route.value.view === "";
 }
 
 /** What the browser's tab says: "3-9 · within the noun phrase · demo". */

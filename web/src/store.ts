@@ -6,7 +6,7 @@ import type { Atlas } from "./data/atlas";
 import { Notes } from "./data/notes";
 import type { Packed } from "./data/pack";
 import type { Source } from "./data/source";
-import type { Boot, Gallery, PageDocument } from "./data/types";
+import type { Boot, Gallery, PageDocument, TokensDocument } from "./data/types";
 import { format, parse, type Route } from "./route";
 
 export type Theme = "auto" | "light" | "dark";
@@ -59,6 +59,16 @@ export class Store {
 
   get atlas(): Atlas | undefined {
     return this.atlases[0];
+  }
+
+  /** The words that each head links most, by place, once the search was begun. */
+  tokens: string[][] = [];
+
+  /** Results without examples have none. */
+  async loadTokens(): Promise<void> {
+    if (this.tokens.length || !this.atlas?.document.examples.kept) return;
+    const found = await this.source.load<TokensDocument>("tokens").catch(() => undefined);
+    this.tokens = found?.document.tokens ?? [];
   }
 
   private arrive(): void {

@@ -48,7 +48,7 @@ export function atlas({ layers = 2, heads = 3, name = "made", half = 0.01, ...mo
     papers: more.charts
       ? [section({ id: "paper", title: "A paper", plots: more.charts })]
       : [],
-    ...{ examples: { kept: 0, strongest: 0, why: "" }, distance: false, version: "0" },
+    ...{ examples: { kept: 0, strongest: 0, why: "", cut: "" }, distance: false, version: "0" },
   } as unknown as AtlasDocument;
   const arrays = {
     value,

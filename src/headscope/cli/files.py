@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 ABOUT = ("model", "corpus", "settings", "counts", "versions")
 
 
+LARGE = 10_000_000
+"""Bytes of a page over which a folder is better."""
+
+
 class ReportOptions(Options):
     """Options of ``headscope report``.
 
@@ -79,6 +83,8 @@ def report(
         page = atlas.report(place, others=more, folder=options.folder, figures=options.figures)
     if options.folder:
         console.say(f"serve it: python -m http.server --directory {place}\npage:")
+    elif (size := page.stat().st_size) > LARGE:
+        console.say(f"{size / 1e6:.0f} MB in one file: --folder loads heads when they are opened")
     console.result(str(page))
 
 

@@ -15,9 +15,8 @@ from headscope.files import check_writable, slug, write_bytes
 from headscope.page.card import Cards, save_card
 from headscope.page.html import about_page, pack_of, page_html
 from headscope.page.packs.atlas import atlas_content
-from headscope.page.packs.examples import CARDS
 from headscope.page.packs.pack import pack
-from headscope.page.report import PICTURE, write_folder, write_report
+from headscope.page.report import PICTURE, for_one_file, write_folder, write_report
 from headscope.page.schema import AtlasDocument, Boot, Claim, Claims, Gallery, GalleryModel
 from headscope.results import Atlas
 from headscope.results.export import citations
@@ -89,7 +88,7 @@ def write_gallery(
         for paper in mine:
             write_bytes(place / paper.path.name, paper.path.read_bytes())
         save_card(atlas, Cards(atlas).clearest, place / PICTURE)
-        if atlas.shape[0] * atlas.shape[1] <= CARDS:
+        if not for_one_file(atlas.shape[0] * atlas.shape[1])["compact"]:
             write_report(atlas, place / INDEX, others=others, figures=figures, picture=PICTURE)
         else:
             write_folder(atlas, place, others=others, figures=figures)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
 from urllib.parse import quote
 
 from headscope.errors import ResultsError, UserError
@@ -82,7 +82,7 @@ def render(
     """Return the report as HTML. With the path of its file, it links to pages beside that."""
     results, *others = join_all([results, *others])
     layers, heads = results.shape
-    packs = report_packs(results, others, figures=figures, most=per_head(layers * heads))
+    packs = report_packs(results, others, figures=figures, **for_one_file(layers * heads))
     boot = _boot(results, others, "embedded", path)
     about, says = _about("Report", results), _said(results)
     return page_html(boot, packs, about=about, says=says, picture=picture)
@@ -106,9 +106,9 @@ def render_document(document: Document, *, path: Path | None = None) -> str:
     about, says = {"title": document.label}, document.subtitle
     if results:
         first, *others = results
-        packs |= report_packs(first, others, most=per_head(shape[0] * shape[1]))
+        packs |= report_packs(first, others, **for_one_file(shape[0] * shape[1]))
         about = _about(document.label, first)
-        boot["beside"] = pages_beside(path, about["weights"])
+        boot["beside"] = pages_beside(path, about["weights"], document=True)
     return page_html(boot, packs, about=about, says=says)
 
 
@@ -136,15 +136,25 @@ def write_document(document: Document, path: Path) -> Path:
     return _written(path, render_document(document, path=path))
 
 
-def per_head(heads: int) -> int:
-    """How many examples of each head a report of one file holds.
+class Kept(TypedDict):
+    """What a page holds of the examples of each head: how many, and whether only the largest links."""  # noqa: E501
+
+    most: int | None
+    compact: bool
+
+
+def for_one_file(heads: int) -> Kept:
+    """What a page of one file holds of the examples of each head, so that it stays small.
 
     Examples
     --------
-    >>> per_head(72), per_head(270), per_head(384), per_head(1024)
-    (10, 6, 4, 4)
+    >>> for_one_file(72), for_one_file(384)
+    ({'most': 10, 'compact': False}, {'most': 4, 'compact': False})
+    >>> for_one_file(1920)
+    {'most': 4, 'compact': True}
     """
-    return max(FEWEST, min(MOST, TOGETHER // max(heads, 1)))
+    most = max(FEWEST, min(MOST, TOGETHER // max(heads, 1)))
+    return {"most": most, "compact": most * heads > TOGETHER}
 
 
 def write_folder(
@@ -192,6 +202,7 @@ def report_packs(
     *,
     figures: bool = False,
     most: int | None = MOST,
+    compact: bool = False,
 ) -> dict[str, bytes]:
     """Everything that the page is given, by name.
 
@@ -199,16 +210,18 @@ def report_packs(
     ----------
     results, others, figures
         As in :func:`write_report`.
-    most
-        How many examples of each head; None for all that were kept.
+    most, compact
+        What is there of the examples of each head; see :func:`example_packs`.
     """
     names = [one.provenance.get("model", {}).get("name", "") for one in (results, *others)]
     packs: dict[str, bytes] = {}
     for number, atlas in enumerate((results, *others)):
         doubled = names.count(names[number]) > 1
         name = f"{names[number]} ({_told_apart(atlas, number)})" if doubled else ""
-        packs[_pack_name(number)] = atlas_pack(atlas, name=name, figures=figures and not number)
-    return packs | example_packs(results, most=most)
+        packs[_pack_name(number)] = atlas_pack(
+            atlas, name=name, figures=figures and not number, compact=compact
+        )
+    return packs | example_packs(results, most=most, compact=compact)
 
 
 def _said(results: Atlas) -> str:
@@ -247,15 +260,24 @@ def _boot(
 # --- Pages that link to each other ---
 
 MANY = 200
-"""Files that are looked at beside a page, in the folders there, and above."""
+"""Files that are looked at in each place."""
 
 
-def pages_beside(path: Path | None, weights: str) -> list[Beside]:
-    """Other pages about the same weights near a file, as links from it."""
+def pages_beside(path: Path | None, weights: str, *, document: bool = False) -> list[Beside]:
+    """Other pages about the same weights near a file, as links from it.
+
+    Beside a report, and in folders there; a document has a folder of its own, and the report of
+    its model is beside or above it.
+    """
     if path is None or not weights:
         return []
     here = path.resolve()
-    pages = sorted({page.resolve() for page in _around(here.parent)} - {here})
+    folder = here.parent
+    further = folder.parent.glob("*.html") if document else folder.glob("*/*.html")
+    pages = sorted(
+        {page.resolve() for some in (folder.glob("*.html"), further) for page in islice(some, MANY)}
+        - {here}
+    )
     said = [(page, about_page(page)) for page in pages]
     return [
         {
@@ -265,11 +287,6 @@ def pages_beside(path: Path | None, weights: str) -> list[Beside]:
         for page, about in said
         if about.get("weights") == weights
     ]
-
-
-def _around(folder: Path) -> Iterator[Path]:
-    for places in (folder.glob("*.html"), folder.glob("*/*.html"), folder.parent.glob("*.html")):
-        yield from islice(places, MANY)
 
 
 def _about(title: str, results: Atlas) -> dict[str, str]:

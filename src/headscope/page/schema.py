@@ -101,8 +101,6 @@ class HeadText(TypedDict):
 
     lead: str
     evidence: str
-    # The tokens that it links most, for the search.
-    tokens: NotRequired[list[str]]
 
 
 class Part(TypedDict):
@@ -349,6 +347,8 @@ class Kept(TypedDict):
     strongest: int
     # Why there are none.
     why: str
+    # What is left out of them, in a sentence; "" for nothing.
+    cut: str
 
 
 class AtlasDocument(TypedDict):
@@ -427,6 +427,12 @@ class TextsDocument(TypedDict):
     grid: str
 
 
+class TokensDocument(TypedDict):
+    """The pack "tokens": by place, the words that a head links most, for the search."""
+
+    tokens: list[list[str]]
+
+
 ExampleKind = Literal["strong", "typical", "weak", "random"]
 
 
@@ -463,7 +469,7 @@ class TokenShare(TypedDict):
 
 
 class HeadDocument(TypedDict):
-    """The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33)."""  # noqa: E501
+    """The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33). Of many heads in one file, keys may be u1, and weights u1: 255 times the square root."""  # noqa: E501
 
     examples: list[HeadExample]
     pairs: list[Pair]

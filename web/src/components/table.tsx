@@ -56,7 +56,7 @@ export function DataTable({ table, marks = [] }: { table: Table; marks?: Mark[] 
   return (
     <div class="hs-figure">
       <div class="hs-title">
-        <h2>{table.title}</h2>
+        {table.title && <h2>{table.title}</h2>}
         <SaveMenu name={table.id || slug(table.title) || "table"} data={data} />
       </div>
       <div class={tall ? "hs-scroll hs-tall" : "hs-scroll"} tabIndex={0} role="region" aria-label={name}>

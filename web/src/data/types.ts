@@ -84,8 +84,6 @@ export interface Relation {
 export interface HeadText {
   lead: string;
   evidence: string;
-  /** The tokens that it links most, for the search. */
-  tokens?: string[];
 }
 
 /** A part of a sentence, with the heads that it speaks of. */
@@ -312,6 +310,8 @@ export interface Kept {
   strongest: number;
   /** Why there are none. */
   why: string;
+  /** What is left out of them, in a sentence; "" for nothing. */
+  cut: string;
 }
 
 /**
@@ -388,6 +388,11 @@ export interface TextsDocument {
   grid: string;
 }
 
+/** The pack "tokens": by place, the words that a head links most, for the search. */
+export interface TokensDocument {
+  tokens: string[][];
+}
+
 export type ExampleKind = "strong" | "typical" | "weak" | "random";
 
 /** One kept example of a head; its sparse map is rows first … first + rows of the pack's arrays. */
@@ -419,7 +424,7 @@ export interface TokenShare {
   share: number;
 }
 
-/** The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33). */
+/** The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33). Of many heads in one file, keys may be u1, and weights u1: 255 times the square root. */
 export interface HeadDocument {
   examples: HeadExample[];
   pairs: Pair[];

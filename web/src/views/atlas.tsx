@@ -4,6 +4,7 @@ import { BarsKey, LayerBars } from "../components/bars";
 import { HeadCard } from "../components/card";
 import { HeadGrid } from "../components/grid";
 import { gridLayout, headOrders } from "../components/grid-layout";
+import { BesidePages } from "../components/link";
 import { Legend } from "../components/legend";
 import { SaveMenu } from "../components/save";
 import { Select } from "../components/select";
@@ -76,6 +77,7 @@ export function AtlasView() {
           <Summary />
           <HeadCard />
           <Findings />
+          <BesidePages />
         </aside>
       </div>
     </div>

@@ -121,7 +121,7 @@ export function Scoreboard({ verdicts, marks }: { verdicts: string[]; marks: Mar
     setTimeout(() => row?.classList.remove("hs-shown"), 2000);
   };
   return (
-    <section class="hs-scoreboard" aria-label="Claims">
+    <section class="hs-scoreboard" aria-label="Claims that hold">
       <p class="hs-score">
         {tested ? (
           <>
