@@ -265,6 +265,7 @@ def merge(
         check_same_run(there, atlas.provenance, f"{output} holds the results of another run")
     atlas.save(output)
     show_summary(console, atlas)
+    console.say(f"next: headscope report {output}")
     console.result(str(output))
 
 

@@ -229,7 +229,7 @@ class Portrait(Recipe):
         stable, total = role_stability(self.surveyed)
         text = (
             "The main role of a head is what it does most with the attention that does not rest "
-            "on sinks, against even attention, tested by documents and corrected over heads and "
+            "on sinks, against chance, tested by documents and corrected over heads and "
             "roles."
         )
         if total:
