@@ -264,8 +264,7 @@ def parser_version(name: str = "") -> list[str]:
 # Frequent words of English that are not also frequent words of another language of Europe: they are
 # a quarter of the words of English text, and hardly any of another language.
 _ENGLISH = frozenset(
-    "the and to that it with this from not are but which they you his her she been their would "
-    "when who if what about than them can my your there into only could then some its".split()
+    ["the", "and", "to", "that", "it", "with", "this", "from", "not", "are", "but", "which", "they", "you", "his", "her", "she", "been", "their", "would", "when", "who", "if", "what", "about", "than", "them", "can", "my", "your", "there", "into", "only", "could", "then", "some", "its"]
 )
 _WORD = re.compile(r"[^\W\d_]+")
 SEEN = 50

@@ -195,7 +195,7 @@ def measure_of(atlas: Atlas, value: Sequence[str]) -> tuple[str, list[str]]:
         raise UserError(f"{value[0]!r} may mean {choices}", hint="name the measure too")
     labels = {label for name in usable for label in _labels(atlas[name])}
     raise unknown(
-        "value of a query",
+        "value",
         value[0],
         {*usable, *labels, "layer"},
         hint="atlas.summary() lists what there is",
