@@ -115,27 +115,24 @@ def unknown(
     command: str = "",
     error: type[UserError] = UserError,
 ) -> UserError:
-    """The error for a name that is not in a list: the nearest ones first, then what there is.
+    """The error for a name that is not in a list, with the nearest ones: first if it is long.
 
     >>> print(unknown("measure", "entrpy", ["entropy", "position"]))
-    unknown measure 'entrpy'; did you mean 'entropy'? Known: entropy, position
-    >>> print(unknown("measure", "abc", ["entropy", "position"]))
-    the measure must be one of entropy, position; got 'abc' instead
+    the measure must be one of entropy, position; got 'entrpy' instead. Did you mean 'entropy'?
     >>> print(unknown("head", "9-9", [f"{layer}-1" for layer in range(1, 41)]))
     unknown head '9-9'; did you mean '9-1'? 40 are known, such as 1-1, 10-1, 11-1, 12-1
     """
     names = sorted(allowed)
     near = difflib.get_close_matches(given[:200], names, n=3, cutoff=0.6)
-    if near:
-        guess = f"did you mean {' or '.join(map(repr, near))}?"
+    guess = f"id you mean {' or '.join(map(repr, near))}?" if near else ""
+    if near and len(names) > MOST:
         listed = f"{len(names)} are known, such as {', '.join(names[:FIRST])}"
-        if len(names) <= MOST:
-            listed = f"Known: {', '.join(names)}"
-        message = f"unknown {kind} {shorten(given)}; {guess} {listed}"
+        message = f"unknown {kind} {shorten(given)}; d{guess} {listed}"
     else:
         more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
         listed = ", ".join(names[:MOST]) + more
-        message = f"the {kind} must be one of {listed}; got {shorten(given)} instead"
+        message = f"the {kind} must be one of {listed}; got {shorten(given)} instead."
+        message += f" D{guess}" if guess else ""
     return error(message, hint=hint, command=command)
 
 

@@ -480,7 +480,8 @@ def find_header(
             f"{path}: the first line looks like a header, but none of its columns is known to "
             f"hold text; the columns are {listed(cells)}",
             hint="name the columns of text, e.g. "
-            f"columns=[{shorten(_wordiest(cells, first[1:]))}]; if the first line is data, give header=False",
+            f"columns=[{shorten(_wordiest(cells, first[1:]))}]; "
+            "if the first line is data, give header=False",
         )
     return None
 
