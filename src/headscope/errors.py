@@ -126,7 +126,8 @@ def unknown(
     near = difflib.get_close_matches(given[:200], names, n=3, cutoff=0.6)
     guess = f"id you mean {' or '.join(map(repr, near))}?" if near else ""
     if near and len(names) > MOST:
-        listed = f"{len(names)} are known, such as {', '.join(names[:FIRST])}"
+        some = [name for name in names if name[:1].isalpha()] or names
+        listed = f"{len(names)} are known, such as {', '.join(some[:FIRST])}"
         message = f"unknown {kind} {shorten(given)}; d{guess} {listed}"
     else:
         more = f" and {len(names) - MOST} more" if len(names) > MOST else ""

@@ -17,6 +17,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+WIDEST = 100
+"""Longer lines are hard to read."""
+
+
+def wrapped(text: str, *, mark: str = "") -> str:
+    """A text in lines that fit the screen, broken between words: never in 3-9 or in 81 %."""
+    width = max(40, min(get_terminal_size().columns, WIDEST))
+    whole = text.replace(" %", "\xa0%")  # no place to break
+    indent = " " * len(mark)
+    lines = wrap(
+        whole, width, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False
+    )
+    return "\n".join(lines).replace("\xa0%", " %")
+
+
 class Console(Reporter):
     """Prints for a person, unless asked to be quiet. Errors are always printed."""
 
@@ -34,9 +49,7 @@ class Console(Reporter):
 
     def paragraph(self, text: str, *, mark: str = "") -> None:
         """Say a text in lines that fit the screen, broken at words."""
-        width = max(40, min(get_terminal_size().columns, 100))
-        lines = wrap(text, width, initial_indent=mark, subsequent_indent=" " * len(mark))
-        self.say("\n".join(lines))
+        self.say(wrapped(text, mark=mark))
 
     def json(self, value: Any) -> None:
         """Print a value as JSON."""

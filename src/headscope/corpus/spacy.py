@@ -263,8 +263,9 @@ def parser_version(name: str = "") -> list[str]:
 
 # Frequent words of English that are not also frequent words of another language of Europe: they are
 # a quarter of the words of English text, and hardly any of another language.
-_ENGLISH = frozenset(
-    ["the", "and", "to", "that", "it", "with", "this", "from", "not", "are", "but", "which", "they", "you", "his", "her", "she", "been", "their", "would", "when", "who", "if", "what", "about", "than", "them", "can", "my", "your", "there", "into", "only", "could", "then", "some", "its"]
+_ENGLISH = (
+    "the and to that it with this from not are but which they you his her she been their "
+    "would when who if what about than them can my your there into only could then some its"
 )
 _WORD = re.compile(r"[^\W\d_]+")
 SEEN = 50
@@ -286,7 +287,8 @@ def is_english(texts: Iterable[str]) -> bool | None:
     words = [word for text in texts for word in _WORD.findall(text.lower())]
     if len(words) < FEWEST:
         return None
-    return sum(word in _ENGLISH for word in words) > ENGLISH * len(words)
+    frequent = frozenset(_ENGLISH.split())
+    return sum(word in frequent for word in words) > ENGLISH * len(words)
 
 
 def language_notes(examples: Iterable[Example], parser: str = "") -> tuple[str, ...]:
@@ -305,9 +307,9 @@ def language_notes(examples: Iterable[Example], parser: str = "") -> tuple[str, 
     if english is None or name[2:3] != "_" or english == name.startswith("en_"):
         return ()
     if english:
-        return (f"warning: these texts seem to be English, but {name} parses another language",)
+        return (f"these texts seem to be English, but {name} parses another language",)
     return (
-        "warning: these texts do not seem to be English, the language of the parser: their trees, "
+        "these texts do not seem to be English, the language of the parser: their trees, "
         "and everything about grammar, will be wrong",
     )
 
