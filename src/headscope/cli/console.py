@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from shutil import get_terminal_size
@@ -21,15 +22,20 @@ WIDEST = 100
 """Longer lines are hard to read."""
 
 
+_TIED = re.compile(r" (?=[%<=])|(?<= [<=]) ")
+
+
 def wrapped(text: str, *, mark: str = "") -> str:
-    """A text in lines that fit the screen, broken between words: never in 3-9 or in 81 %."""
-    width = max(40, min(get_terminal_size().columns, WIDEST))
-    whole = text.replace(" %", "\xa0%")  # no place to break
-    indent = " " * len(mark)
+    """A text in lines that fit the screen, broken between words: never in 3-9, 81 % or p < 0.05."""
     lines = wrap(
-        whole, width, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False
+        _TIED.sub("\xa0", text),
+        max(40, min(get_terminal_size().columns, WIDEST)),
+        initial_indent=mark,
+        subsequent_indent=" " * len(mark),
+        break_on_hyphens=False,
+        break_long_words=False,
     )
-    return "\n".join(lines).replace("\xa0%", " %")
+    return "\n".join(lines).replace("\xa0", " ")
 
 
 class Console(Reporter):
@@ -39,6 +45,10 @@ class Console(Reporter):
         super().__init__(visible=not quiet)
         self.quiet = quiet
         self.as_json = as_json
+
+    def say(self, text: str) -> None:
+        """Print to standard error; on a screen, one long line is broken between words."""
+        super().say(text if "\n" in text or not sys.stderr.isatty() else wrapped(text))
 
     def result(self, text: str) -> None:
         """Print the result of a command (a path); beside a JSON table, to standard error."""
