@@ -222,7 +222,7 @@ def heads(results: ResultsFile, options: HeadsOptions, console: Console) -> None
     )
     console.frame(table)
     if not len(table):
-        console.say("no head fulfils this condition")
+        console.say("no head meets this condition")
 
 
 @command(LOOK, "examples")

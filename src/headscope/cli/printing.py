@@ -164,7 +164,7 @@ def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     shown = for_people(table.head(options.top), EMERGENCE)
     if atlas.track.steps is None:
         shown = shown.drop(columns="step")
-    console.frame(shown, title="first checkpoint from which on a head is past the threshold")
+    console.frame(shown, title="the first checkpoint from which each head stays past the threshold")
     if len(table) > options.top:
         console.say(f"{len(table) - options.top} more rows: --top {len(table)}")
 

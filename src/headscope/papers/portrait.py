@@ -234,7 +234,7 @@ class Portrait(Recipe):
         )
         if total:
             text += (
-                f" When documents are drawn anew, {stable} of {total} heads with a role keep it."
+                f" When the documents are resampled, {stable} of {total} heads with a role keep it."
             )
         return self.section("roles", text, [Table(counts, title="Heads by main role")])
 
