@@ -24,6 +24,7 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
 KEPT = ("text/html", "image/svg+xml", "image/png", "text/plain")
 """Types of output that are stored, the best first; of these only the best, and text."""
+# A widget is shown after its HTML, which is what is stored.
 WIDGET = "application/vnd.jupyter.widget-view+json"
 STILL = re.compile(r'<div class="headscope-still-\w+">')
 TIMEOUT = 600
@@ -83,7 +84,8 @@ def trim(book: Any) -> None:
             cell.outputs = [
                 _trimmed(one)
                 for one in cell.outputs
-                if one.get("name") != "stderr" and WIDGET not in one.get("data", {})
+                if one.get("name") != "stderr"
+                and set(one.get("data", "?")) != {WIDGET, "text/plain"}
             ]
 
 

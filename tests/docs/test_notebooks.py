@@ -156,6 +156,7 @@ def test_of_an_output_the_best_form_and_a_short_text_are_stored() -> None:
     outputs = [
         output("stream", name="stderr", text="a warning"),
         output("display_data", data={view: {}, "text/html": "<p>x</p>", "text/plain": "x" * 999}),
+        output("display_data", data={view: {}, "text/plain": ""}),  # the widget after its HTML
         output("display_data", data={"image/svg+xml": svg, "text/plain": "chart"}),
     ]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=outputs)])
