@@ -430,3 +430,10 @@ def test_a_reader_of_the_output_that_has_seen_enough_is_no_error(demo_nc: Path) 
     done = subprocess.run(line, shell=True, capture_output=True, text=True)
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+def test_merged_results_are_not_written_under_the_name_of_a_text(run: Run, made_nc: Path) -> None:
+    error, after = mistake(run("merge", made_nc, "-o", made_nc.with_name("whole.txt")))
+    assert error == "results are written as .nc, got 'whole.txt' instead"
+    assert after == "give --output whole.nc"
+    assert not made_nc.with_name("whole.txt").exists()
