@@ -36,7 +36,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
 
 docs: $(VENV)/dev.stamp
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The tests with a coverage report: a table here, and pages in htmlcov/.
 coverage: $(VENV)/dev.stamp

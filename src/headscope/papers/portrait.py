@@ -229,12 +229,12 @@ class Portrait(Recipe):
         stable, total = role_stability(self.surveyed)
         text = (
             "The main role of a head is what it does most with the attention that does not rest "
-            "on sinks, against even attention, tested by documents and corrected over heads and "
+            "on sinks, against chance, tested by documents and corrected over heads and "
             "roles."
         )
         if total:
             text += (
-                f" When documents are drawn anew, {stable} of {total} heads with a role keep it."
+                f" When the documents are resampled, {stable} of {total} heads with a role keep it."
             )
         return self.section("roles", text, [Table(counts, title="Heads by main role")])
 
