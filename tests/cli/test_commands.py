@@ -203,6 +203,15 @@ def test_the_report_stands_beside_the_results_unless_told(
     assert (tmp_path / "new" / "page.html").is_file()
 
 
+def test_a_large_report_hints_at_a_folder(
+    run, small_nc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "MB in one file: --folder loads heads when they are opened"
+    assert said not in run("report", small_nc).err
+    monkeypatch.setattr("headscope.cli.files.LARGE", 1000)
+    assert said in run("report", small_nc).err
+
+
 def test_ls_shows_measures_model_corpus_and_settings(run, demo_nc: Path) -> None:
     done = run("ls", demo_nc)
     assert done.code == 0
@@ -361,3 +370,15 @@ def test_the_same_survey_gives_the_same_numbers_twice(
     one, two = hs.open(tmp_path / "a.nc"), hs.open(tmp_path / "b.nc")
     for measure in one:
         np.testing.assert_array_equal(one.mean(measure), two.mean(measure))
+
+
+def test_plain_text_without_trees_is_told_once_what_parsing_would_add(
+    run, here: Path, tiny_folder: Path, text: Path
+) -> None:
+    hint = "--parse would add"
+    plain = run("survey", tiny_folder, text, "--max-length", "32", "-o", "a.nc")
+    assert plain.err.count(hint) == 1
+    asked = run(
+        "survey", tiny_folder, text, "--max-length", "32", "--measure", "entropy", "-o", "b.nc"
+    )
+    assert hint not in asked.err

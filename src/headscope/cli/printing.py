@@ -35,6 +35,12 @@ SHOWN_ROWS = 10
 # --- surveys ---
 
 
+def show_remarks(console: Console, atlas: Atlas) -> None:
+    """What results say, in sentences: the last thing that is printed of a run."""
+    for remark in atlas.remarks():
+        console.paragraph(remark, mark="* ")
+
+
 def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
     """The clearest heads, what could not be used, and what the heads do in sentences.
 
@@ -53,8 +59,7 @@ def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
     console.say(f"{used}; {lost or 'nothing cut or dropped'}")
     for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
         console.say(f"  skipped: {name}")
-    for remark in atlas.remarks():
-        console.paragraph(remark, mark="* ")
+    show_remarks(console, atlas)
 
 
 def _show_clearest(console: Console, atlas: Atlas) -> None:
@@ -75,12 +80,12 @@ def _show_clearest(console: Console, atlas: Atlas) -> None:
     rows = [
         {
             "head": row["head"],
-            "excess": row["excess"],
+            "above chance": row["excess"],
             "what it does": said[str(row["head"])].lead,
         }
         for row in clearest.head(SHOWN_ROWS).to_dict("records")
     ]
-    console.table(rows, title="clearest heads; excess: share of working attention over even")
+    console.table(rows, title="clearest heads, by the share of active attention above chance")
 
 
 def _show_agreement(console: Console, atlas: Atlas) -> None:
@@ -160,7 +165,7 @@ def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     shown = for_people(table.head(options.top), EMERGENCE)
     if atlas.track.steps is None:
         shown = shown.drop(columns="step")
-    console.frame(shown, title="first checkpoint from which on a head is past the threshold")
+    console.frame(shown, title="the first checkpoint from which each head stays past the threshold")
     if len(table) > options.top:
         console.say(f"{len(table) - options.top} more rows: --top {len(table)}")
 
@@ -170,14 +175,15 @@ def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
 
 def show_differences(console: Console, first: Path, second: Path) -> None:
     """The differences of two results, by measure."""
+    import headscope as hs
     from headscope.results import Atlas
     from headscope.stats import difference_table, not_compared, same_examples
 
     one, other = Atlas.open(first), Atlas.open(second)
     table = difference_table(one, other)
     for sentence in not_compared(table.attrs, first=str(first), second=str(second)):
-        console.say(sentence)
-    console.say(
+        console.paragraph(sentence)
+    console.paragraph(
         "Both runs saw the same examples, but results keep only sums, so the test is not paired "
         "and misses small changes. Comparing the two models directly pairs them."
         if same_examples(one, other)
@@ -188,6 +194,7 @@ def show_differences(console: Console, first: Path, second: Path) -> None:
         listed = {*one.listed, *other.listed}
         table = table[(table["heads"] > 0) & table["measure"].isin(listed)]
     console.frame(table)
+    show_remarks(console, hs.compare(one, other, progress=False))
 
 
 def show_comparison(console: Console, atlas: Atlas, *, split: bool) -> None:
@@ -205,7 +212,8 @@ def show_comparison(console: Console, atlas: Atlas, *, split: bool) -> None:
         for table in tables:
             console.frame(table)
     if lost := lost_tokens(atlas.provenance, split=split):
-        console.say(f"* {lost}")
+        console.paragraph(lost, mark="* ")
+    show_remarks(console, atlas)
 
 
 # --- disabled heads ---
@@ -224,7 +232,7 @@ def show_changes(console: Console, atlas: Atlas) -> None:
     about = atlas[KINDS[kinds[0]]].attrs
     _show_baseline(console, about, atlas.provenance["counts"])
     if lost := lost_tokens(atlas.provenance, split=False):
-        console.say(f"* {lost}")
+        console.paragraph(lost, mark="* ")
     if console.as_json:
         rows = ((kind, row) for kind in kinds for row in tables[kind].to_dict("records"))
         console.table([_change_record(kind, about, row) for kind, row in rows])
@@ -237,6 +245,7 @@ def show_changes(console: Console, atlas: Atlas) -> None:
         table = atlas["importance_agreement"].to_dataframe().reset_index()
         names = {"against": "importance against", "mean": "Spearman", "n": "heads"}
         console.frame(table.rename(columns=names), title="gradient importance and disabling")
+    show_remarks(console, atlas)
 
 
 def _show_importance(console: Console, atlas: Atlas) -> None:
@@ -303,12 +312,6 @@ def _show_kind(console: Console, kind: str, table: pd.DataFrame) -> None:
         return
     console.frame(_formatted_changes(table.head(SHOWN_CHANGES)), title="largest gains")
     console.frame(_formatted_changes(table.tail(SHOWN_CHANGES)[::-1]), title="largest losses")
-    sure = table[table["p corrected"] < 0.05]
-    gains, losses = int((sure["gain"] > 0).sum()), int((sure["gain"] < 0).sum())
-    console.say(
-        f"{len(sure)} of {len(table)} heads differ from the baseline (p corrected < 0.05): "
-        f"{gains} gain, {losses} lose"
-    )
 
 
 def _formatted_changes(table: pd.DataFrame) -> pd.DataFrame:
@@ -359,7 +362,8 @@ def show_probes(console: Console, atlas: Atlas, n: int | None) -> None:
         _show_splits(console, atlas)
     small = small_test_text(small_tests(atlas))
     for remark in [*probing_remarks(atlas), *([small] if small else [])]:
-        console.say(f"* {remark}")
+        console.paragraph(remark, mark="* ")
+    show_remarks(console, atlas)
 
 
 def _probe_rows(atlas: Atlas, n: int | None) -> list[dict[str, object]]:
@@ -394,7 +398,7 @@ def _show_splits(console: Console, atlas: Atlas) -> None:
         table = split_table(atlas)
         title = f"Means over {table['splits'][0]} random splits, with 95 % intervals"
         console.table(split_rows(table), title=title)
-        console.say(f"* {split_text(atlas)}")
+        console.paragraph(split_text(atlas), mark="* ")
 
 
 def _percent(value: object) -> str:

@@ -98,9 +98,9 @@ class TrackShown(TrackOptions):
     ----------
     by
         Print when this value passes the threshold for good, such as synthetic:induction. Default:
-        every role, by its excess over even attention and its test.
+        every role, by how far it is above chance and its test.
     threshold
-        What a value must pass. Default: an excess of 0.1.
+        What a value must pass. Default: 0.1 above chance.
     top
         Rows of the table.
     """

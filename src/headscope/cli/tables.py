@@ -501,7 +501,7 @@ class EmergenceTable(TableOptions):
     """
 
     name = "emergence"
-    title = "First checkpoint from which on a head is past the threshold"
+    title = "The first checkpoint from which each head stays past the threshold"
     needs = ("track",)
     made_by = "emergence"
 

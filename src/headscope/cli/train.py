@@ -129,6 +129,7 @@ def tune(model: Model, options: SeveralOptions, console: Console) -> None:
 
     tuned = call(tune_several, model, options)
     show_tuned(console, tuned, seeds=len(options.seed))
+    console.say(f"next: headscope ablate {tuned[0].folder} --data DATA, headscope explore FOLDER")
     for one in tuned:
         console.result(str(one.folder))
 
@@ -226,7 +227,7 @@ def _make_tasks(console: Console, source: str, options: TasksOptions, *, trees: 
     if console.as_json or not console.quiet:
         console.table([report.row() for report in reports])
     if output:
-        console.say(f"next: headscope tasks {output}")
+        console.say(f"next: headscope probe MODEL {output}")
         console.result(str(output))
     else:
         console.say("nothing was written: give -o FOLDER to keep the tasks")

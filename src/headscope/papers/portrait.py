@@ -134,10 +134,10 @@ class Portrait(Recipe):
 
     @property
     def subtitle(self) -> str:
-        """Which model, on which texts."""
+        """What the page says, and on which texts."""
         return (
-            f"{short_name(self.models[0])} on {short_name(self.texts.name)}: what its attention "
-            "heads do, with intervals, and what happens without them"
+            "A portrait: what the attention heads do, with intervals, and what happens without "
+            f"them. Texts: {short_name(self.texts.name)}"
         )
 
     def facts(self) -> list[tuple[str, str]]:
@@ -229,12 +229,12 @@ class Portrait(Recipe):
         stable, total = role_stability(self.surveyed)
         text = (
             "The main role of a head is what it does most with the attention that does not rest "
-            "on sinks, against even attention, tested by documents and corrected over heads and "
+            "on sinks, against chance, tested by documents and corrected over heads and "
             "roles."
         )
         if total:
             text += (
-                f" When documents are drawn anew, {stable} of {total} heads with a role keep it."
+                f" When the documents are resampled, {stable} of {total} heads with a role keep it."
             )
         return self.section("roles", text, [Table(counts, title="Heads by main role")])
 
@@ -425,7 +425,7 @@ class Portrait(Recipe):
             table_of(table.rename(columns=names), "Loss without heads", note=note),
             table_of(more, "Repeated against new text"),
         ]
-        plot = Plot("disabling", "Loss with heads disabled", caption, chart, wide=True)
+        plot = Plot("disabling", "Loss with heads disabled", caption, chart)
         return self.section("disabling", text, tables, [plot])
 
 
@@ -546,7 +546,7 @@ def layer_plot(name: str, title: str, series: Mapping[str, xr.DataArray], atlas:
     """One point per head, by layer."""
     about = subject(atlas.provenance)
     chart = layer_scatter(series, title=title, subtitle=about, unit=SHARE, top=1.0)
-    return Plot(name, title, "One point per head; lines are the means of layers.", chart, wide=True)
+    return Plot(name, title, "One point per head; lines are the means of layers.", chart)
 
 
 def heat_plot(

@@ -137,6 +137,7 @@ def attention(
     [['barked', 'dog']]
     """
     texts = read_texts(text, options.pair)
+    check_loading(model, options)
     with opened(model, options) as used:
         from headscope.runs.text_maps import text_attention
 
@@ -187,6 +188,7 @@ def logit_parts(model: ModelLike, text: str, options: LogitOptions) -> xr.DataAr
     True
     """
     texts = read_texts(text, None)
+    check_loading(model, options)
     with opened(model, options, head="lm") as used:
         from headscope.runs.text_maps import parts_of_logits
 
@@ -322,6 +324,7 @@ def check(model: ModelLike, options: CheckOptions) -> Check:
     >>> found.rows[0].digits
     'every bit'
     """
+    check_loading(model, options)
     with opened(model, options) as used:
         from headscope.runs.eager import compare_with_eager
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 from headscope.corpus import Corpus, CorpusLike
 from headscope.corpus.reading import open_corpus
 from headscope.errors import ModelError, UserError
-from headscope.models.names import check_loading
 from headscope.options import CorpusRun, ModelRun, Pass
 
 if TYPE_CHECKING:
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
 def opened(
     model: ModelLike, options: ModelRun, *, head: Literal["lm", "own"] | None = None
 ) -> Iterator[Model]:
-    """A model, closed at the end if it was made here; notes on it are said.
-
-    A name is checked before torch is imported; a run that reads a corpus first has done so before.
+    """A model that was checked, closed at the end if it was made here; notes on it are said.
 
     Parameters
     ----------
@@ -37,7 +34,6 @@ def opened(
     head
         See :func:`headscope.load`.
     """
-    check_loading(model, options)
     reporter = options.reporter
     with ExitStack() as stack:
         with reporter.status("loading libraries and model"):

@@ -20,6 +20,7 @@ from headscope.measures.relations import Diagonals, Weighted
 from headscope.measures.sums import Sums
 from headscope.models import Model
 from headscope.models.loading import ModelLike
+from headscope.models.names import check_loading
 from headscope.options import ModelRun, Option, takes
 from headscope.results import Atlas
 from headscope.runs.forward import Pass
@@ -272,6 +273,7 @@ def synthetic(model: ModelLike, options: SyntheticOptions) -> Atlas:
     >>> atlas.heads(by="synthetic:induction", top=3)["head"].tolist()  # doctest: +SKIP
     ['19-7', '18-5', '18-6']
     """
+    check_loading(model, options)
     with opened(model, options) as used:
         stack = options.stack or used.main_stack()
         chosen = Sequences(options.n, options.sequences, options.seed)

@@ -19,7 +19,7 @@ export function hint(atlas: Atlas, place: number): string {
   const id = atlas.family(place);
   const excess = atlas.excess(place);
   const more =
-    isRole(id) && Number.isFinite(excess) ? `, ${percent(excess, 0)} over even attention` : "";
+    isRole(id) && Number.isFinite(excess) ? `, ${percent(excess, 0)} above chance` : "";
   const role = id ? `: ${family(id).title.toLowerCase()}${more}` : "";
   return `Head ${atlas.name(place)} (${atlas.zeroBased(place)})${role}`;
 }
@@ -47,5 +47,40 @@ export function HeadLink({ place, title, children }: Props) {
     >
       {children ?? atlas.name(place)}
     </a>
+  );
+}
+
+const NAMES = /(?<![\w.,–-])\d{1,3}-\d{1,3}(?![\w–-]|[.,]\d)/g;
+
+/** A text whose heads are links to their pages, where the page is about one model. */
+export function Linked({ text }: { text: string }) {
+  const store = useStore();
+  const { atlas } = store;
+  if (!atlas || store.document?.document.linked === false) return <>{text}</>;
+  const parts: ComponentChildren[] = [];
+  let from = 0;
+  for (const match of text.matchAll(NAMES)) {
+    const place = atlas.place(match[0]);
+    if (place === undefined) continue;
+    parts.push(text.slice(from, match.index), <HeadLink key={from} place={place} />);
+    from = match.index + match[0].length;
+  }
+  return <>{parts.length ? [...parts, text.slice(from)] : text}</>;
+}
+
+/** Pages about the same model, in files beside this one. */
+export function BesidePages() {
+  const pages = useStore().boot.beside ?? [];
+  if (!pages.length) return null;
+  return (
+    <p class="hs-small hs-beside">
+      Beside this page:{" "}
+      {pages.map(({ title, href }, at) => (
+        <span key={href}>
+          {at > 0 && ", "}
+          <a href={href}>{title}</a> <span class="hs-quiet">{decodeURI(href)}</span>
+        </span>
+      ))}
+    </p>
   );
 }

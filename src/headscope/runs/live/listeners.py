@@ -14,6 +14,7 @@ from torch import Tensor
 from headscope.errors import ModelError
 from headscope.heads import Head
 from headscope.models import LayerView, Shape
+from headscope.models.projections import ValueNorms, norm_weighted
 
 SIDE = 32
 """Cells of a thumbnail, at most, in each direction."""
@@ -29,11 +30,14 @@ class EnoughLayers(Exception):
 
 
 class LiveStack(NamedTuple):
-    """The stack whose heads are listened to, its shape, and what is called in every block."""
+    """The stack whose heads are listened to, its shape, what is called in every block, and what
+    weighs the maps where they are to be norm-weighted.
+    """
 
     stack: str
     shape: Shape
     check: Check
+    norms: ValueNorms | None = None
 
 
 class StackListener:
@@ -43,15 +47,22 @@ class StackListener:
 
     def __init__(self, where: LiveStack) -> None:
         self.where, self.shape = where, where.shape
+        self._lengths: Tensor | None = None  # of what the keys of the present layer send
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Take a block of rows."""
         self.where.check()
-        if view.stack == self.where.stack:
-            self.add(view.layer, block, first_row)
+        if view.stack != self.where.stack:
+            return
+        if self.where.norms is not None:
+            if self._lengths is None:
+                self._lengths = self.where.norms.of(view)
+            block = norm_weighted(block, self._lengths)
+        self.add(view.layer, block, first_row)
 
     def end(self, view: LayerView) -> None:
         """Take the end of a layer."""
+        self._lengths = None
         if view.stack == self.where.stack:
             self.after(view)
 

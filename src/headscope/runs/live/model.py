@@ -9,7 +9,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from headscope.errors import UserError, unknown
 from headscope.heads import Head, HeadsLike
 from headscope.models import Model, Replacement
 from headscope.models.cache import LayerCache
+from headscope.models.projections import ValueNorms
 from headscope.models.replace import WAYS, FittedReplacement
 from headscope.runs.forward import Stacking
 from headscope.runs.live.listeners import (
@@ -56,6 +58,10 @@ STACKED_TOKENS = 2048
 """So many tokens are run at once when heads are switched off in turn."""
 KEPT = 2
 """Texts whose layers are kept: two are compared side by side."""
+
+
+MapsOf = Literal["attention", "norm"]
+"""What maps show: attention, or what it carries."""
 
 
 def nothing() -> None:
@@ -139,9 +145,13 @@ class LiveModel:
         decodes = model.encoder_decoder and self.stack == "decoder"
         self._options: dict[str, Any] = {"stack": self.stack} if decodes else {}
 
-    @property
-    def _listening(self) -> LiveStack:
-        return LiveStack(self.stack, self.shape, self.check)
+    def _listening(self, weights: MapsOf = "attention") -> LiveStack:
+        norms = self._norms if weights == "norm" else None
+        return LiveStack(self.stack, self.shape, self.check, norms)
+
+    @cached_property
+    def _norms(self) -> ValueNorms:
+        return ValueNorms(self.model, self.stack)
 
     def describe(self) -> dict[str, Any]:
         """What the page knows about the model; ``LiveModel`` in ``web/src/data/types.ts``."""
@@ -168,14 +178,26 @@ class LiveModel:
         self.check()
         return read_text(self.model, text, self.stack)
 
-    def thumbnails(self, text: LiveText) -> NDArray[np.uint8]:
+    def thumbnails(self, text: LiveText, *, weights: MapsOf = "attention") -> NDArray[np.uint8]:
         """All heads' maps, pooled to at most 32 × 32 cells, as square roots in 256 steps.
+
+        Parameters
+        ----------
+        text, weights
+            See :meth:`maps`.
 
         Returns
         -------
         ndarray of uint8, (layer, head, cell, cell)
         """
-        return self._recorded(text).small
+        kept = self._recorded(text)
+        if weights == "attention":
+            return kept.small
+        pooled = Pooled(self._listening(weights), length=len(kept.reading))
+        first = (self.stack, self.shape.numbers[0])
+        with torch.inference_mode():
+            kept.cache.forward(listeners=[pooled], layer=first, **self._options)
+        return as_bytes(pooled.result(), self.model.label)
 
     def maps(
         self,
@@ -186,6 +208,7 @@ class LiveModel:
         keys: Sequence[int] | None = None,
         off: HeadsLike = (),
         how: str = "zero",
+        weights: MapsOf = "attention",
     ) -> NDArray[np.uint16]:
         """Maps of some heads, or windows of them.
 
@@ -199,6 +222,9 @@ class LiveModel:
             The first row or key, and the one after the last. Default: all.
         off, how
             Heads that are off, and how; see :meth:`predictions`.
+        weights
+            ``"attention"``, or ``"norm"``: times the length of what each key sends through the
+            head, divided by the row's sum (Kobayashi et al. 2020).
 
         Returns
         -------
@@ -212,7 +238,7 @@ class LiveModel:
         for place, head in enumerate(chosen):
             wanted.setdefault(head.layer, []).append((head.head, place))
         span = {"rows": _inside(rows, whole), "keys": _inside(keys, whole)}
-        window = Window(self._listening, wanted=wanted, **span)
+        window = Window(self._listening(weights), wanted=wanted, **span)
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward(
                 self._replacement(kept, off, how),
@@ -297,6 +323,7 @@ class LiveModel:
         *,
         how: str = "zero",
         most: int = 4,
+        weights: MapsOf = "attention",
     ) -> Changes:
         """How the maps of all heads change when some are switched off.
 
@@ -306,18 +333,20 @@ class LiveModel:
             See :meth:`predictions`.
         most
             How many heads are listed.
+        weights
+            What the pooled maps show; see :meth:`maps`. Divergences are of attention.
         """
         kept = self._recorded(text)
         named = ~kept.reading.special
-        moved = Moved(self._listening, named=named if named.any() else named | True)
-        pooled = Pooled(self._listening, length=len(kept.reading), copy=1)
+        moved = Moved(self._listening(), named=named if named.any() else named | True)
+        pooled = Pooled(self._listening(weights), length=len(kept.reading), copy=1)
         replacement = self._replacement(kept, off, how)
         none = FittedReplacement({}, "zero", {})
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward_stacked(
                 [none, replacement], listeners=[pooled, moved], **self._options
             )
-        small = kept.small.copy()
+        small = self.thumbnails(text, weights=weights).copy()
         for layer in pooled.means:  # the layers that were computed
             place = self.shape.place(layer)
             small[place] = as_bytes(pooled.result()[place], self.model.label)
@@ -390,7 +419,7 @@ class LiveModel:
             self._texts.move_to_end(text)
             return self._texts[text]
         reading = read_text(self.model, text, self.stack)
-        pooled = Pooled(self._listening, length=len(reading))
+        pooled = Pooled(self._listening(), length=len(reading))
         cache = LayerCache(self.model)
         batch = collate([reading.encoded], pad=self.model.pad)
         while len(self._texts) >= KEPT:
@@ -479,10 +508,19 @@ class _Off(_Text):
     how: str = "zero"
 
 
+class _Thumbnails(_Text):
+    weights: MapsOf = "attention"
+
+
 class _Maps(_Off):
     heads: Annotated[list[str], Field(min_length=1, max_length=HEADS)]
     rows: Span | None = None
     keys: Span | None = None
+    weights: MapsOf = "attention"
+
+
+class _Changes(_Off):
+    weights: MapsOf = "attention"
 
 
 class _Predictions(_Off):
@@ -515,11 +553,11 @@ def _changes(_request: Any, found: Any) -> tuple[Document, Arrays]:
 
 ACTIONS: Mapping[str, tuple[type[_Text], Callable[[Any, Any], tuple[Document, Arrays]]]] = {
     "read": (_Text, _reading),
-    "thumbnails": (_Text, lambda _, small: ({"side": small.shape[-1]}, {"small": small})),
+    "thumbnails": (_Thumbnails, lambda _, small: ({"side": small.shape[-1]}, {"small": small})),
     "maps": (_Maps, lambda request, maps: ({"heads": request.heads}, {"weights": maps})),
     "predictions": (_Predictions, lambda _, prediction: (asdict(prediction), {})),
     "effects": (_Effects, lambda request, far: ({"layer": request.layer}, {"divergence": far})),
-    "changes": (_Off, _changes),
+    "changes": (_Changes, _changes),
     "generate": (_Off, lambda _, token: (token._asdict(), {})),
 }
 """The methods of :class:`LiveModel` that can be asked: the request, and what the answer holds."""

@@ -551,7 +551,7 @@ class RetrievalRun(Run[Atlas]):
             return notes
         if self.counts != (self.options.masked or self.counts):
             notes.append(
-                "of the numbers of heads to disable, those over half of all heads were left out"
+                "of the numbers of heads to disable, those over half of all heads were skipped"
             )
         if not self.counts:
             return notes

@@ -34,7 +34,7 @@ from headscope.models import LayerView, Model, OutputListener, Pooling, Watch, l
 from headscope.models.cache import layer_blocks
 from headscope.models.pooling import MODULES, POOLING, write_modules
 from headscope.models.vectors import layer_states
-from headscope.runs.survey.comparison import check_alike
+from headscope.runs.survey.comparison import check_alike, check_tokens
 from headscope.runs.tune import read_record
 from headscope.runs.tune.rows import encode_rows, predict
 from headscope.tasks.metrics import score
@@ -330,21 +330,14 @@ def check_checkpoint(
 
 
 def _check_tokens(first: Model, second: Model, corpus: Corpus) -> None:
-    """Check on a few examples that two models have the same tokens: else no map is comparable."""
-    encoders = [
+    """Check on a few examples that two models have the same tokens."""
+    one, other = (
         model.encoder(max_length=64, long="truncate", stack=model.main_stack())
         for model in (first, second)
-    ]
+    )
     for example in islice(corpus, COMPARED):
-        one, other = (
-            [item.ids.tolist() for item in encoder.encode([example])] for encoder in encoders
-        )
-        if one != other:
-            raise ModelError(
-                f"{first.name} and {second.name} have different tokenizers: they make different "
-                f"tokens of example {example.id}",
-                hint="compare models of one shape and one tokenizer",
-            )
+        mine, theirs = (list(encoder.encode([example])) for encoder in (one, other))
+        check_tokens(first, second, example, mine, theirs)
 
 
 # --- a classifier on a layer or on heads ---
