@@ -37,6 +37,7 @@ WRITES = {
 }  # fmt: skip
 ALLOWED = {
     ("models/gguf.py", "save_pretrained"): "into a folder that is renamed when it is whole",
+    ("models/removal.py", "save_pretrained"): "into a temporary folder, whose files are then moved",
     ("runs/tune/run.py", "save_pretrained"): "into a temporary folder, to start from; and a tuned "
     "model, which is finished when its record and digests are written",
     ("papers/clark2019/word_maps.py", "open"): "into a folder that is renamed when it is whole",

@@ -405,6 +405,19 @@ def tensor_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
     return digest_of(*parts)
 
 
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn what torch and safetensors raise on a full disk into an error of ours."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, SafetensorError, RuntimeError) as error:
+        text = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else text
+        raise UserError(f"{folder} cannot be written: {reason}", **DISK) from None
+
+
 def seal_folder(folder: Path) -> None:
     """Write the digests of a folder's files beside them, once all of them are on the disk.
 

@@ -33,6 +33,7 @@ from headscope.measures.registry import load_measure_file
 from headscope.models import Model, Shape, wrap
 from headscope.options import Pass, Reading, ReadOptions, described
 from headscope.runs.ablate import Scoring
+from headscope.runs.ablate.prune import Removing
 from headscope.runs.probe import Probing, probe
 from headscope.runs.run import Run
 from headscope.runs.tune import TuneSettings
@@ -573,6 +574,17 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path:
     judged = {"task", "data", "train", "dev"}  # of a classifier: its labels and examples, below
     known = {*changes, *pruned, *scored, *judged, "metric", "model", "stack", *_exempt(hs.ablate)}
     assert set(inspect.signature(hs.ablate).parameters) == known
+
+    base |= {"output": tmp_path / "pruned"}
+    removing = {"share": 0.5, "by": "ablation", "tolerance": 1.0, "cut": False, "steps": 2}
+    removing |= {"draws": 2}
+    assert set(removing) == {field.name for field in fields(Removing)}
+    kept = ("corpus", "objective", "limit", "sample", "max_length", "long", "batch_size", "seed")
+    changes = {name: changes[name] for name in (*kept, "token_types")} | removing
+    _all_move(hs.prune, base, changes)
+    _all_move(hs.prune, base | {"objective": _longer}, {"metric": "loss"})
+    known = {*changes, *judged, "metric", "model", "stack", *_exempt(hs.prune)}
+    assert set(inspect.signature(hs.prune).parameters) == known
 
     tuned = {"model": model, "task": ANIMALS, "train": GOLD, "dev": GOLD, "output": tmp_path / "t"}
     changes = {

@@ -260,6 +260,7 @@ def _show_importance(console: Console, atlas: Atlas) -> None:
 
 def show_pruned(console: Console, pruned: Pruned) -> None:
     """The score after each step beside random choices, then what was removed and what it cost."""
+    from headscope.numbers import percent
     from headscope.stats.tables.ablation import few_documents
 
     names = {pruned.metric: "mean", "low": "low", "high": "high", "change": "difference"}
@@ -267,7 +268,7 @@ def show_pruned(console: Console, pruned: Pruned) -> None:
     rows = [
         {
             "heads removed": step["removed"],
-            "share": f"{step['removed'] / pruned.of:.1%}",
+            "share": f"{percent(step['removed'] / pruned.of)} %",
             **{key: _four_digits(step[name]) for key, name in names.items()},
             "model": "saved" if step == pruned.last else "",
         }

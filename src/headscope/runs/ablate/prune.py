@@ -19,6 +19,7 @@ import xarray as xr
 from headscope.errors import ResultsError, UserError, cut, unknown
 from headscope.files import check_writable, sealed, show_size, unsealed, write_text
 from headscope.models.names import check_loading
+from headscope.numbers import percent
 from headscope.options import AnyPath, ModelRun, Option, Options, Pass, Saving, takes
 from headscope.results import Atlas
 from headscope.runs.ablate import Judging
@@ -297,7 +298,8 @@ class Pruned:
         start, last = self.curve[0], self.last
         verb = "the same folder again: " if self.again else ""
         said = (
-            f"{verb}{len(self.heads)} of {self.of} heads removed ({self.share:.1%}), by {self.by}: "
+            f"{verb}{len(self.heads)} of {self.of} heads removed ({percent(self.share)} %), "
+            f"by {self.by}: "
             f"{self.metric} {start['mean']:.4f} → {last['mean']:.4f} "
             f"[{last['low']:.4f}, {last['high']:.4f}]; random heads of the same layers: "
             f"{last['random']:.4f} ({last['random_low']:.4f} to {last['random_high']:.4f})"
@@ -308,7 +310,7 @@ class Pruned:
             return f"{said}. Output weights of the heads are zero; the file is not smaller"
         before, after = self.parameters["before"], self.parameters["after"]
         return (
-            f"{said}. {before:,} → {after:,} parameters ({after / before - 1:+.1%}), "
+            f"{said}. {before:,} → {after:,} parameters (-{percent(1 - after / before)} %), "
             f"{show_size(self.sizes['before'])} → "
             f"{show_size(self.sizes['after'])}; a forward pass is {self.speed:.2f} times as fast"
         )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from headscope.corpus import Corpus, from_examples
 from headscope.encode import Batch
 from headscope.errors import ResultsError, UserError
-from headscope.files import FILES, digest_of, folder_damage, seal_folder, temporary_folder
+from headscope.files import FILES, digest_of, folder_damage, seal_folder, temporary_folder, writing
 from headscope.heads import Head
 from headscope.models import Model, wrap
 from headscope.models.loading import own_class
@@ -363,7 +363,8 @@ class PruneRun(Run[Pruned]):
         made = self.removal.without(heads, cut=self.cut)
         before, after = (sum(one.numel() for one in net.parameters()) for net in (network, made))
         try:
-            save_network(made, self.model.tokenizer, folder)
+            with writing(self.folder):
+                save_network(made, self.model.tokenizer, folder)
             loaded = reopened(network, folder)
             if not self.removal.agrees(loaded, heads):
                 raise UserError(
@@ -393,6 +394,6 @@ class PruneRun(Run[Pruned]):
             for _ in range(TIMED):
                 for place, model in enumerate((self.model, pruned)):
                     began = time.perf_counter()
-                    model.forward(batch)
+                    float(model.forward(batch)[0].sum())  # waits for a GPU, too
                     fastest[place] = min(fastest[place], time.perf_counter() - began)
         return fastest[0] / fastest[1]

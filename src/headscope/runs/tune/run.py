@@ -17,7 +17,7 @@ import numpy as np
 
 from headscope.corpus import Corpus
 from headscope.errors import Interrupted, ModelError, ResultsError, UserError
-from headscope.files import FILES, folder_damage, seal_folder
+from headscope.files import FILES, folder_damage, seal_folder, writing
 from headscope.identity import another_run, differences
 from headscope.models import Model, ModelLike, using_model
 from headscope.options import Source
@@ -46,7 +46,6 @@ from headscope.runs.tune.trainer import (
     train_rows,
     without_bars,
     write_state,
-    writing,
 )
 from headscope.runs.workers import Task as WorkerTask
 from headscope.runs.workers import make_engine

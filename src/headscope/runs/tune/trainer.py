@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from safetensors import SafetensorError
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from headscope.errors import UserError
-from headscope.files import DISK, sealed, sync_folder, unsealed, write_text
+from headscope.files import sealed, sync_folder, unsealed, write_text, writing
 from headscope.models import NAME, Model
 from headscope.progress import Update
 from headscope.runs.tune import TuneOptions
@@ -216,17 +215,6 @@ def remove_incomplete(folder: Path) -> None:
     for path in folder.glob("checkpoint-*"):
         if not (path / LOSSES).is_file():
             shutil.rmtree(path, ignore_errors=True)
-
-
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Turn what torch and safetensors raise on a full disk into an error of ours."""
-    try:
-        yield
-    except (OSError, SafetensorError, RuntimeError) as error:
-        text = (str(error).splitlines() or [type(error).__name__])[0]
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else text
-        raise UserError(f"{folder} cannot be written: {reason}", **DISK) from None
 
 
 @contextmanager
