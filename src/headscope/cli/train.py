@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from headscope.runs.tune import SeveralOptions
 
 
+SHOWN_CHANGES = 5
+"""Gains, and losses."""
+
+
 @command(TRAIN, "probe")
 def probe(
     model: Model,
@@ -47,11 +51,11 @@ def probe(
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
     import headscope as hs
-    from headscope.cli.printing import show_probes
+    from headscope.cli.tables import ProbeTable
 
     options = named(options, model, "probe")
     atlas = call(hs.probe, model, tasks, options)
-    show_probes(console, atlas, options.n)
+    ProbeTable(n=options.n).show(console, atlas)
     console.say(f"next: headscope figures {options.output}, headscope report {options.output}")
     console.result(str(options.output))
 
@@ -67,7 +71,7 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
     Example: headscope ablate tuned/mrpc-pretrained --data glue -o mrpc-off.nc
     """
     import headscope as hs
-    from headscope.cli.printing import show_changes
+    from headscope.cli.tables import AblationTable
     from headscope.figures import gallery, save_chart
     from headscope.runs.tune.record import recorded_task
 
@@ -81,7 +85,7 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
     with console.status("drawing figures"):
         charts = [(item.draw(atlas), folder / f"{item.name}.png") for item in gallery(atlas)]
         pictures = [str(save_chart(chart, path)) for chart, path in charts]
-    show_changes(console, atlas)
+    AblationTable(few=SHOWN_CHANGES).show(console, atlas)
     if pictures:  # sets alone have none
         console.say("figures: " + ", ".join(pictures))
     console.say(f"next: headscope report {output}, headscope table {output} ablation")

@@ -20,18 +20,15 @@ from headscope.errors import ResultsError
 from headscope.figures import FIGURES, script_json, vega_bundle
 from headscope.figures.save import OPTIONS, STYLE, content_policy
 from headscope.files import atomic_write, check_writable
-from headscope.numbers import MISSING, cell, number
+from headscope.numbers import LONG, MISSING, cell, is_words, number
 
 Row = dict[str, Any]
 """The cells of a row by the name of their column."""
 WIDE = 600
 """A wider plot gets the whole width of the page; others stand two in a row."""
-LONG = 40
-"""A longer cell is text, even if it is a list of numbers: it is left-aligned and wrapped."""
 LEADING = re.compile(r"[-+]?\d+(\.\d+)?(?= |$)")
 WHOLE = re.compile(r"(?<![\w-])\w+-\d+(?![\w-])|\d[\d.]* %")
 """Heads (3-9), tasks (SST-2) and percentages."""
-NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%<>e*\s]*")
 
 
 @dataclass(frozen=True)
@@ -83,11 +80,7 @@ class Table:
 
         Written numbers (26.3 (1), +1.2, 3-9) are right-aligned.
         """
-        for row in self.rows:
-            value = row.get(column)
-            if isinstance(value, str) and (not NUMBERS.fullmatch(value) or len(value) > LONG):
-                return True
-        return False
+        return any(is_words(row.get(column)) for row in self.rows)
 
     def is_long(self, column: str) -> bool:
         """Tell whether some cell of a column is longer text: then all of them are wrapped."""

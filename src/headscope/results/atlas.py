@@ -14,6 +14,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError, UserError, unknown
 from headscope.heads import Head, HeadLike
+from headscope.options import RoleTest, takes
 from headscope.results.export import CACHE, export
 from headscope.results.kept import KeptExamples
 from headscope.results.merge import RETRIEVAL, Track, join, track_of
@@ -632,41 +633,18 @@ class Atlas:
         """
         return join(self, retrieval, RETRIEVAL)
 
-    def roles(
-        self,
-        *,
-        tau: float | str | Mapping[str, float | str] = 3,
-        test: str = "t",
-        correction: str = "holm",
-        alpha: float = 0.05,
-        resamples: int | None = None,
-        clusters: bool = True,
-        seed: int = 0,
-    ) -> xr.Dataset:
+    @takes(RoleTest)
+    def roles(self, options: RoleTest) -> xr.Dataset:
         """Which heads have which role (Pande et al. 2021).
-
-        Parameters
-        ----------
-        tau
-            The threshold of the mean sieve bias: a number; "auto", from the same scores
-            (exploratory); or one for each role.
-        test
-            "t", "z" (the paper's), "bootstrap" or "permutation".
-        correction
-            "holm" or "bh"; "maxt" for tests by resampling; "none", as in the paper.
-        alpha
-            The level of the test.
-        resamples
-            For tests by resampling; by default as many as the correction needs.
-        clusters
-            Whether sequences of one document count as one cluster, where the corpus says so.
-        seed
-            For tests by resampling.
 
         Returns
         -------
         xarray.Dataset
             mean, interval, effect, p and ``has`` for every layer, head and role.
+
+        See Also
+        --------
+        headscope.stats.role_tests : All that it returns.
 
         Examples
         --------
@@ -679,16 +657,7 @@ class Atlas:
         """
         from headscope.stats import role_tests
 
-        return role_tests(
-            self,
-            tau=tau,
-            test=test,
-            correction=correction,
-            alpha=alpha,
-            resamples=resamples,
-            clusters=clusters,
-            seed=seed,
-        )
+        return role_tests(self, **options.subset(RoleTest))
 
     def figure(self, name: str) -> alt.TopLevelMixin:
         """One of the figures that can be drawn from these results, as an Altair chart.

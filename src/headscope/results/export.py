@@ -18,7 +18,7 @@ import pandas as pd
 
 from headscope.errors import ResultsError, unknown
 from headscope.files import atomic_write, check_writable
-from headscope.numbers import MISSING, SMALLEST, cell, p_value
+from headscope.numbers import MISSING, SMALLEST, cell, is_words, p_value
 
 if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
@@ -174,7 +174,7 @@ def to_html(frame: pd.DataFrame, title: str = "", notes: Iterable[str] = ()) -> 
     >>> "<td>&lt;b&gt;</td>" in to_html(pd.DataFrame({"word": ["<b>"]}))
     True
     """
-    numbers = [_is_number(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    numbers = [_is_right(frame.iloc[:, place]) for place in range(frame.shape[1])]
     names = [str(name) for name in frame.columns]
 
     def row(tag: str, values: Iterable[str]) -> str:
@@ -260,7 +260,7 @@ def to_latex(
     """
     names = [str(name) for name in frame.columns]
     columns = [_column(frame.iloc[:, place], name) for place, name in enumerate(names)]
-    sides = ["r" if _is_number(frame.iloc[:, place]) else "l" for place in range(len(names))]
+    sides = ["r" if _is_right(frame.iloc[:, place]) else "l" for place in range(len(names))]
     rows = [" & ".join(cells) + r" \\" for cells in zip(*columns, strict=True)]
     head = " & ".join(escape(name) for name in names) + r" \\"
     lines = [rf"\begin{{tabular}}{{{''.join(sides)}}}", r"\toprule", head, r"\midrule", *rows]
@@ -317,6 +317,12 @@ def _is_number(values: pd.Series) -> bool:
     """Tell whether a column holds numbers (and not truth values)."""
     is_bool = pd.api.types.is_bool_dtype(values)
     return bool(pd.api.types.is_numeric_dtype(values) and not is_bool)
+
+
+def _is_right(values: pd.Series) -> bool:
+    """Tell whether a column is right-aligned: it holds numbers, written ones too."""
+    words = any(is_words(value) or isinstance(value, bool | np.bool_) for value in values)
+    return not words and len(values) > 0
 
 
 def _places(values: Sequence[float]) -> int:
