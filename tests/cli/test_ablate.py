@@ -391,17 +391,16 @@ def test_mistakes_are_reported_before_torch_is_imported(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["2 False"] * len(mistakes)
 
 
-def test_an_undefined_baseline_has_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_undefined_baseline_has_dashes() -> None:
     """F1 is not defined where no example is of class 1 or taken for it."""
-    from headscope.cli.console import Console
-    from headscope.cli.printing import _formatted_changes, _show_baseline
-    from headscope.stats.tables.ablation import change_table, scored
+    from headscope.cli.tables import AblationTable
+    from headscope.stats.tables.ablation import scored
     from stats.made_ablation import made_ablation
 
     outputs = np.tile(np.array([1.0, 0.0]), (9, 40, 1))
     results = scored(made_ablation(outputs, np.zeros(40), metric="f1"), resamples=100)
-    about = results["head_off"].attrs
-    _show_baseline(Console(), about, {"seen": 40, "nonfinite": 0})
-    shown = capsys.readouterr().err
-    assert "baseline: f1 – – (not defined on these examples), 40 examples" in shown
-    assert set(_formatted_changes(change_table(results)).iloc[0, 1:5]) == {"–"}
+    results = results.described(results.provenance | {"counts": {"seen": 40, "nonfinite": 0}})
+    baseline = next(iter(AblationTable().notes(results)))
+    assert "baseline: f1 – – (not defined on these examples), 40 examples" in baseline
+    heads = AblationTable().frames(results)[0].for_people()
+    assert set(heads.iloc[0, 1:4]) == {"–"}

@@ -107,9 +107,9 @@ def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
     elif not len(shown.frame):
         console.say("no head is past the threshold at the last checkpoint")
     elif not console.quiet:
-        console.tables([shown._replace(frame=shown.frame.head(options.top))])
-        if len(shown.frame) > options.top:
-            console.say(f"{len(shown.frame) - options.top} more rows: --top {len(shown.frame)}")
+        console.tables([shown._replace(frame=shown.frame[: options.top])])
+        if (more := len(shown.frame[options.top :])) and options.top:
+            console.say(f"{more} more rows: --top {len(shown.frame)}")
 
 
 # --- comparisons ---

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 Correction = Literal["none", "holm", "bh"]
 ABOUT = ("name", "title", "needs", "made_by", "columns")
-WRITTEN = (".csv", ".tex", ".html")
 SHOWN_HEADS = 3
 """Of each probing task."""
 
@@ -39,7 +38,7 @@ class TableOptions(Options):
     results
         The file that the table is of.
     output
-        Write the table to a file: .tex (LaTeX with booktabs), .csv or .html.
+        Write the table to a file: .tex (LaTeX with booktabs), .csv, .html or .parquet.
     """
 
     name: ClassVar[str] = ""
@@ -56,11 +55,10 @@ class TableOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.output is not None and self.output.suffix not in WRITTEN:
-            raise UserError(
-                f"a table is written as {', '.join(WRITTEN)}; got {self.output.suffix!r} instead",
-                hint="give a file name such as output='table.tex'",
-            )
+        if self.output is not None:
+            from headscope.results.export import table_format
+
+            table_format(self.output)
 
     def frames(self, atlas: Atlas) -> list[Shown]:
         """The table, and tables that are shown below it on a screen."""
@@ -99,7 +97,7 @@ class TableOptions(Options):
             page(path)
             return
         first, notes = self.frames(atlas)[0], [*filter(None, self.notes(atlas))]
-        frame = first.frame if path.suffix == ".csv" else first.for_people()
+        frame = first.frame if path.suffix in (".csv", ".parquet") else first.for_people()
         write_table(frame, path, title=first.title, notes=notes)
 
 
@@ -493,25 +491,51 @@ class SimilarityTable(TableOptions):
         return shown
 
 
-class EmergenceTable(TableOptions):
-    """Options of the table of checkpoints.
+class Following(Options):
+    """When heads get what they have at the last checkpoint.
 
     Parameters
     ----------
     by
-        Follow this value instead of roles, such as synthetic:induction.
+        Follow this value, such as synthetic:induction. Default: every role, by its excess over even
+        attention and its test.
     threshold
-        From which value on a head counts. Default: 0.1 for roles; with a value it must be given.
+        What a value must pass for good. Default: an excess of 0.1; with a value it must be given.
+    top
+        Rows of the table.
     """
+
+    by: Annotated[str, Option(metavar="VALUE", completes="statistics")] = ""
+    threshold: float | None = None
+    top: Annotated[int | None, Option(least=1, metavar="N", name="number of rows")] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.by.strip():
+            return
+        from headscope.results.query import split_value
+
+        split_value(self.by)
+        if self.threshold is None:
+            raise UserError(
+                f"the threshold of {self.by} is missing: values differ too much for one default",
+                hint=f"e.g. by={self.by!r} with threshold=0.5",
+            )
+
+
+class EmergenceTable(TableOptions, Following):
+    """Options of the table of checkpoints."""
 
     name = "emergence"
     title = "First checkpoint from which on a head is past the threshold"
     needs = ("track",)
-    made_by = "tables.track:emergence"
-    columns = "EMERGENCE"
 
-    by: Annotated[str, Option(metavar="VALUE", completes="statistics")] = ""
-    threshold: float | None = None
+    def frames(self, atlas: Atlas) -> list[Shown]:
+        """The earliest first."""
+        from headscope.stats import emergence
+
+        table = emergence(atlas, by=self.by, threshold=self.threshold)
+        return [Shown(self.title, table[: self.top], "EMERGENCE")]
 
 
 class Strongest(TableOptions):

@@ -42,9 +42,10 @@ from headscope.papers.kovaleva2019_tuned import (
     tuned_places,
     tuning_tables,
 )
-from headscope.papers.recipe import PaperRecipe, Sampled, Training, part, rows, written_remarks
+from headscope.papers.recipe import PaperRecipe, Sampled, Training, part, written_remarks
 from headscope.papers.report import as_sentence, gallery
 from headscope.results import Atlas
+from headscope.results.columns import FRAMES, for_people
 from headscope.runs.ablate import ablate
 from headscope.runs.attention import attention
 from headscope.runs.survey import compare
@@ -321,7 +322,8 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
             f"with {FRAME_HEADS[0]} and {FRAME_HEADS[1]}."
         )
         title = "Heads with the most attention along frame links"
-        strongest = Table(rows(records(frame_table(results)), FRAMES), title=title, note=note)
+        shown = records(for_people(frame_table(results), FRAMES))
+        strongest = Table(shown, title=title, note=note)
         annotated = Table(
             annotation_rows(self.links, seed=self.seed),
             title="Sentences with frame annotation",
@@ -584,17 +586,6 @@ def appendix_plot(drawn: tuple[str, DrawnExample]) -> Plot:
 
 
 # --- Frames: Figures 3 and 4 ----------------------------------------------------------------------
-
-FRAMES: dict[str, Any] = {
-    "head": "head",
-    "largest attention": "mean",
-    "95 % interval": lambda row: interval(row["low"], row["high"]),
-    "target → element": "target to element",
-    "element → target": "element to target",
-    "99th percentile of all heads": "percentile",
-    "above it": lambda row: "yes" if row["over"] else "no",
-    "sentences": "sentences",
-}
 
 
 def frame_heads(results: Atlas) -> list[Head]:

@@ -34,9 +34,10 @@ from headscope.page.roles import usual_tau
 from headscope.papers.catalogue import PAPERS, Paper
 from headscope.papers.claims import Untested, Verdict, percent
 from headscope.papers.pande2021_lengths import WIDTH, matched_scores
-from headscope.papers.recipe import PaperRecipe, Sampled, Step, part, rows
+from headscope.papers.recipe import PaperRecipe, Sampled, Step, part
 from headscope.papers.report import with_suffix
 from headscope.results import Atlas
+from headscope.results.columns import Column, for_people
 from headscope.runs.survey import Roles
 from headscope.runs.tune import tune
 from headscope.stats import (
@@ -525,17 +526,17 @@ def count_rows(before: xr.Dataset, after: xr.Dataset) -> list[Row]:
     return found
 
 
-LENGTHS = {
-    "role": "role",
-    "corpus": "corpus",
-    "mean length (tokens)": "length",
-    "mean score": "mean",
-    "heads over τ": "over",
-    "mean length, matched": "matched length",
-    "mean score, matched": "matched mean",
-    "heads over τ, matched": "matched over",
-    "sequences, matched": "matched",
-}
+LENGTHS = (
+    "role",
+    "corpus",
+    Column("mean length (tokens)", ("length",)),
+    Column("mean score", ("mean",)),
+    Column("heads over τ", ("over",)),
+    Column("mean length, matched", ("matched length",)),
+    Column("mean score, matched", ("matched mean",)),
+    Column("heads over τ, matched", ("matched over",)),
+    Column("sequences, matched", ("matched",)),
+)
 
 
 def length_table(results: Mapping[str, Atlas], tau: float) -> Table:
@@ -547,7 +548,7 @@ def length_table(results: Mapping[str, Atlas], tau: float) -> Table:
         f"Scores grow with length. Sequences are weighted so that, in bins of {WIDTH} tokens, all "
         "corpora have the same lengths. Heads over τ are counted by their means, without a test."
     )
-    found = rows(records(matched), LENGTHS)
+    found = records(for_people(matched, LENGTHS))
     return Table(found, title="The corpora at equal lengths", note=note, id="length-table")
 
 

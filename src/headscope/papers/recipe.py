@@ -607,11 +607,3 @@ def written_remarks(titles: Sequence[str]) -> list[str]:
 
 
 Row = Mapping[str, Any]
-
-
-def rows(table: Iterable[Row], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Rows of a page's table: each column is a key of the row, or a function of it."""
-    return [
-        {name: get(row) if callable(get) else row[get] for name, get in columns.items()}
-        for row in table
-    ]

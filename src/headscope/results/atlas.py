@@ -15,7 +15,7 @@ import xarray as xr
 from headscope.errors import ResultsError, UserError, unknown
 from headscope.heads import Head, HeadLike
 from headscope.options import RoleTest, takes
-from headscope.results.export import CACHE, export
+from headscope.results.export import CACHE, table_format, write_table
 from headscope.results.kept import KeptExamples
 from headscope.results.merge import RETRIEVAL, Track, join, track_of
 from headscope.results.moments import DOCUMENTS, TEXTS, derive
@@ -740,18 +740,18 @@ class Atlas:
         format: str = "",
         by: str = "",
     ) -> Path:
-        """Write a long table as CSV, Parquet or LaTeX, or files for other tools.
+        """Write a long table as CSV, Parquet, LaTeX or HTML, or files for other tools.
 
         Parameters
         ----------
         path
-            The file; its ending (.csv, .parquet, .tex) gives the format.
+            The file; its ending (.csv, .parquet, .tex, .html) gives the format.
         measure
             Only this measure.
         format
-            "csv", "parquet" or "latex", where the ending does not say it; or "headvis", a folder
-            that the front end of HeadVis reads; "duoattention", a folder, or "headkv", a JSON file,
-            with which these tools compress the cache of keys and values.
+            "csv", "parquet", "latex" or "html", where the ending does not say it; or "headvis", a
+            folder that the front end of HeadVis reads; "duoattention", a folder, or "headkv", a
+            JSON file, with which these tools compress the cache of keys and values.
         by
             For "duoattention" and "headkv": the value to write, such as ``"repetition:induction"``;
             heads with larger ones keep more. Default: ``"streaming:distant"``.
@@ -780,7 +780,8 @@ class Atlas:
             from headscope.stats.tools import write_headvis
 
             return write_headvis(self, Path(path))
-        return export(self, Path(path), measure=measure, format=format)
+        table_format(path, format)
+        return write_table(self.table(measure), path, format=format)
 
     def _export_scores(self, path: Path, measure: str | None, format: str, by: str) -> Path:
         from headscope.stats.tools import write_duoattention, write_headkv

@@ -116,13 +116,9 @@ def _spelled_out(frame: pd.DataFrame, columns: Columns) -> Iterator[Column]:
             )
 
 
-def ends(
-    form: Callable[[object], str] | None = None, *, title: str = "95 % interval", times: float = 1
-) -> Column:
+def ends(form: Callable[[object], str] | None = None) -> Column:
     """Both ends of an interval in one cell."""
-    return Column(
-        title, ("low", "high"), lambda low, high: interval(times * low, times * high, form=form)
-    )
+    return Column("95 % interval", ("low", "high"), partial(interval, form=form))
 
 
 def _beside(value: float, what: object) -> str:

@@ -25,48 +25,42 @@ if TYPE_CHECKING:
 
 CACHE = ("duoattention", "headkv")
 """Formats of tools that compress the cache, which get one value of every head."""
-ENDINGS = {".csv": "csv", ".parquet": "parquet", ".tex": "latex"}
+ENDINGS = {".csv": "csv", ".tex": "latex", ".html": "html", ".parquet": "parquet"}
+"""The formats of tables, by the endings of their files."""
 FORMATS = (*ENDINGS.values(), "headvis", *CACHE)
 """What :meth:`headscope.Atlas.export` can write: tables, and files for other tools."""
-TABLES = (".tex", ".csv", ".html")
-"""The endings of files that :func:`write_table` writes."""
 
 
-def export(results: Atlas, path: Path, *, measure: str | None = None, format: str = "") -> Path:
-    """Write the long table of one measure, or of all.
+def table_format(path: str | Path, format: str = "") -> str:
+    """The format of a table's file: as given, or as its ending says.
 
-    Parameters
-    ----------
-    results
-        The results.
-    path
-        The file to write.
-    measure
-        Only this measure.
-    format
-        csv, parquet or latex. Default: as the file's ending says.
+    Raises
+    ------
+    ResultsError
+        If it is neither that of a table.
     """
-    kind = format or ENDINGS.get(path.suffix, "")
     if format and format not in ENDINGS.values():
         raise unknown("format", format, FORMATS, error=ResultsError)
-    if not kind:
-        raise _no_table(path, tuple(ENDINGS))
-    check_writable(path, error=ResultsError)
-    table = results.table(measure)
-    with atomic_write(path, error=ResultsError) as temporary:
-        if kind == "csv":
-            table.to_csv(temporary, index=False)
-        elif kind == "parquet":
-            table.to_parquet(temporary, index=False)
-        else:
-            temporary.write_text(to_latex(table), encoding="utf-8")
-    return path
+    ending = Path(path).suffix
+    if format or ending in ENDINGS:
+        return format or ENDINGS[ending]
+    *others, last = ENDINGS
+    raise ResultsError(
+        f"a table is written as {', '.join(others)} or {last}; got {ending!r} instead",
+        hint="choose a file name such as table.csv or table.tex",
+        command=f"give -o table{', -o table'.join(others)} or -o table{last}",
+    )
 
 
 def write_table(
-    frame: pd.DataFrame, path: str | Path, *, title: str = "", notes: Iterable[str] = ()
+    frame: pd.DataFrame,
+    path: str | Path,
+    *,
+    title: str = "",
+    notes: Iterable[str] = (),
+    format: str = "",
 ) -> Path:
-    """Write a table as .tex, .csv or .html, whole or not at all.
+    """Write a table as .csv, .tex, .html or .parquet, whole or not at all.
 
     LaTeX and HTML have numbers with sensible digits, the title above and the notes below. CSV has
     all digits, and neither title nor notes, so that any program reads it; text that a spreadsheet
@@ -77,11 +71,13 @@ def write_table(
     frame
         Its columns become columns, with their units in their names; its index is not written.
     path
-        The file; its ending gives the format.
+        The file.
     title
         What the table shows.
     notes
         Sentences below it.
+    format
+        csv, latex, html or parquet. Default: as the file's ending says.
 
     Raises
     ------
@@ -96,30 +92,18 @@ def write_table(
     >>> path.read_text().splitlines()
     ['relation,share', "'=nsubj,0.123456"]
     """
-    path = Path(path)
-    if path.suffix not in TABLES:
-        raise _no_table(path, TABLES)
-    if path.suffix == ".csv":
-        text = _csv(frame)
-    elif path.suffix == ".html":
-        text = to_html(frame, title, notes)
-    else:
-        text = to_latex(frame, title, notes=notes)
+    path, kind = Path(path), table_format(path, format)
     check_writable(path, error=ResultsError)
     with atomic_write(path, error=ResultsError) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        if kind == "parquet":
+            frame.to_parquet(temporary, index=False)
+        elif kind == "csv":
+            temporary.write_text(_csv(frame), encoding="utf-8")
+        elif kind == "html":
+            temporary.write_text(to_html(frame, title, notes), encoding="utf-8")
+        else:
+            temporary.write_text(to_latex(frame, title, notes=notes), encoding="utf-8")
     return path
-
-
-def _no_table(path: Path, endings: tuple[str, ...]) -> ResultsError:
-    """The error for a file whose ending is not that of a table."""
-    *others, last = endings
-    outputs = [f"-o table{ending}" for ending in endings]
-    return ResultsError(
-        f"a table is written as {', '.join(others)} or {last}; got {path.suffix!r} instead",
-        hint="choose a file name such as table.csv or table.tex",
-        command=f"give {', '.join(outputs[:-1])} or {outputs[-1]}",
-    )
 
 
 # --- CSV and HTML ---
