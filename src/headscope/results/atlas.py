@@ -88,7 +88,13 @@ class Atlas:
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """Open a results file written by :meth:`save`.
+        """Open a results file written by :meth:`save`, on this machine or elsewhere.
+
+        Parameters
+        ----------
+        path
+            A path, or an address: ``https://…``, ``hf://datasets/…`` or ``s3://…``. A copy is kept
+            in the cache, and fetched again when the file has changed.
 
         Examples
         --------
@@ -100,7 +106,7 @@ class Atlas:
         >>> hs.Atlas.open(path)
         Atlas of demo on 2 texts: 6 layers of 12 heads, measures: position
         """
-        return cls(read_tree(Path(path)))
+        return cls(read_tree(path))
 
     def save(self, path: str | Path) -> Path:
         """Write one netCDF file, whole or not at all.

@@ -28,6 +28,7 @@ from headscope.files import (
 )
 from headscope.limits import RESULTS
 from headscope.results.moments import OLDER
+from headscope.results.remote import on_disk
 from headscope.results.schema import SCHEMA, check_contents, unreadable
 
 ENGINE: Literal["netcdf4"] = "netcdf4"
@@ -92,13 +93,20 @@ def _packed(array: xr.DataArray) -> dict[str, Any]:
     return _PACKED | {"chunksizes": (rows, *array.shape[1:])}
 
 
-def read_tree(path: Path) -> xr.DataTree:
+def read_tree(path: str | Path) -> xr.DataTree:
     """Open a results file and load it whole; a file of an older version is brought up to date.
+
+    An address (``https://…``) is copied to the cache first.
 
     The digest is checked before the netCDF library sees the bytes, because damaged files can crash
     it. It finds damage; it does not protect against a file made to deceive. A file without a digest
     is never handed to the library. What the file holds is checked when it is loaded.
     """
+    with on_disk(path) as file:
+        return _read(file)
+
+
+def _read(path: Path) -> xr.DataTree:
     if not path.is_file():
         raise ResultsError(f"no such results file: {path}", **_MAKE)
     try:
