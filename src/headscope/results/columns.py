@@ -181,7 +181,7 @@ def _with_ends(what: str, title: str, form: Callable[..., str]) -> Column:
 
 
 SUMMARY = (
-    *("measure", "label", "statistic", "heads"),
+    *("measure", Column("label", screen=False), "statistic", "heads"),
     Column("mean of heads", ("mean",)),
     Column("strongest head", ("strongest",)),
     *(Column("its mean", ("value",)), "low", "high", Column("heads over 0.5", ("over",)), "n"),

@@ -264,7 +264,7 @@ def repeated(names: tuple[str, str] = ("past_present", "tree_depth")) -> Atlas:
             "test_size": ("task", [20, 20]),
         },
         {"task": list(names), "way": ["last", "best", "top"]},
-        {"kind": "probe"},
+        {"kind": "probe", "listed": "no"},
     )
     groups = {name: plain[name] for name in plain} | {"probe_splits_top": data}
     return Atlas.build(groups, plain.provenance)

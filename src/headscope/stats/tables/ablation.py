@@ -329,7 +329,7 @@ def ablation_notes(results: Atlas) -> Iterator[str]:
     four = partial(decimals, places=4)
     ends = interval(about["baseline_low"], about["baseline_high"], form=four)
     undefined = " (not defined on these examples)" if ends == MISSING else ""
-    skipped = f", {counts['nonfinite']} skipped" if counts["nonfinite"] else ""
+    skipped = f", {counts['nonfinite']} skipped" if counts.get("nonfinite") else ""
     yield (
         f"baseline: {about['metric']} {four(about['baseline'])} {ends}{undefined}, "
         f"{counts['seen']} examples{skipped}; a gain is {more} {about['metric']}; "
