@@ -566,12 +566,12 @@ class RetrievalTable(Strongest):
         )
 
         return [
-            Shown(self.title, retrieval_heads(atlas, top=self.top), "RETRIEVAL"),
+            Shown(self.title, retrieval_heads(atlas, top=self.top), "RETRIEVED"),
             Shown("Answers recovered (more than half of their words)", retrieval_recovery(atlas)),
             Shown(
                 "Recovered answers with heads disabled: recall of their words",
                 retrieval_masking(atlas),
-                "MASKING",
+                "MASKED",
             ),
         ]
 

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from headscope.labels import fill
 from headscope.numbers import MISSING, count, decimals, interval, percent, share
 from headscope.results.merge import NULL_WORDS
 
@@ -74,14 +75,14 @@ def for_people(frame: pd.DataFrame, columns: Columns, *, screen: bool = False) -
     if not columns:
         return frame
     shown: dict[str, Any] = {}
-    facts = {**next(iter(frame.head(1).to_dict("records")), {}), **frame.attrs}
+    facts: dict[Any, Any] = {**(frame.iloc[0] if len(frame) else {}), **frame.attrs}
     for column in _spelled_out(frame, columns):
         sources = [source.rstrip("?") for source in column.sources]
         needed = {source for source in column.sources if not source.endswith("?")}
         absent = column.needs and not (column.needs in frame and frame[column.needs].notna().any())
         if absent or not needed <= set(frame.columns) or (screen and not column.screen):
             continue
-        title = column.title.format_map(facts) if "{" in column.title else column.title
+        title = fill(column.title, facts)
         if column.form is None:
             shown[title] = frame[sources[0]]
         else:
@@ -96,24 +97,21 @@ def _spelled_out(frame: pd.DataFrame, columns: Columns) -> Iterator[Column]:
     whole = [replace(one, sources=one.sources or (one.title,)) for one in whole]
     sources = {source.rstrip("?") for one in whole for source in one.sources}
     patterns = sorted((source for source in sources if "*" in source), key=len, reverse=True)
-    left = [str(name) for name in frame.columns if name not in sources]
-    of_pattern: dict[str, list[str]] = {pattern: [] for pattern in patterns}
-    for name in left:  # the longest pattern is the most specific one
-        match = next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
-        if match is not None:
-            of_pattern[match].append(name)
+    matches = {  # the longest pattern is the most specific one
+        name: next((pattern for pattern in patterns if fnmatchcase(name, pattern)), "")
+        for name in map(str, frame.columns)
+        if name not in sources
+    }
     for one in whole:
-        pattern = next((source for source in one.sources if "*" in source), "")
-        if not pattern:
+        pattern = next((source for source in one.sources if "*" in source), None)
+        if pattern is None:
             yield one
-        start, end = (len(part) for part in pattern.split("*")) if pattern else (0, 0)
-        for name in of_pattern.get(pattern, ()):
+            continue
+        start, end = map(len, pattern.split("*"))
+        for name in (name for name, match in matches.items() if match == pattern):
             title = one.title.replace("*", name[start : len(name) - end])
-            yield replace(
-                one,
-                title=title,
-                sources=tuple(name if source == pattern else source for source in one.sources),
-            )
+            made_of = (name if source == pattern else source for source in one.sources)
+            yield replace(one, title=title, sources=tuple(made_of))
 
 
 def ends(form: Callable[[object], str] | None = None) -> Column:
@@ -204,7 +202,8 @@ EMERGENCE = (
     Column("main role", ("main",), yes),
 )
 RELATIONS = (
-    *("relation", "words", "head", Column("direction", ("direction",), _direction)),
+    *("relation", "words", "head", "zero-based"),
+    Column("direction", ("direction",), _direction),
     *("accuracy", ends(share), Column("held out", ("held_out",))),
     Column("held-out head", ("held_out_head",), lambda head: _direction(head) or MISSING),
     Column("offset", ("baseline", "offset"), _beside),
@@ -256,13 +255,17 @@ FRAMES = (
     Column("larger of both directions", ("both",)),
     Column("target → element", ("target to element",)),
     Column("element → target", ("element to target",)),
-    Column("{percent:g}th percentile of all heads", ("percentile",)),
+    Column("{percent}th percentile of all heads", ("percentile",)),
     *(Column("above it", ("over",), partial(yes, otherwise="no")), "sentences"),
 )
 PATTERNS = ("file", "pattern", "share", ends(share), "examples")
 SINKS = (
-    *("head", Column("first token", ("first",), share), Column("sink rate", ("rate",), share)),
-    *(ends(share), Column("learned sink", ("learned",), share, needs="learned")),
+    *("head", "zero-based", Column("first token", ("first",), share)),
+    *(
+        Column("sink rate", ("rate",), share),
+        ends(share),
+        Column("learned sink", ("learned",), share, needs="learned"),
+    ),
     Column("strongest other token", ("other",)),
     Column("its rate", ("other_rate",), share),
     *(Column("its rate, held out", ("held_out",), share), "n"),
@@ -304,8 +307,8 @@ IMPORTANCE = (
 )
 SIMILARITY = ("layer", "cosine", "changed most", Column("its cosine"), ends(), "examples")
 RECOVERED = ("length", "prompts", "recovered", Column("share", form=share), "recall")
-RETRIEVAL = ("head", "zero-based", "score", ends(share), "n")
-MASKING = (
+RETRIEVED = ("head", "zero-based", "score", ends(share), "n")
+MASKED = (
     *("disabled", "recall", ends(share), "n", "top − random"),
     Column("95 % interval of the difference", ("difference low", "difference high"), interval),
 )

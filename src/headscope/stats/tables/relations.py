@@ -396,5 +396,5 @@ def frame_table(
     table = pd.DataFrame(rows).dropna(subset="mean")
     ordered = table.sort_values("mean", ascending=False, kind="stable")
     shown = ordered.head(top).reset_index(drop=True)
-    shown.attrs["percent"] = percentile
+    shown.attrs["percent"] = f"{percentile:g}"
     return shown
