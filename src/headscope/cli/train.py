@@ -85,7 +85,8 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
     with console.status("drawing figures"):
         charts = [(item.draw(atlas), folder / f"{item.name}.png") for item in gallery(atlas)]
         pictures = [str(save_chart(chart, path)) for chart, path in charts]
-    AblationTable(few=SHOWN_CHANGES).show(console, atlas)
+    few = None if console.as_json else SHOWN_CHANGES
+    AblationTable(few=few).show(console, atlas)
     if pictures:  # sets alone have none
         console.say("figures: " + ", ".join(pictures))
     console.say(f"next: headscope report {output}, headscope table {output} ablation")
