@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headscope.labels import fill
-from headscope.numbers import MISSING, count, decimals, interval, percent, share
+from headscope.numbers import MISSING, count, decimals, interval, number, percent, share
 from headscope.results.merge import NULL_WORDS
 
 if TYPE_CHECKING:
@@ -180,9 +180,10 @@ def _with_ends(what: str, title: str, form: Callable[..., str]) -> Column:
 
 SUMMARY = (
     *("measure", Column("label", screen=False), "statistic", "heads"),
-    Column("mean of heads", ("mean",)),
+    Column("mean of heads", ("mean",), number),
     Column("strongest head", ("strongest",)),
-    *(Column("its mean", ("value",)), "low", "high", Column("heads over 0.5", ("over",)), "n"),
+    *(Column("its mean", ("value",), number), ends()),
+    *(Column("heads over 0.5", ("over",)), "n"),
 )
 AGREEMENT = (
     *("measure", "statistic", "spearman"),
@@ -191,8 +192,8 @@ AGREEMENT = (
 )
 NULLS = (
     Column("beside", ("null",), lambda null: NULL_WORDS.get(null, null)),
-    *("statistic", "mean", Column("mean of null", ("null_mean",))),
-    *(Column("band from", ("low",)), Column("to", ("high",)), "above", "below"),
+    *("statistic", Column("mean", form=number), Column("mean of null", ("null_mean",), number)),
+    *(Column("band from", ("low",), number), Column("to", ("high",), number), "above", "below"),
     Column("share beyond", ("beyond",), share),
 )
 EMERGENCE = (

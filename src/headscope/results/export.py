@@ -289,12 +289,21 @@ def escape(text: str) -> str:
 def _column(values: pd.Series, name: str) -> list[str]:
     """Return the cells of one column."""
     if not _is_number(values):
-        return [escape(cell(value, name)) for value in values]
+        return [escape(_minus(cell(value, name))) for value in values]
     if cell(0.5, name) != cell(0.0005, name) == p_value(0.0005):
         return [_sign(p_value(value)) for value in values]
     known = [float(value) for value in values if not pd.isna(value)]
     places = _places([value for value in known if math.isfinite(value)])
     return [_number(value, places) for value in values]
+
+
+def _minus(text: str) -> str:
+    """A written number with real minus signs; words as they are.
+
+    >>> _minus("[-0.5, +0.1]"), _minus("3-9"), _minus("offset -1")
+    ('[−0.5, +0.1]', '3-9', 'offset -1')
+    """
+    return text if is_words(text) else re.sub(r"(?<![\w.)])-(?=\d)", "−", text)
 
 
 def _is_number(values: pd.Series) -> bool:
