@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headscope.labels import fill
-from headscope.numbers import MISSING, count, decimals, interval, number, percent, share
+from headscope.numbers import MISSING, count, decimals, interval, number, p_value, percent, share
 from headscope.results.merge import NULL_WORDS
 
 if TYPE_CHECKING:
@@ -225,6 +225,29 @@ ROLES = (
     Column("heads by position", ("by position",), needs="position"),
     *(Column("effect (d)", ("effect",)), "p", Column("p corrected", ("p_corrected",))),
 )
+HEAD_ROLES = (
+    *("role", Column("times uniform", ("mean",), number), ends()),
+    Column("norm-weighted", ("norm",), number),
+    Column("times position alone", ("position",), number, needs="position"),
+    Column("p", form=p_value),
+    Column(
+        "has the role",
+        ("has", "positional"),
+        lambda has, positional: "by position" if positional else yes(has, "no"),
+    ),
+)
+HEAD_RELATIONS = (
+    *("relation", Column("direction", ("direction",), _direction)),
+    *(Column("accuracy", form=number), Column("norm-weighted", ("norm",), number)),
+    *(Column("best offset", ("offset",), number), Column("words", ("n",), count)),
+    Column("p", form=p_value),
+)
+HEAD_STATISTICS = (
+    *("statistic", Column("mean", form=number), ends(), "unit"),
+    Column("rank", ("rank", "of"), lambda rank, of: f"{rank} of {of}"),
+    *(Column("norm-weighted", ("norm",), number), Column("its rank", ("norm rank",), count)),
+)
+"""What is known of one head: see :class:`headscope.stats.heads.passport.Passport`."""
 SHIFTS = (
     *("corpus", "role"),
     Column("third of the layers", ("third", "layers"), lambda third, layers: f"{third} ({layers})"),
