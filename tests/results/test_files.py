@@ -18,7 +18,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError
 from headscope.files import check_writable
-from headscope.results import SCHEMA, Atlas, export
+from headscope.results import SCHEMA, Atlas
 from headscope.results.netcdf import oldest
 
 MAKE = "make one with: headscope survey MODEL CORPUS -o results.nc"
