@@ -14,7 +14,7 @@ import pytest
 
 import headscope as hs
 from cli.conftest import Run
-from headscope.cli.console import Shown
+from headscope.cli.console import PrintedTable
 from headscope.cli.tables import TABLES
 from headscope.results import Atlas
 from headscope.results.export import escape
@@ -87,14 +87,14 @@ def test_a_table_is_the_same_on_the_screen_in_latex_and_in_html(
     words = ("table", path, name, *BY.get(name, ()))
     rows = json.loads(run(*words, "--json").out)
     files = {ending: tmp_path / f"{name}{ending}" for ending in (".csv", ".tex", ".html")}
-    seen: list[Shown] = []
-    whole = Shown.for_people
+    seen: list[PrintedTable] = []
+    whole = PrintedTable.for_people
 
-    def noted(self: Shown, *, screen: bool = False) -> pd.DataFrame:
+    def noted(self: PrintedTable, *, screen: bool = False) -> pd.DataFrame:
         seen.append(self)
         return whole(self, screen=screen)
 
-    monkeypatch.setattr(Shown, "for_people", noted)
+    monkeypatch.setattr(PrintedTable, "for_people", noted)
     for file in files.values():
         assert run(*words, "-o", file).code == 0
     assert run(*words).code == 0
@@ -129,7 +129,7 @@ def test_rows_of_several_files_are_told_apart_by_their_files(
 
 def test_the_last_row_of_antecedents_counts_mentions_and_others_are_shares() -> None:
     frame = pd.DataFrame({"system": ["rules", "mentions"], "all": [1.0, 3.0], "low": [0.5, None]})
-    shown = Shown("", frame.assign(high=[1.0, None]), "ANTECEDENTS").for_people()
+    shown = PrintedTable("", frame.assign(high=[1.0, None]), "ANTECEDENTS").for_people()
     assert shown.to_dict("list") == {
         "system": ["rules", "mentions"],
         "all": ["1.000", "3"],

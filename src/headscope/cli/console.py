@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Shown(NamedTuple):
+class PrintedTable(NamedTuple):
     """A table to be shown.
 
     Parameters
@@ -89,7 +89,7 @@ class Console(Reporter):
         rows = frame.to_dict("records")
         self.table([{str(key): value for key, value in row.items()} for row in rows], title=title)
 
-    def tables(self, shown: Iterable[Shown]) -> None:
+    def tables(self, shown: Iterable[PrintedTable]) -> None:
         """Tables as people read them; empty ones are not drawn."""
         for one in shown:
             if len(one.frame):

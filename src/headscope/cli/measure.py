@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from headscope.cli.app import MEASURE, CorpusFile, Model, call, command, named
-from headscope.cli.console import Console, Shown
+from headscope.cli.console import Console, PrintedTable
 from headscope.errors import UserError
 from headscope.papers.catalogue import PAPERS
 
@@ -137,7 +137,7 @@ def show_page(report: PaperReport, console: Console) -> None:
 
 
 def show_named(
-    console: Console, atlas: Atlas, shown: Sequence[Shown], names: Sequence[str]
+    console: Console, atlas: Atlas, shown: Sequence[PrintedTable], names: Sequence[str]
 ) -> None:
     """Tables and the notes on a run; or one JSON object with all of them, by name."""
     notes = atlas.provenance.get("notes", [])

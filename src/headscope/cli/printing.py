@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headscope.cli.console import Console, Shown
+from headscope.cli.console import Console, PrintedTable
 
 if TYPE_CHECKING:
     from headscope.cli.shown import TrackShown
@@ -60,7 +60,7 @@ def _show_clearest(console: Console, atlas: Atlas) -> None:
         statistics = atlas.summary()
         beside = len(statistics) - SHOWN_ROWS
         title = "statistics" if beside <= 0 else f"the first statistics ({beside} more in the file)"
-        console.tables([Shown(title, statistics.head(SHOWN_ROWS), "SUMMARY")])
+        console.tables([PrintedTable(title, statistics.head(SHOWN_ROWS), "SUMMARY")])
         return
     said = descriptions(atlas)
     clearest = table[table["excess"].notna()].sort_values("excess", ascending=False)
@@ -83,7 +83,7 @@ def _show_agreement(console: Console, atlas: Atlas) -> None:
         agreement = map_agreement(atlas)
         title = "Attention and norm-weighted maps: rank correlation over heads"
         listed = agreement[agreement["measure"].isin(atlas.listed)]
-        console.tables([Shown(title, listed, "AGREEMENT")])
+        console.tables([PrintedTable(title, listed, "AGREEMENT")])
 
 
 def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:

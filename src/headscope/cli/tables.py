@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from cyclopts import Parameter
 
 from headscope.cli.app import FILES, ResultsFile, command
-from headscope.cli.console import Console, Shown
+from headscope.cli.console import Console, PrintedTable
 from headscope.errors import UserError, unknown
 from headscope.options import PYTHON, Option, Options, RoleTest, described
 
@@ -60,13 +60,13 @@ class TableOptions(Options):
 
             table_format(self.output)
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """The table, and tables that are shown below it on a screen."""
         module, _, function = self.made_by.partition(":")
         make = getattr(import_module(f"headscope.stats.{module}"), function)
         own = described(type(self)).keys() - described(TableOptions).keys()
         frame = make(atlas, **{key: getattr(self, key) for key in own})
-        return [Shown(self.title, frame, self.columns)]
+        return [PrintedTable(self.title, frame, self.columns)]
 
     def notes(self, atlas: Atlas) -> Iterable[str]:
         """Sentences below the table."""
@@ -107,9 +107,9 @@ class StatisticsTable(TableOptions):
     name = "statistics"
     title = "Every statistic: its mean over heads and its strongest head"
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """The summary of a survey."""
-        return [Shown(self.title, atlas.summary(), "SUMMARY")]
+        return [PrintedTable(self.title, atlas.summary(), "SUMMARY")]
 
 
 class RelationTable(TableOptions):
@@ -151,7 +151,7 @@ class RelationTable(TableOptions):
                 raise unknown("direction", name, known)
         return self.direction or DEFAULT_DIRECTIONS
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """The best head of each."""
         from headscope.stats import best_heads
 
@@ -163,7 +163,7 @@ class RelationTable(TableOptions):
             least=self.least,
             train=_opened(self.train),
         )
-        return [Shown(self.title, table, self.columns)]
+        return [PrintedTable(self.title, table, self.columns)]
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """What "held out" means, and how p-values and intervals were made."""
@@ -202,13 +202,13 @@ class CoreferenceTable(TableOptions):
     train: Annotated[Path | None, Option(metavar="FILE")] = None
     kinds: bool = False
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Scores of the head and the baselines."""
         from headscope.stats import antecedent_scores, antecedent_table
 
         make = antecedent_scores if self.kinds else antecedent_table
         table = make(atlas, candidates=self.candidates, train=_opened(self.train))
-        return [Shown(self.title, table, "ANTECEDENTS")]
+        return [PrintedTable(self.title, table, "ANTECEDENTS")]
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """How intervals were made."""
@@ -262,7 +262,7 @@ class RoleTable(TableOptions, RoleTest):
             **{name: how[name] for name in ("alpha", "clusters")},
         )
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Roles; then how many heads have each by tau, by layer, together, and shifts."""
         from headscope.stats import COARSE, layer_shares, role_table, share_table, tau_table
 
@@ -272,11 +272,17 @@ class RoleTable(TableOptions, RoleTest):
         table, taus = table[table["role"].isin(roles)], taus[taus["role"].isin(roles)]
         layers, shift = layer_shares(tests, self.role or COARSE), self.shift(atlas, roles)
         return [
-            Shown(self.title, table, "ROLES"),
-            Shown("Number of heads with each role, by τ", taus, "TAUS"),
-            Shown("Share of each layer's heads (%), and fine roles per head", layers, "LAYERS"),
-            Shown("Heads with several roles", share_table(tests), "SHARES"),
-            *([] if shift is None else [Shown("Shift: after minus before", shift, "SHIFTS")]),
+            PrintedTable(self.title, table, "ROLES"),
+            PrintedTable("Number of heads with each role, by τ", taus, "TAUS"),
+            PrintedTable(
+                "Share of each layer's heads (%), and fine roles per head", layers, "LAYERS"
+            ),
+            PrintedTable("Heads with several roles", share_table(tests), "SHARES"),
+            *(
+                []
+                if shift is None
+                else [PrintedTable("Shift: after minus before", shift, "SHIFTS")]
+            ),
         ]
 
     def notes(self, atlas: Atlas) -> Iterable[str]:
@@ -339,16 +345,16 @@ class PatternTable(TableOptions):
         own = self.results or Path(atlas.provenance["corpus"]["name"])
         return pattern_files({own: atlas}, self.beside)
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Shares by file; then by layer and by head."""
         from headscope.stats.tables.patterns import class_heads, class_layers, shares_by_file
 
         files = self.files(atlas)
-        shown = [Shown(self.title, shares_by_file(files), "PATTERNS")]
+        shown = [PrintedTable(self.title, shares_by_file(files), "PATTERNS")]
         for name, results in files.items():
             layers, heads = class_layers(results), class_heads(results)
-            shown.append(Shown(f"{name}: share of each layer's maps", layers))
-            shown.append(Shown(f"{name}: heads by their leading class", heads))
+            shown.append(PrintedTable(f"{name}: share of each layer's maps", layers))
+            shown.append(PrintedTable(f"{name}: heads by their leading class", heads))
         return shown
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
@@ -396,7 +402,7 @@ class ProbeTable(TableOptions):
     task: Annotated[str, Option(metavar="NAME", completes="tasks")] = ""
     top: Annotated[int, Option(least=1, name="number of heads")] = 10
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Scores by task, means over splits where there are any, and the best heads; or the heads
         of a task.
         """
@@ -404,15 +410,18 @@ class ProbeTable(TableOptions):
 
         if self.task:
             frame = probing.head_table(atlas, self.task, count=self.top)
-            return [Shown(f"{self.task}: the best heads", frame, "PROBED_HEADS")]
+            return [PrintedTable(f"{self.task}: the best heads", frame, "PROBED_HEADS")]
         title = f"Test scores in percent of {atlas.provenance['model']['name']}; {self.title}"
-        shown = [Shown(title, probing.top_table(atlas, n=self.n), "PROBES")]
+        shown = [PrintedTable(title, probing.top_table(atlas, n=self.n), "PROBES")]
         if probing.TOP in atlas.measures:
             splits = probing.split_table(atlas)
             title = f"Means over {splits['splits'][0]} random splits, with 95 % intervals"
-            shown.append(Shown(title, splits, "SPLITS"))
+            shown.append(PrintedTable(title, splits, "SPLITS"))
         heads = probing.best_of_tasks(atlas, count=SHOWN_HEADS)
-        return [*shown, Shown("Best heads, by their validation scores", heads, "PROBED_HEADS")]
+        return [
+            *shown,
+            PrintedTable("Best heads, by their validation scores", heads, "PROBED_HEADS"),
+        ]
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """Remarks on the probes."""
@@ -443,7 +452,7 @@ class AblationTable(TableOptions):
     off: Literal["", "head", "layer", "set"] = ""
     few: Annotated[int | None, PYTHON] = None
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Heads, layers and sets; and whether gradient importance agrees."""
         from headscope.stats.tables.ablation import KINDS, change_records
 
@@ -455,13 +464,13 @@ class AblationTable(TableOptions):
             frame, few = change_records(atlas, kind), self.few
             if kind != "head" or few is None or len(frame) <= 2 * few:
                 title = f"{kind.capitalize()}s disabled, the largest gain first"
-                shown.append(Shown(title, frame, "ABLATION"))
+                shown.append(PrintedTable(title, frame, "ABLATION"))
             else:
-                shown.append(Shown("Largest gains", frame.head(few), "ABLATION"))
-                shown.append(Shown("Largest losses", frame.tail(few)[::-1], "ABLATION"))
+                shown.append(PrintedTable("Largest gains", frame.head(few), "ABLATION"))
+                shown.append(PrintedTable("Largest losses", frame.tail(few)[::-1], "ABLATION"))
         if "importance_agreement" in atlas.measures and not self.off:
             agreement = atlas["importance_agreement"].to_dataframe().reset_index()
-            shown.append(Shown("Gradient importance and disabling", agreement, "IMPORTANCE"))
+            shown.append(PrintedTable("Gradient importance and disabling", agreement, "IMPORTANCE"))
         return shown
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
@@ -481,13 +490,13 @@ class SimilarityTable(TableOptions):
     title = "Cosine between two models' maps, by layer (Kovaleva et al. 2019)"
     needs = ("change",)
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Cosines by layer; and the paired differences, where measures were compared."""
         from headscope.stats import cosine_table, paired_table
 
-        shown = [Shown(self.title, cosine_table(atlas), "SIMILARITY")]
+        shown = [PrintedTable(self.title, cosine_table(atlas), "SIMILARITY")]
         if any(name not in self.needs for name in atlas.measures):
-            shown.append(Shown("Paired differences", paired_table(atlas)))
+            shown.append(PrintedTable("Paired differences", paired_table(atlas)))
         return shown
 
 
@@ -530,12 +539,12 @@ class EmergenceTable(TableOptions, Following):
     title = "First checkpoint from which on a head is past the threshold"
     needs = ("track",)
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """The earliest first."""
         from headscope.stats import emergence
 
         table = emergence(atlas, by=self.by, threshold=self.threshold)
-        return [Shown(self.title, table[: self.top], "EMERGENCE")]
+        return [PrintedTable(self.title, table[: self.top], "EMERGENCE")]
 
 
 class Strongest(TableOptions):
@@ -557,7 +566,7 @@ class RetrievalTable(Strongest):
     title = "Retrieval heads: share of the answer's tokens copied (Wu et al. 2024)"
     needs = ("retrieval",)
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Heads; then the answers recovered, with all heads and with some disabled."""
         from headscope.stats.tables.circuits import (
             retrieval_heads,
@@ -566,9 +575,11 @@ class RetrievalTable(Strongest):
         )
 
         return [
-            Shown(self.title, retrieval_heads(atlas, top=self.top), "RETRIEVED"),
-            Shown("Answers recovered (more than half of their words)", retrieval_recovery(atlas)),
-            Shown(
+            PrintedTable(self.title, retrieval_heads(atlas, top=self.top), "RETRIEVED"),
+            PrintedTable(
+                "Answers recovered (more than half of their words)", retrieval_recovery(atlas)
+            ),
+            PrintedTable(
                 "Recovered answers with heads disabled: recall of their words",
                 retrieval_masking(atlas),
                 "MASKED",
@@ -591,7 +602,7 @@ class NullTable(TableOptions):
 
     top: Annotated[int | None, Option(least=1, name="number of rows")] = None
 
-    def frames(self, atlas: Atlas) -> list[Shown]:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Those first in which most heads are beyond."""
         import pandas as pd
 
@@ -599,7 +610,7 @@ class NullTable(TableOptions):
 
         table = null_table(atlas).sort_values("beyond", ascending=False, kind="stable")
         parts = [table[table["null"] == null][: self.top] for null in atlas.nulls]
-        return [Shown(self.title, pd.concat(parts, ignore_index=True), "NULLS")]
+        return [PrintedTable(self.title, pd.concat(parts, ignore_index=True), "NULLS")]
 
 
 PLAIN: tuple[tuple[type[TableOptions], str, str, tuple[str, ...], str, str], ...] = (
