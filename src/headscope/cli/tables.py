@@ -271,6 +271,9 @@ class RoleTable(TableOptions, RoleTest):
         table, taus = role_table(atlas, tests), tau_table(atlas, **self.subset(RoleTest))
         table, taus = table[table["role"].isin(roles)], taus[taus["role"].isin(roles)]
         layers, shift = layer_shares(tests, self.role or COARSE), self.shift(atlas, roles)
+        of_layers = "Share of each layer's heads (%), and fine roles per head"
+        title = "Shift: after minus before"
+        shifted = [] if shift is None else [PrintedTable(title, shift, "SHIFTS")]
         return [
             PrintedTable(self.title, table, "ROLES"),
             PrintedTable("Number of heads with each role, by τ", taus, "TAUS"),
@@ -574,16 +577,12 @@ class RetrievalTable(Strongest):
             retrieval_recovery,
         )
 
+        answers = "Answers recovered (more than half of their words)"
+        disabled = "Recovered answers with heads disabled: recall of their words"
         return [
             PrintedTable(self.title, retrieval_heads(atlas, top=self.top), "RETRIEVED"),
-            PrintedTable(
-                "Answers recovered (more than half of their words)", retrieval_recovery(atlas)
-            ),
-            PrintedTable(
-                "Recovered answers with heads disabled: recall of their words",
-                retrieval_masking(atlas),
-                "MASKED",
-            ),
+            PrintedTable(answers, retrieval_recovery(atlas), "RECOVERED"),
+            PrintedTable(disabled, retrieval_masking(atlas), "MASKED"),
         ]
 
 
