@@ -446,8 +446,11 @@ def documented(docstring: str, options: Any) -> str:
     """A docstring with the descriptions of options after those of its own parameters."""
     texts = "\n".join(f"{option.key}\n    {option.words}" for option in options)
     head, section, rest = docstring.partition("Parameters\n----------\n")
-    if not section:
-        return f"{docstring}\n\nParameters\n----------\n{texts}\n"
+    if not section:  # before all other sections
+        first = re.search(r"^[A-Z][\w ]+\n---", docstring, re.MULTILINE)
+        place = first.start() if first else len(docstring)
+        head, rest = docstring[:place], docstring[place:]
+        return f"{head.rstrip()}\n\nParameters\n----------\n{texts}\n\n{rest}".rstrip() + "\n"
     own, gap, after = rest.partition("\n\n")
     return f"{head}{section}{own.rstrip()}\n{texts}\n{gap}{after}"
 

@@ -277,15 +277,9 @@ class RoleTable(TableOptions, RoleTest):
         return [
             PrintedTable(self.title, table, "ROLES"),
             PrintedTable("Number of heads with each role, by τ", taus, "TAUS"),
-            PrintedTable(
-                "Share of each layer's heads (%), and fine roles per head", layers, "LAYERS"
-            ),
+            PrintedTable(of_layers, layers, "LAYERS"),
             PrintedTable("Heads with several roles", share_table(tests), "SHARES"),
-            *(
-                []
-                if shift is None
-                else [PrintedTable("Shift: after minus before", shift, "SHIFTS")]
-            ),
+            *shifted,
         ]
 
     def notes(self, atlas: Atlas) -> Iterable[str]:
