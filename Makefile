@@ -56,7 +56,7 @@ web-check: web/node_modules/.stamp
 	  { echo "the built front end is out of date: run 'make web' and commit $(STATIC)"; exit 1; }
 
 web/node_modules/.stamp: web/package.json web/package-lock.json
-	cd web && npm install --silent --no-save --no-audit --no-fund
+	cd web && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 # The sdist, the wheel made from it, and a trial of the wheel outside the source tree.

@@ -194,6 +194,15 @@ def test_the_report_stands_beside_the_results_unless_told(
     assert (tmp_path / "new" / "page.html").is_file()
 
 
+def test_a_large_report_hints_at_a_folder(
+    run, small_nc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "MB in one file: --folder loads heads when they are opened"
+    assert said not in run("report", small_nc).err
+    monkeypatch.setattr("headscope.cli.files.LARGE", 1000)
+    assert said in run("report", small_nc).err
+
+
 def test_ls_shows_measures_model_corpus_and_settings(run, demo_nc: Path) -> None:
     done = run("ls", demo_nc)
     assert done.code == 0

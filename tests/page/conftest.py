@@ -73,11 +73,12 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
         )
         opened.page.goto(path.as_uri() + at)
         if charts:  # all of them, as before printing: a window draws only those near it
+            opened.page.wait_for_selector(".hs-document")
             opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
             until(
                 opened.page,
-                "document.querySelectorAll('.chart svg.marks').length "
-                "=== document.querySelectorAll('.chart').length",
+                "document.querySelectorAll('.hs-picture > svg').length "
+                "=== document.querySelectorAll('.hs-picture').length",
             )
         return opened
 

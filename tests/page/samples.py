@@ -5,9 +5,11 @@ Some are made by hand, with known numbers; one is a survey of the embedded model
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from headscope.page.packs.pack import unpack
 from headscope.results import Atlas
 
 DIMS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -160,3 +163,38 @@ def _survey_demo(path: Path) -> None:
     assert done.returncode == 0, done.stderr
     path.with_name("out.json").write_text(done.stdout, encoding="utf-8")
     path.with_name("err.txt").write_text(done.stderr, encoding="utf-8")
+
+
+def document_of(page: Path | str) -> dict[str, Any]:
+    """What a page of sections was given, of its file or its text."""
+    html = page.read_text(encoding="utf-8") if isinstance(page, Path) else page
+    data = re.search(r'data-pack="document">([^<]*)<', html)
+    assert data, "the page is no document"
+    return unpack(base64.b64decode(data[1]))[0]
+
+
+def rows_of(page: Path | str) -> list[list[str]]:
+    """The cells of every row of every table of a document, with their heads."""
+    document = document_of(page)
+    tables = [table for section in document["sections"] for table in section["tables"]]
+    tables += [document["runs"]] if document["runs"] else []
+    return [
+        row
+        for table in tables
+        for row in ([column["title"] for column in table["columns"]], *table["rows"])
+    ]
+
+
+def section_ids(page: Path | str) -> list[str]:
+    """The sections of a document, in their order."""
+    return [section["id"] for section in document_of(page)["sections"]]
+
+
+def plot_ids(page: Path | str) -> list[str]:
+    """The charts of a document, in their order."""
+    return [plot["id"] for one in document_of(page)["sections"] for plot in one["plots"]]
+
+
+def said(page: Path | str) -> str:
+    """Everything that a document says, as one text."""
+    return str(document_of(page))

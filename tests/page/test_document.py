@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import json
 import math
-import re
+from pathlib import Path
+from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
-from headscope.figures import script_json
-from headscope.page.document import (
-    Document,
-    Plot,
-    Section,
-    Table,
-    cell_text,
-    render_document,
-    spec,
-)
+from headscope.figures import heat_grid, heat_map, layer_scatter, ranked_bars, script_json
+from headscope.page import render_document, schema, write_document, write_report
+from headscope.page.document import Document, Plot, Section, Table, cell_text
+from headscope.page.packs import pack, unpack
 from headscope.page.packs import papers as statistics
-from page.samples import made_results
+from headscope.page.packs.sections import document_content, page_table
+from page.samples import document_of, made_results
+from page.test_report import Reader
+from page.test_schema import problems
 
 
-def rows(html: str, table: int) -> list[list[str]]:
-    """The cells of a table's body, as text."""
-    body = html.split("<tbody>")[table + 1].split("</tbody>")[0]
-    return [
-        [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
-        for row in body.split("</tr>")[:-1]
-    ]
+def rows(table: Table) -> list[list[str | None]]:
+    """The cells of a table's body on a page."""
+    document = Document("T", "t", sections=[Section("s", "S", tables=[table])])
+    return document_of(render_document(document))["sections"][0]["tables"][0]["rows"]
 
 
 @pytest.mark.parametrize(
@@ -70,9 +67,8 @@ def test_whole_numbers_among_measured_ones_keep_their_decimals() -> None:
             {"accuracy": math.nan, "distance": None, "heads": 31.0, "mentions": None, "p": 1.0},
         ]
     )
-    html = render_document(Document("T", "t", sections=[Section("s", "S", tables=[table])]))
-    assert rows(html, 0) == [
-        ["85.0", "2.000", "12", "55", "&lt;0.001"],
+    assert rows(table) == [
+        ["85.0", "2.000", "12", "55", "<0.001"],
         ["87.9", "2.500", "30", "81.2", "0.500"],
         ["–", "–", "31", "–", "1.000"],
     ]
@@ -86,29 +82,105 @@ def test_mentions_are_counted_without_decimals(monkeypatch: pytest.MonkeyPatch) 
         ]
     )
     monkeypatch.setattr(statistics, "antecedent_table", lambda results: table)
-    tables = [Table(statistics.antecedent_rows(made_results()))]
-    html = render_document(Document("T", "t", sections=[Section("s", "S", tables=tables)]))
-    assert rows(html, 0) == [["nearest", "0.487", "–"], ["mentions", "150", "–"]]
+    table = Table(statistics.antecedent_rows(made_results()))
+    assert rows(table) == [["nearest", "0.487", "–"], ["mentions", "150", "–"]]
 
 
-def test_a_chart_with_parts_side_by_side_gets_the_whole_width() -> None:
-    one = alt.Chart(pd.DataFrame({"x": [1]}), width=80).mark_point().encode(x="x")
-    plots = [
-        Plot("one", "", "", one),
-        Plot("above", "", "", alt.vconcat(one, one)),
-        Plot("rows", "", "", alt.vconcat(alt.hconcat(one, one), alt.hconcat(one, one))),
+def test_a_column_of_equal_numbers_is_a_sentence_below_the_table() -> None:
+    several = [{"head": f"1-{n}", "rate": 1.0, "n": 5, "mean": n / 7} for n in (1, 2, 3)]
+    table = page_table(Table(several, note="By texts."))
+    assert [column["title"] for column in table["columns"]] == ["head", "n", "mean"]
+    assert table["note"] == "By texts. rate is 1.000 in every row."
+    assert [column["title"] for column in page_table(Table(several[:2]))["columns"]] == [
+        *("head", "rate", "n", "mean")
     ]
-    page = render_document(
-        Document("t", "s", sections=[Section("figures", "Figures", plots=plots)], provenance="{}")
+
+
+def by_head(values: list[list[float]]) -> xr.DataArray:
+    layers, heads = np.shape(values)
+    where = {"layer": np.arange(layers) + 1, "head": np.arange(heads) + 1}
+    return xr.DataArray(values, where, ("layer", "head"))
+
+
+GRID = by_head([[0.5, 0.25, 0.125], [0.1, 0.2, np.nan]])
+
+
+def content(*charts: Any, shape: tuple[int, int] = (2, 3)) -> tuple[list[Any], dict[str, Any]]:
+    """The plots of a document and its arrays, as a page is given them."""
+    plots = [Plot(f"p{number}", "P", "said", chart) for number, chart in enumerate(charts)]
+    document = Document("T", "t", sections=[Section("s", "S", plots=plots)])
+    made, arrays = unpack(pack(*document_content(document, shape)))
+    assert problems(made, schema.PageDocument, "document") == []
+    return made["sections"][0]["plots"], arrays
+
+
+def test_charts_of_heads_reach_the_page_as_numbers() -> None:
+    looks = {"title": "P", "subtitle": "demo on texts", "unit": "share of attention, 0–1"}
+    points = layer_scatter({"a": GRID, "b": 2 * GRID}, line=3 * GRID, line_name="even", **looks)
+    squares = heat_map(GRID, low=GRID - 0.1, high=GRID + 0.1, **looks)
+    (layers, grid), arrays = content(points, squares)
+    assert (layers["kind"], layers["parts"], layers["about"]) == (
+        *("layers", ["a", "b"], "demo on texts"),
     )
-    assert re.findall(r'<figure( class="wide")?><div class="chart" id="chart-([\w-]+)"', page) == [
-        ("", "one"),
-        ("", "above"),
-        (' class="wide"', "rows"),
+    assert layers["lines"][0]["name"] == "even"
+    assert layers["lines"][0]["values"] == pytest.approx([0.875, 0.45])
+    assert (grid["kind"], grid["value"], grid["diverging"]) == ("grids", "share", False)
+    np.testing.assert_allclose(arrays["chart/p0"], np.stack([GRID, 2 * GRID]), rtol=1e-6)
+    np.testing.assert_allclose(arrays["chart/p1/low"][0], GRID - 0.1, rtol=1e-6)
+
+
+def test_grids_keep_their_frames_and_their_scales() -> None:
+    change = xr.concat([GRID, -GRID], "task").assign_coords(task=["one", "cls"])
+    grids = heat_grid(change, "task", title="P", diverging=True, framed=change > 0.2)
+    (plot,), arrays = content(grids)
+    assert (plot["parts"], plot["diverging"], plot["shared"]) == (["one", "[CLS]"], True, False)
+    assert arrays["chart/p0/framed"].tolist() == (change > 0.2).values.astype(int).tolist()
+
+
+def test_rows_of_relations_reach_the_page_as_numbers() -> None:
+    row = {"relation": "det", "head": "3-9", "accuracy": 0.9, "low": 0.8, "high": 0.95}
+    table = pd.DataFrame([row | {"baseline": np.nan}])
+    (plot,), _ = content(ranked_bars(table, label="relation", title="P"))
+    assert plot["rows"] == [
+        {"name": "det", "beside": "3-9", "value": 0.9, "low": 0.8, "high": 0.95, "baseline": None}
     ]
 
 
-def test_a_plot_that_asks_for_the_whole_width_gets_it() -> None:
-    chart = alt.Chart(alt.InlineData(values=[{"x": 1}]), width=300).mark_point().encode(x="x:Q")
-    assert not spec(Plot("mine", "Mine", "", chart))["wide"]
-    assert spec(Plot("mine", "Mine", "", chart, wide=True))["wide"]
+def test_other_charts_and_those_of_other_models_are_drawn_beforehand() -> None:
+    own = alt.Chart(alt.InlineData(values=[{"x": 1}]), title="P").mark_point().encode(x="x:Q")
+    heat = heat_map(GRID, title="P", subtitle="another model")
+    plots, arrays = content(own, heat, heat.properties(width=90), shape=(6, 12))
+    assert [plot["kind"] for plot in plots] == ["picture"] * 3
+    assert [plot["about"] for plot in plots] == ["", "another model", "another model"]
+    assert not any(">P<" in plot["svg"] or "another model" in plot["svg"] for plot in plots)
+    assert not arrays
+
+
+def test_a_document_holds_its_atlas_and_one_without_results_none(tmp_path: Path) -> None:
+    results = made_results()
+    page = render_document(Document("T", "t", atlases=[results], label="Mine"))
+    assert sorted(Reader(page).packs()) == ["atlas", "document"]
+    assert sorted(Reader(render_document(Document("T", "t"))).packs()) == ["document"]
+
+
+def test_pages_about_the_same_weights_link_to_each_other(tmp_path: Path) -> None:
+    weights = made_results().provenance["model"] | {"weights": "abc"}
+    results = made_results(**{"model": "made"}).described(
+        made_results().provenance | {"model": weights}
+    )
+    paper = write_document(
+        Document("T", "t", atlases=[results], label="Clark et al. 2019"),
+        tmp_path / "clark 2019" / "page.html",
+    )
+    write_report(made_results(), tmp_path / "other.html")  # of other weights
+    (tmp_path / "plain.html").write_text("<meta name=headscope content='x'>")
+    report = write_report(results, tmp_path / "report.html")
+    assert beside(report) == [{"title": "Clark et al. 2019", "href": "clark%202019/page.html"}]
+    write_document(Document("T", "t", atlases=[results], label="Clark et al. 2019"), paper)
+    assert beside(paper) == [{"title": "Report", "href": "../report.html"}]
+
+
+def beside(page: Path) -> Any:
+    reader = Reader(page.read_text(encoding="utf-8"))
+    names = [attributes.get("id") for _, attributes in reader.elements]
+    return json.loads(reader.texts[names.index("headscope-boot")])["beside"]

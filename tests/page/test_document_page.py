@@ -75,22 +75,16 @@ def test_every_figure_is_drawn_without_eval_and_the_page_refuses_attacks(
     opened = visit(path)
     assert (opened.asked, opened.complaints) == ([], [])
     assert opened.page.evaluate("window.attacked") is None
-    assert (
-        opened.page.locator(".vega-embed .vega-actions").first.evaluate(
-            "menu => getComputedStyle(menu).display"
-        )
-        == "none"
-    )  # the menu has its style, and is closed
     refused(opened)
 
 
 # The height of the smallest letters of each chart, in pixels of the window.
-LETTERS = """Object.fromEntries([...document.querySelectorAll('.chart')].map(chart => {
-  const drawn = chart.querySelector('svg.marks');
+LETTERS = """Object.fromEntries([...document.querySelectorAll('.hs-picture')].map(chart => {
+  const drawn = chart.querySelector('svg');
   const scale = drawn.getBoundingClientRect().width / drawn.viewBox.baseVal.width;
   const texts = [...drawn.querySelectorAll('text')].filter(text => text.textContent.trim());
   const sizes = texts.map(text => parseFloat(getComputedStyle(text).fontSize));
-  return [chart.id, scale * Math.min(...sizes)];
+  return [chart.getAttribute('aria-label'), scale * Math.min(...sizes)];
 }))"""
 
 
@@ -103,7 +97,6 @@ def test_the_figures_of_roles_can_be_read_on_narrow_and_wide_pages(
     several = pd.concat([shift.assign(corpus=name) for name in ("MRPC", "QNLI", "SST-2")])
     document = roles_document(results, role_tests(results), shift=several)
     page = visit(write_document(document, tmp_path / "roles.html"), width=width).page
-    page.wait_for_timeout(500)  # until charts that are too wide have got the whole width
     letters = page.evaluate(LETTERS)
-    assert {"chart-role-correlations", "chart-role-layers", "chart-role-shift"} <= letters.keys()
+    assert {"Correlation of roles", "Roles by layer", "Shift of the four roles"} <= letters.keys()
     assert {name: size for name, size in letters.items() if size < 10.5} == {}

@@ -89,6 +89,22 @@ WORDS = (
 )
 
 
+class NoCards:
+    """Cards need results of a whole survey; ``test_card.py`` tests them."""
+
+    grid = ""
+
+    def __init__(self, atlas: FakeAtlas) -> None: ...
+
+    def part(self, head: str) -> str:
+        return head
+
+
+@pytest.fixture(autouse=True)
+def no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headscope.page.packs.examples.Cards", NoCards)
+
+
 @pytest.fixture
 def kept() -> FakeKept:
     texts = tuple(text(n, WORDS[n % len(WORDS)]) for n in range(12))
@@ -171,7 +187,7 @@ def test_a_sample_without_any_attention_at_work_has_no_weak_example() -> None:
 
 def test_packs_give_back_the_maps_that_were_kept(kept: FakeKept) -> None:
     packs = example_packs(FakeAtlas(kept))
-    assert set(packs) == {"texts", "head/1-1", "head/1-2"}
+    assert set(packs) == {"texts", "tokens", "head/1-1", "head/1-2"}
     texts = unpack(packs["texts"])[0]["texts"]
     for head in ("1-1", "1-2"):
         document, arrays = unpack(packs[f"head/{head}"])
@@ -188,6 +204,37 @@ def test_packs_give_back_the_maps_that_were_kept(kept: FakeKept) -> None:
             assert example["score"] == pytest.approx(one.score, abs=1e-5)
         assert arrays["histogram"][15] == pytest.approx(0.5 if head == "1-1" else 0.25)
         assert arrays["uniform"] == pytest.approx(np.full(33, 1 / 33))
+
+
+def test_compact_packs_keep_the_largest_links_of_each_row(kept: FakeKept) -> None:
+    whole, small = (example_packs(FakeAtlas(kept), compact=compact) for compact in (False, True))
+    for head in ("1-1", "1-2"):
+        document, arrays = unpack(small[f"head/{head}"])
+        before, links = unpack(whole[f"head/{head}"])
+        assert [one["score"] for one in document["examples"]] == [
+            one["score"] for one in before["examples"]
+        ]
+        assert (arrays["keys"].dtype, arrays["weights"].dtype) == (np.uint8, np.uint8)
+        # row by row, in plain loops
+        starts, ends = np.cumsum(links["counts"]) - links["counts"], np.cumsum(links["counts"])
+        keys, weights, counts = [], [], list[int]()
+        for start, end in zip(starts, ends, strict=True):
+            row = sorted(range(start, end), key=lambda at: -int(links["weights"][at]))[:4]
+            row = [at for at in row if links["weights"][at] >= 0.02 * 65535]
+            counts.append(len(row))
+            keys += [int(links["keys"][at]) for at in sorted(row)]
+            weights += [links["weights"][at] / 65535 for at in sorted(row)]
+        assert arrays["keys"].tolist() == keys
+        assert (arrays["weights"] / 255) ** 2 == pytest.approx(weights, abs=1 / 255)
+        assert arrays["counts"].tolist() == counts
+
+
+def test_the_words_that_heads_link_are_there_for_the_search(kept: FakeKept) -> None:
+    packs = example_packs(FakeAtlas(kept))
+    tokens = unpack(packs["tokens"])[0]["tokens"]
+    for place, head in enumerate(("1-1", "1-2")):
+        pairs = unpack(packs[f"head/{head}"])[0]["pairs"]
+        assert set(tokens[place]) == {pair[side] for pair in pairs for side in ("query", "key")}
 
 
 def test_texts_that_no_head_shows_are_not_packed(kept: FakeKept) -> None:

@@ -106,16 +106,16 @@ def test_a_heads_page_shows_each_band_and_whether_the_head_is_outside(
 def test_heads_inside_a_band_can_be_faded_in_the_atlas(explore: Any, with_bands: Path) -> None:
     opened = explore(with_bands, "#/atlas?colour=position:previous")
     page = opened.page
-    assert page.locator("[data-head='1-2'] text").text_content() == "30"
+    assert page.locator("[data-face='1-2'] text").text_content() == "30"
     page.get_by_role("button", name="Fade").click()
     page.get_by_role("option", name="heads like random weights").click()
     page.wait_for_selector("text=inside the band of random weights: 20.5 % to 39.5 %")
     assert "null=random" in page.url
-    assert page.locator("[data-head='1-2'] text").count() == 0
+    assert page.locator("[data-face='1-2'] text").count() == 0
     label = page.locator("[data-head='1-2']").get_attribute("aria-label")
     assert label.endswith("inside the band of random weights")
-    assert page.locator("[data-head='1-1'] text").text_content() == "10"
-    assert page.locator("[data-head='1-3'] text").text_content() == "80"
+    assert page.locator("[data-face='1-1'] text").text_content() == "10"
+    assert page.locator("[data-face='1-3'] text").text_content() == "80"
     assert (opened.asked, opened.complaints) == ([], [])
 
 

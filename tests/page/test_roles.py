@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from figures.made_roles import NAMES, made, random_scores, rows_of
-from headscope.page import render_document, role_sections, roles_document, shift_section
+from headscope.page import role_sections, roles_document, shift_section
 from headscope.page.document import Section
 from headscope.stats import role_shift, role_tests
 from stats.made_roles import PAPER, made_roles
@@ -83,9 +83,3 @@ def test_the_shift_of_a_role_is_beside_its_interval() -> None:
     rows = shift_section(role_shift(made(before), made(before + 0.5))).tables[0].rows
     assert {row["role"] for row in rows} == set(NAMES)
     assert [row["shift"] for row in rows] == pytest.approx([0.5] * len(rows), abs=1e-5)
-
-
-def test_heads_in_a_list_are_not_broken_at_their_hyphens() -> None:
-    results = made(np.abs(random_scores()) + 9)  # every head has every role
-    page = render_document(roles_document(results, role_tests(results)))
-    assert '<span class="head">1-1</span>, <span class="head">1-2</span>' in page

@@ -88,6 +88,7 @@ def test_the_document_of_made_results_is_as_the_schema_says() -> None:
 def test_the_packs_of_texts_and_heads_are_as_the_schema_says(surveyed: Atlas) -> None:
     packs = example_packs(surveyed)
     assert problems(unpack(packs["texts"])[0], schema.TextsDocument, "texts") == []
+    assert problems(unpack(packs["tokens"])[0], schema.TokensDocument, "tokens") == []
     assert problems(unpack(packs["head/1-1"])[0], schema.HeadDocument, "head") == []
 
 

@@ -1,8 +1,7 @@
-"""The recipe of Clark et al. 2019, run once on the embedded model; and the cells of a page."""
+"""The recipe of Clark et al. 2019, run once on the embedded model."""
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -20,32 +19,3 @@ def clark(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("papers") / "clark"
     Clark2019("demo", output=folder, limit=LIMIT, epochs=EPOCHS).run()
     return folder
-
-
-class _Cells(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[list[str]] = []
-        self.inside = False
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.inside = True
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "th"):
-            self.inside = False
-
-    def handle_data(self, data: str) -> None:
-        if self.inside:
-            self.rows[-1][-1] += data
-
-
-def rows_of(page: Path) -> list[list[str]]:
-    """The cells of every row of every table of a page."""
-    parser = _Cells()
-    parser.feed(page.read_text(encoding="utf-8"))
-    return parser.rows

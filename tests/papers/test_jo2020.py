@@ -13,7 +13,7 @@ from cli.test_probe import glue, senteval  # noqa: F401 (fixtures)
 from headscope.papers import recipe as base
 from headscope.results import Atlas
 from headscope.runs.probe import probe
-from papers.conftest import rows_of
+from page.samples import rows_of, said, section_ids
 
 
 @pytest.mark.slow
@@ -55,7 +55,7 @@ def test_the_whole_paper_from_the_command_line(
     )
     done = run(*asked)
     assert (done.code, done.out) == (0, f"{folder / 'jo2020.html'}\n"), done.err
-    page = (folder / "jo2020.html").read_text(encoding="utf-8")
+    page = said(folder / "jo2020.html")
     assert "Skipped" not in page
     for section in (
         "tasks",
@@ -65,7 +65,7 @@ def test_the_whole_paper_from_the_command_line(
         f"frozen-{name}-mrpc",
         "tuning",
     ):
-        assert f'<h2 id="{section}">' in page, section
+        assert section in section_ids(folder / "jo2020.html"), section
     plots = (
         f"top-n-{name}",
         f"probe-selectivity-{name}",

@@ -14,7 +14,8 @@ from headscope.models import load
 from headscope.papers import kovaleva2019 as facts
 from headscope.papers import recipe as base
 from headscope.results import Atlas
-from papers.conftest import rows_of
+from page.samples import rows_of, section_ids
+from page.samples import said as said_on
 
 ROWS = [
     ("The old cat slept.", "A dog saw the ball.", "not_entailment"),
@@ -61,10 +62,10 @@ def test_the_whole_paper_from_the_command_line(
     )
     done = run(*asked)
     assert (done.code, done.out) == (0, f"{folder / 'kovaleva2019.html'}\n"), done.err
-    page = (folder / "kovaleva2019.html").read_text(encoding="utf-8")
+    page = said_on(folder / "kovaleva2019.html")
     assert "Skipped" not in page
-    for section in ("tuning", "patterns", "frames", "change", "disabling", "claims"):
-        assert f'<h2 id="{section}">' in page
+    parts = ["claims", "tuning", "patterns", "frames", "change", "disabling"]
+    assert section_ids(folder / "kovaleva2019.html") == parts
     # what the paper says, and how far ours can be trusted
     for said in (
         "6 examples are few for a bootstrap",

@@ -14,7 +14,7 @@ from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.papers import pande2021 as facts
 from headscope.results import Atlas
-from papers.conftest import rows_of
+from page.samples import rows_of, said, section_ids
 
 LIMIT = 40
 TASKS = ("MRPC", "SST-2")
@@ -72,15 +72,10 @@ def test_the_whole_paper_from_the_command_line(
         "--correction holm",
     )
     assert (done.code, done.out) == (0, f"{folder / 'pande2021.html'}\n"), done.err
-    page = (folder / "pande2021.html").read_text(encoding="utf-8")
+    page = said(folder / "pande2021.html")
     parts = ["summary", "sieves", "roles-all"]
     parts += [f"{part}-{task}" for part in ("roles", "overlap", "skills") for task in TASKS]
-    order = re.findall(r'<h2 id="([^"]+)">', page)
-    assert [name for name in order if name not in ("remarks", "provenance")] == [
-        *parts,
-        "shift",
-        "claims",
-    ]
+    assert section_ids(folder / "pande2021.html") == ["claims", *parts, "shift"]
     assert "SST-2: Absent: block (the corpus has no pair" in page
     assert "MRPC, SST-2: first token and cls are the same tokens here" in page
     rows = rows_of(folder / "pande2021.html")
@@ -191,9 +186,8 @@ def test_roles_writes_a_page_with_the_shift(run: Run, roles_nc: Path, tmp_path: 
     )
     assert done.code == 0
     assert done.out.splitlines()[-1] == str(tmp_path / "roles.html")
-    page = (tmp_path / "roles.html").read_text(encoding="utf-8")
-    assert '<h2 id="shift">' in page
-    assert "1.5 / 3" in page
+    assert "shift" in section_ids(tmp_path / "roles.html")
+    assert "1.5 / 3" in said(tmp_path / "roles.html")
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ from headscope.papers import (
 from headscope.papers import recipe as base
 from headscope.papers.recipe import PaperRecipe, part
 from headscope.results import Atlas
+from page.samples import said
 from tiny import HEADS, LAYERS, tiny_network, tiny_tokenizer
 
 
@@ -215,7 +216,7 @@ def test_a_part_that_cannot_run_says_why_and_the_others_run(
     assert [section.id for section in report.sections] == ["surface", "coreference"]
     assert report.skipped == ("gradients cannot run",)
     assert "skipped: gradients cannot run" in capsys.readouterr().err
-    page = report.page.read_text(encoding="utf-8")
+    page = said(report.page)
     assert "Skipped: gradients cannot run" in page
     assert "Section 4.3, Table 2." in page
 

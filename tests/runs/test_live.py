@@ -145,6 +145,49 @@ def test_a_window_is_cut_from_the_whole_map(kind: str) -> None:
     np.testing.assert_array_equal(part, whole[:, 2:5, 1:])
 
 
+def carried(kind: str) -> np.ndarray:
+    """Norm-weighted maps by hand: what each key sends through each head, as shares of a row."""
+    network, values = tiny_network(kind, auto=AUTO[kind]), list[Tensor]()
+    with ExitStack() as stack, torch.no_grad():
+        for layer in range(LAYERS):
+            if kind == "bert":
+                module = network.bert.encoder.layer[layer].attention.self.value
+            else:
+                module = network.transformer.h[layer].attn.c_attn
+            keep = module.register_forward_hook(lambda _one, _given, output: values.append(output))
+            stack.callback(keep.remove)
+        output = network(**inputs(kind, TEXTS[kind]), output_attentions=True)
+    attention = torch.stack(output.attentions)[:, 0].numpy()
+    found = np.zeros_like(attention)
+    for layer, head, row in np.ndindex(attention.shape[:3]):
+        weight = projection(kind, network, layer).weight.detach()
+        written = weight.T if kind == "bert" else weight
+        part = slice(head * WIDTH, (head + 1) * WIDTH)
+        value = values[layer][0, :, -HEADS * WIDTH :][:, part]
+        for key in range(attention.shape[3]):
+            sent = attention[layer, head, row, key] * value[key] @ written[part]
+            found[layer, head, row, key] = float(sent.norm())
+    return found / found.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_norm_weighted_maps_are_shares_of_what_keys_send(kind: str) -> None:
+    expected = carried(kind)
+    names = [f"{layer + 1}-{head + 1}" for layer in range(LAYERS) for head in range(HEADS)]
+    found = live(kind).maps(TEXTS[kind], names, weights="norm").reshape(expected.shape)
+    np.testing.assert_allclose(found / 65535, expected, atol=2e-5)
+    assert (found != live(kind).maps(TEXTS[kind], names).reshape(expected.shape)).any()
+    part = live(kind).maps(TEXTS[kind], "2-3", rows=(2, 5), keys=(1, 3), weights="norm")
+    np.testing.assert_array_equal(part[0], found[1, 2, 2:5, 1:3])
+    small = live(kind).thumbnails(TEXTS[kind], weights="norm")
+    np.testing.assert_allclose(small / 255, np.sqrt(expected), atol=0.5 / 255 + 1e-4)
+    assert (small != live(kind).thumbnails(TEXTS[kind])).any()
+    changed = live(kind).changes(TEXTS[kind], "2-1", weights="norm").small
+    # before the projection of the head that is off nothing changes
+    np.testing.assert_allclose(changed[0].astype(int), small[0].astype(int), atol=1)
+    np.testing.assert_allclose(changed[1, 1:].astype(int), small[1, 1:].astype(int), atol=1)
+
+
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_predictions_equal_those_of_transformers(kind: str) -> None:
     expected = probabilities(kind, eager(kind))

@@ -8,6 +8,8 @@ import { parse } from "./route";
 import { type Store, StoreContext } from "./store";
 import { AtlasView } from "./views/atlas";
 import { CompareView } from "./views/compare";
+import { DocumentView } from "./views/document";
+import { GalleryView } from "./views/gallery";
 import { FinderView } from "./views/finder";
 import { HeadView } from "./views/head";
 import { LiveView } from "./views/live";
@@ -25,9 +27,12 @@ export function App({ store }: { store: Store }) {
   const alone = store.addressed && new URLSearchParams(location.search).has("embed");
   return (
     <StoreContext.Provider value={store}>
-      {!alone && (store.atlas || store.boot.live) && <Header />}
+      {!alone && !store.gallery && (store.atlas || store.boot.live) && <Header />}
       <SelectionBar />
       <main class="hs-main" id="hs-main" tabIndex={-1}>
+        {!HEADED.has(store.route.value.view.split("/")[0]!) && !documented(store) && (
+          <h1 class="hs-unseen">{title}</h1>
+        )}
         <View store={store} />
       </main>
       {store.message.value && (
@@ -40,16 +45,25 @@ export function App({ store }: { store: Store }) {
   );
 }
 
+/** Views with a heading of their own. */
+const HEADED = new Set(["head", "papers", "document"]);
+
+function documented({ document, route }: Store): boolean {
+  return document !== undefined && route.value.view === "";
+}
+
 /** What the browser's tab says: "3-9 · within the noun phrase · demo". */
 export function titleOf(store: Store): string {
   const { atlas } = store;
+  if (store.gallery) return `${store.atlases.length} models · Headscope`;
   const [name = "", head = ""] = store.route.value.view.split("/");
   const model = (store.boot.live ?? atlas?.document.model)?.name ?? "";
+  const about = name === "" || name === "document" ? store.boot.document : undefined;
   const place = name === "head" ? atlas?.place(head) : undefined;
   const role = place === undefined ? "" : atlas!.family(place);
   const parts =
     place === undefined
-      ? [VIEWS.find(([id]) => id === name)?.[1] ?? ""]
+      ? [about ?? VIEWS.find(([id]) => id === name)?.[1] ?? ""]
       : [atlas!.name(place), role ? family(role).title.toLowerCase() : ""];
   return [...parts, model, "Headscope"].filter(Boolean).join(" · ");
 }
@@ -57,8 +71,10 @@ export function titleOf(store: Store): string {
 function View({ store }: { store: Store }) {
   const { view } = store.route.value;
   const [name, ...rest] = view.split("/");
+  if (store.gallery) return <GalleryView />;
   if (name === "live" && store.boot.live) return <LiveView />;
   if (name === "text" && store.boot.source === "notebook") return <TextView />;
+  if (store.document && (name === "" || name === "document")) return <DocumentView />;
   if (!store.atlas) {
     if (store.boot.live) return <LiveView />;
     return <p class="hs-empty">There are no results on this page.</p>;

@@ -45,7 +45,9 @@ export function pValue(p: number): string {
 export function shown(value: number, statistic: Pick<Statistic, "kind">): string {
   if (!Number.isFinite(value)) return "–";
   if (statistic.kind === "share") return percent(value, Math.abs(value) < 0.995 ? 1 : undefined);
-  if (statistic.kind === "times") return `${number(value)} ×`;
+  if (statistic.kind === "times") {
+    return value > 0 && value < 0.001 ? "< 0.001 ×" : `${number(value)} ×`;
+  }
   return number(value);
 }
 
@@ -61,7 +63,7 @@ export function plusMinus(low: number, high: number, kind: Statistic["kind"]): s
   const half = (high - low) / 2;
   if (!Number.isFinite(half)) return "";
   const scaled = kind === "share" ? half * 100 : half;
-  if (scaled === 0) return "± 0";
+  if (scaled < 0.00005) return "± 0";
   const rounded = Number(scaled.toPrecision(1)); // 0.0099 is 0.01, not 0.010
   const places = Math.min(4, Math.max(0, -Math.floor(Math.log10(rounded))));
   return `± ${scaled.toFixed(places)}`;

@@ -4,8 +4,9 @@ import { useContext } from "preact/hooks";
 
 import type { Atlas } from "./data/atlas";
 import { Notes } from "./data/notes";
+import type { Packed } from "./data/pack";
 import type { Source } from "./data/source";
-import type { Boot } from "./data/types";
+import type { Boot, Gallery, PageDocument, TokensDocument } from "./data/types";
 import { format, parse, type Route } from "./route";
 
 export type Theme = "auto" | "light" | "dark";
@@ -41,6 +42,10 @@ export class Store {
     readonly addressed: boolean,
     /** Whether what surrounds the page is dark; undefined where only the browser's wish is known. */
     private surroundings: () => boolean | undefined = () => undefined,
+    /** Sections around the atlas: a paper's page. */
+    readonly document?: Packed<PageDocument>,
+    /** Several models: the front page of a site. */
+    readonly gallery?: Packed<Gallery>,
   ) {
     this.notes = new Notes((boot.live ?? atlases[0]?.document.model)?.name ?? "");
     this.route = signal(parse(addressed ? location.hash : ""));
@@ -54,6 +59,16 @@ export class Store {
 
   get atlas(): Atlas | undefined {
     return this.atlases[0];
+  }
+
+  /** The words that each head links most, by place, once the search was begun. */
+  tokens: string[][] = [];
+
+  /** Results without examples have none. */
+  async loadTokens(): Promise<void> {
+    if (this.tokens.length || !this.atlas?.document.examples.kept) return;
+    const found = await this.source.load<TokensDocument>("tokens").catch(() => undefined);
+    this.tokens = found?.document.tokens ?? [];
   }
 
   private arrive(): void {

@@ -44,6 +44,19 @@ describe("arcs", () => {
     expect(into!.tip![1]).toBe(placed.lines[1]!.arcs);
   });
 
+  it("that were given no room stay inside the drawing", () => {
+    const words = Array.from({ length: 12 }, () => 30);
+    const flat = place(words, [{ from: 0, to: 1, weight: 0.5 }], 600, 10);
+    const radius = (path: string) => Number(/A[\d.]+ ([\d.]+)/.exec(path)![1]);
+    const [short, far] = arcs(flat, [
+      { from: 0, to: 1, weight: 0.5 },
+      { from: 0, to: 11, weight: 0.05 },
+    ]);
+    const [line] = flat.lines;
+    expect(radius(far!.path)).toBeLessThanOrEqual(line!.arcs - line!.top);
+    expect(radius(far!.path)).toBeGreaterThan(radius(short!.path));
+  });
+
   it("to words that are not there are not drawn", () => {
     expect(
       arcs(placed, [

@@ -50,7 +50,7 @@ describe("the charts of a paper", () => {
     const cover = root.querySelector(".hs-cover")!;
     // layers upward: the left cell of the lower of two rows is 1-1, above it is 2-1
     await point(cover, "pointermove", 30, 30);
-    expect(cover.querySelector("title")?.textContent).toBe("2-1: 50.0 %, broad");
+    expect(cover.querySelector("title")?.textContent).toBe("2-1: 50.0 % ± 1, broad");
     await point(cover, "click", 30, 30 + 16);
     expect(page.route.value.view).toBe("head/1-1");
   });

@@ -1,6 +1,14 @@
 import { Atlas } from "../src/data/atlas";
 import type { Source } from "../src/data/source";
-import type { AtlasDocument, Boot, PaperChart, Statistic } from "../src/data/types";
+import type { Numbers } from "../src/data/pack";
+import type {
+  AtlasDocument,
+  Boot,
+  PageDocument,
+  PaperChart,
+  Section,
+  Statistic,
+} from "../src/data/types";
 import { Store } from "../src/store";
 
 interface Made {
@@ -38,9 +46,9 @@ export function atlas({ layers = 2, heads = 3, name = "made", half = 0.01, ...mo
     ...{ statistics, families: FAMILIES, work: [], tests: [], relations: [], labels: {} },
     ...{ heads: [], summary: [], figures: [], activity: [], notes: [], provenance: {} },
     papers: more.charts
-      ? [{ id: "paper", title: "A paper", command: "", tables: [], charts: more.charts }]
+      ? [section({ id: "paper", title: "A paper", plots: more.charts })]
       : [],
-    ...{ examples: { kept: 0, strongest: 0, why: "" }, distance: false, version: "0" },
+    ...{ examples: { kept: 0, strongest: 0, why: "", cut: "" }, distance: false, version: "0" },
   } as unknown as AtlasDocument;
   const arrays = {
     value,
@@ -74,4 +82,23 @@ export function store(atlases: Atlas[], addressed = true): Store {
   const root = document.body.appendChild(document.createElement("div"));
   const boot = { source: "embedded", atlases: atlases.map((_, at) => String(at)) } as Boot;
   return new Store(boot, {} as Source, atlases, root, addressed);
+}
+
+/** A section with nothing in it but what is given. */
+export function section(given: Partial<Section>): Section {
+  return { id: "s", title: "S", text: "", plots: [], tables: [], ...given };
+}
+
+/** A page of sections over results. */
+export function documentStore(
+  given: Partial<PageDocument>,
+  atlases: Atlas[] = [atlas()],
+  arrays: Record<string, Numbers> = {},
+): Store {
+  const plain = { label: "A paper", title: "made", subtitle: "", provenance: "", linked: true };
+  const lists = { facts: [], remarks: [], verdicts: [], sections: [], missing: [], runs: null };
+  const root = document.body.appendChild(window.document.createElement("div"));
+  const boot = { source: "embedded", atlases: ["0"], document: "A paper" } as unknown as Boot;
+  const packed = { document: { ...plain, ...lists, ...given }, arrays, shapes: {} };
+  return new Store(boot, {} as Source, atlases, root, true, undefined, packed);
 }

@@ -112,3 +112,15 @@ describe("a word that is drawn", () => {
     expect(visible("<script>")).toBe("<script>");
   });
 });
+
+describe("a compact map", () => {
+  it("has square roots of weights in bytes", () => {
+    const arrays = {
+      counts: Uint8Array.from([1, 1]),
+      keys: Uint8Array.from([0, 1]),
+      weights: Uint8Array.from([255, 51]),
+    };
+    const map = sparseMap(arrays, { row: 0, rows: 2, link: 0 }, 2);
+    expect(Array.from(map.weights)).toEqual([1, expect.closeTo(0.04, 6)]);
+  });
+});

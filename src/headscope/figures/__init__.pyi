@@ -5,6 +5,7 @@ from .builders import (
     layer_scatter as layer_scatter,
     measure_grid as measure_grid,
     measure_map as measure_map,
+    numbers_of as numbers_of,
     ranked_bars as ranked_bars,
 )
 from .distances import head_points as head_points

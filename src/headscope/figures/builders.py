@@ -6,6 +6,7 @@ Each takes labelled arrays or a frame and the words around them; none knows a me
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +41,56 @@ SHAPES = [
     *("cross", "triangle-down", "triangle-left", "triangle-right"),
 ]
 SMALL: dict[str, Any] = {"labelFontSize": 8, "labelOverlap": True}
+
+# --- Numbers for a page that draws a chart itself -------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Panels:
+    """What a chart of heads shows: points by layer, or small grids.
+
+    Parameters
+    ----------
+    parts
+        By title: an array with dims layer and head.
+    lines
+        References across a chart of layers, by name: a value for each layer.
+    ends
+        The ends of the intervals, of a chart with one part.
+    framed
+        By title: the heads to be framed.
+    """
+
+    kind: Literal["layers", "grids"]
+    parts: Mapping[str, xr.DataArray]
+    unit: str = ""
+    lines: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    ends: Mapping[str, xr.DataArray] = field(default_factory=dict)
+    framed: Mapping[str, xr.DataArray] = field(default_factory=dict)
+    diverging: bool = False
+    shared: bool = True
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a chart of rows shows: one per label, with the columns of :func:`ranked_bars`."""
+
+    table: pd.DataFrame
+    label: str
+    unit: str = ""
+
+
+def with_numbers(chart: Any, numbers: Panels | Rows) -> Any:
+    """Remember what a chart shows. It is no part of its specification: files stay as they are."""
+    object.__setattr__(chart, "_numbers", numbers)
+    return chart
+
+
+def numbers_of(chart: Any) -> Panels | Rows | None:
+    """What a chart shows; None where its builder does not say, or it was changed since."""
+    found: Panels | Rows | None = vars(chart).get("_numbers")
+    return found
+
 
 # --- Parts of charts ------------------------------------------------------------------------------
 
@@ -281,7 +332,9 @@ def heat_map(
     >>> chart.to_dict()["layer"][1]["encoding"]["color"]["title"]
     ['share of', 'attention, 0–1']
     """
-    ends = {"low": low, "high": high} if low is not None and high is not None else {}
+    ends: dict[str, xr.DataArray] = {}
+    if low is not None and high is not None:
+        ends = {"low": low, "high": high}
     frame = tidy(xr.Dataset({"value": values, **ends}))
     domain = domain or known_range(values.values)
     shown = tips("name", *(f"{name} .3f" for name in ("value", *ends)), value=unit or "value")
@@ -291,7 +344,9 @@ def heat_map(
     marks = coloured(base, colour, shown)
     if heads <= ROOMY:
         marks += numbered(base, (domain[0] + domain[1]) / 2, shown)
-    return styled(alt.layer(*marks), title, subtitle)
+    chart = styled(alt.layer(*marks), title, subtitle)
+    numbers = Panels("grids", {title: values}, unit, ends=ends, diverging=domain[0] < 0)
+    return with_numbers(chart, numbers)
 
 
 def measure_map(results: Atlas, measure: str, title: str, *, unit: str = "", **labels: str) -> Any:
@@ -419,7 +474,14 @@ def heat_grid(
             chart = chart + _frames(heads)
         charts.append(chart)
     grid = panels(charts, columns, 22, color="shared" if shared else "independent")
-    return styled(grid, title, subtitle, f"{unit}; {SCALES[scale]}" if unit else SCALES[scale])
+    words = f"{unit}; {SCALES[scale]}" if unit else SCALES[scale]
+    labels = {SPECIAL.get(str(label), str(label)): {dim: label} for label in values[dim].values}
+    parts, frames = (
+        {} if one is None else {text: one.sel(where, drop=True) for text, where in labels.items()}
+        for one in (values, framed)
+    )
+    numbers = Panels("grids", parts, unit, framed=frames, diverging=diverging, shared=shared)
+    return with_numbers(styled(grid, title, subtitle, words), numbers)
 
 
 def _domain(values: xr.DataArray, least: float, *, diverging: bool) -> tuple[float, float]:
@@ -604,7 +666,11 @@ def layer_scatter(
         words = alt.Chart(heights).mark_text(align="left", fontSize=11, color="#666")
         beside = words.encode(x=alt.value(width + 5), y="value:Q", text="what:N")
         marks = [rules.encode(y="value:Q"), beside, *marks]
-    return styled(alt.layer(*marks).properties(width=width, height=260), title, subtitle)
+    chart = styled(alt.layer(*marks).properties(width=width, height=260), title, subtitle)
+    lines = {name: [high] * len(layers) for name, high in (levels or {}).items()}
+    if line is not None:
+        lines[line_name] = list(line.mean("head").values)
+    return with_numbers(chart, Panels("layers", series, unit, lines))
 
 
 def uniform_level(share: float | None) -> dict[str, float]:
@@ -685,7 +751,8 @@ def ranked_bars(
     }
     dots = alt.Chart(long).mark_point(filled=True, size=60)
     dots = dots.encode(y=rows, x=alt.X("value:Q", scale=scale, title=unit), **looks)
-    return styled(alt.layer(intervals, dots, names), title, subtitle)
+    chart = styled(alt.layer(intervals, dots, names), title, subtitle)
+    return with_numbers(chart, Rows(table, label, unit))
 
 
 def _pair(*looks: str) -> Any:

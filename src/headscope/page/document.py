@@ -1,34 +1,24 @@
-"""A page as data: sections of text, tables and charts, rendered by one template.
+"""A page as data: sections of text, tables and charts around the atlas of a model.
 
-Reports of surveys and pages of papers are such documents.
+Pages of papers, portraits and pages of tables are such documents.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from markupsafe import Markup, escape
 
-from headscope.errors import ResultsError
-from headscope.figures import FIGURES, script_json, vega_bundle
-from headscope.figures.save import OPTIONS, STYLE, content_policy
-from headscope.files import atomic_write, check_writable
-from headscope.numbers import LONG, MISSING, cell, is_words, number
+from headscope.numbers import cell, is_words, number
+
+if TYPE_CHECKING:
+    from headscope.results import Atlas
 
 Row = dict[str, Any]
 """The cells of a row by the name of their column."""
-WIDE = 600
-"""A wider plot gets the whole width of the page; others stand two in a row."""
-LEADING = re.compile(r"[-+]?\d+(\.\d+)?(?= |$)")
-WHOLE = re.compile(r"(?<![\w-])\w+-\d+(?![\w-])|\d[\d.]* %")
-"""Heads (3-9), tasks (SST-2) and percentages."""
 
 
 @dataclass(frozen=True)
@@ -82,24 +72,15 @@ class Table:
         """
         return any(is_words(row.get(column)) for row in self.rows)
 
-    def is_long(self, column: str) -> bool:
-        """Tell whether some cell of a column is longer text: then all of them are wrapped."""
-        cells = [row.get(column) for row in self.rows]
-        return any(isinstance(cell, str) and len(cell) > LONG for cell in cells)
-
 
 @dataclass(frozen=True)
 class Plot:
-    """An Altair chart with its caption; ``name`` is used in file names and identifiers.
-
-    ``wide`` charts get the whole width of the page, because they have text beside them.
-    """
+    """An Altair chart with its caption; ``name`` is used in file names and identifiers."""
 
     name: str
     title: str
     caption: str
     chart: Any
-    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,11 +101,17 @@ class Document:
     Parameters
     ----------
     title, subtitle : str
-        At the top.
+        At the top: the model, and what the page says of it.
+    atlases : sequence of Atlas
+        The results of the heads that the page speaks of. The grid of the first one stands on top.
+    label : str
+        What the page's navigation calls it: "Clark et al. 2019".
     facts : sequence of pairs of str
         Numbers with their meaning, below the title.
     remarks : sequence of str
         Sentences on what stands out.
+    verdicts : sequence of str
+        For each row of the section ``claims``: yes, no, undecided or not tested.
     sections : sequence of Section
         The body.
     provenance : str
@@ -132,17 +119,23 @@ class Document:
     runs : Table, optional
         What was run on what, above the provenance.
     notes : sequence of str
-        What a recipe could not run, and why. Not shown by the template.
+        What could not be run, and why.
+    linked : bool
+        Whether heads that are named are those of the first atlas: then they are links to its pages.
     """
 
     title: str
     subtitle: str
+    atlases: Sequence[Atlas] = ()
+    label: str = "Tables"
     facts: Sequence[tuple[str, str]] = ()
     remarks: Sequence[str] = ()
+    verdicts: Sequence[str] = ()
     sections: Sequence[Section] = ()
     provenance: str = ""
     notes: Sequence[str] = ()
     runs: Table | None = None
+    linked: bool = True
 
 
 def records(frame: pd.DataFrame) -> list[Row]:
@@ -154,95 +147,6 @@ def records(frame: pd.DataFrame) -> list[Row]:
     [{'head': '3-9', 'mean': 0.5}]
     """
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
-
-
-def render_document(document: Document) -> str:
-    """Return the page as HTML: self-contained, with every text escaped."""
-    import jinja2  # which the report of a survey does not need
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("headscope.page"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters["cell"] = cell_text
-    environment.filters["order"] = order
-    environment.filters["whole_heads"] = whole_heads
-    script, style = _script_and_style()
-    return environment.get_template("document.html.j2").render(
-        document=document,
-        spec=spec,
-        script=Markup(script),
-        style=Markup(style),
-        policy=content_policy(scripts=(script,), styles=(style,)),
-    )
-
-
-def _script_and_style() -> tuple[str, str]:
-    """The script and the style sheet of every page, as they stand between their tags."""
-    folder = resources.files("headscope.page").joinpath("templates")
-    code, css = (
-        folder.joinpath(name).read_text(encoding="utf-8")
-        for name in ("document.js", "document.css")
-    )
-    return f"{vega_bundle()}\nconst OPTIONS = {OPTIONS};\n{code}", f"{STYLE}{css}"
-
-
-def write_document(document: Document, path: Path) -> Path:
-    """Write the page, whole or not at all.
-
-    Parameters
-    ----------
-    document : Document
-        The page.
-    path : Path
-        The file. Folders on the way are made.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    ResultsError
-        If it cannot be written.
-    """
-    check_writable(path, error=ResultsError)
-    with atomic_write(path, error=ResultsError) as temporary:
-        temporary.write_text(render_document(document), encoding="utf-8")
-    return path
-
-
-def spec(plot: Plot) -> Row:
-    """Return a chart's specification as safe JSON, and whether it needs the whole width."""
-    # Our own figures are held against Vega-Lite's schema by the tests, which takes long; others
-    # are checked here.
-    ours = plot.name in FIGURES and not FIGURES.entry(plot.name).own
-    chart = plot.chart.to_dict(validate=not ours)
-    wide = plot.wide or max(_widths(chart), default=0) > WIDE or _abreast(chart)
-    return {"json": script_json(chart), "wide": wide}
-
-
-def _abreast(part: Any) -> bool:
-    """Tell whether a chart has parts beside each other."""
-    if not isinstance(part, dict):
-        return False
-    below = part.get("vconcat", ())
-    return "hconcat" in part or "concat" in part or any(_abreast(item) for item in below)
-
-
-def _widths(part: Any) -> list[float]:
-    """Return the widths of a chart and of its parts."""
-    if not isinstance(part, dict):
-        return []
-    widths = [part["width"]] if isinstance(part.get("width"), int | float) else []
-    for key in ("layer", "concat", "hconcat", "vconcat"):
-        for item in part.get(key, ()):
-            widths += _widths(item)
-    return widths
 
 
 def missing(value: object) -> bool:
@@ -286,41 +190,3 @@ def cell_text(value: object, column: str = "", measured: bool = False) -> str:
         if value in (0.0, 1.0) or (measured and abs(value) < 10):
             return number(value)
     return cell(value, column)
-
-
-def whole_heads(text: str) -> Markup:
-    """Keep heads, tasks and percentages in a longer text from being broken into two lines.
-
-    Examples
-    --------
-    >>> whole_heads("1-9, 2-1")
-    Markup('<span class="head">1-9</span>, <span class="head">2-1</span>')
-    >>> whole_heads("SST-2: 0.5 %")
-    Markup('<span class="head">SST-2</span>: <span class="head">0.5 %</span>')
-    >>> whole_heads("3-9"), whole_heads("2026-11-16")
-    (Markup('3-9'), Markup('2026-11-16'))
-    """
-    if WHOLE.fullmatch(text):
-        return escape(text)
-    return Markup(WHOLE.sub(r'<span class="head">\g<0></span>', str(escape(text))))
-
-
-def order(value: object) -> str:
-    """Return what a cell is sorted by.
-
-    A head's name is sorted by layer, then head; a number by itself, even if something follows it.
-
-    Examples
-    --------
-    >>> order("3-12"), order(0.5), order("det"), order("26.3 [24, 28]"), order("-1.5")
-    ('3012', '0.5', 'det', '26.3', '-1.5')
-    """
-    if missing(value) or value == MISSING:
-        return ""
-    if isinstance(value, str):
-        parts = value.split("-")
-        if len(parts) == 2 and all(part.isdecimal() for part in parts):
-            return str(int(parts[0]) * 1000 + int(parts[1]))
-        leading = LEADING.match(value)
-        return leading[0] if leading else value
-    return str(value)

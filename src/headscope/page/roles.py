@@ -84,11 +84,13 @@ def roles_document(
         sections.append(shift_section(shift))
     taus = sorted({float(value) for value in tests["tau"].values})
     return Document(
-        title=f"Roles of heads: {about['model']['name']}",
+        title=about["model"]["name"],
         subtitle=(
-            f"on {about['corpus']['name']}: "
+            f"Roles of heads on {about['corpus']['name']}: "
             "the sieve bias of every head (Pande et al. 2021), tested"
         ),
+        label="Roles",
+        atlases=[results],
         facts=[
             (f"{about['model']['layers']} × {about['model']['heads']}", "layers × heads"),
             (count(about["counts"]["seen"]), "sequences"),

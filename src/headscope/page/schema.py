@@ -101,8 +101,6 @@ class HeadText(TypedDict):
 
     lead: str
     evidence: str
-    # The tokens that it links most, for the search.
-    tokens: NotRequired[list[str]]
 
 
 class Part(TypedDict):
@@ -137,6 +135,8 @@ class Table(TypedDict):
     note: str
     columns: list[TableColumn]
     rows: list[list[str | None]]
+    # Whether readers can sort it; a long one then scrolls in a box.
+    sortable: bool
 
 
 class PaperChart(TypedDict):
@@ -152,25 +152,151 @@ class PaperChart(TypedDict):
     statistics: list[str]
 
 
-class Figure(TypedDict):
-    """A figure of the gallery, drawn beforehand."""
+class ChartLine(TypedDict):
+    """A reference across a chart of layers: a value per layer, null where it is not defined."""
 
     name: str
+    values: list[float | None]
+
+
+class HeadsChart(TypedDict):
+    """A chart with numbers of its own: the array chart/ID (part, layer, head), with intervals also
+    chart/ID/low and high. Heads are framed where chart/ID/framed is 1.
+    """
+
+    id: str
+    kind: Literal["layers", "grids"]
     title: str
+    # Which results it is of: "demo on texts, 40 examples".
+    about: str
     caption: str
-    # SVG text, shown as an image: nothing in it runs.
+    unit: str
+    # Titles of the panels.
+    parts: list[str]
+    # How numbers are shown.
+    value: Literal["share", "times", "number"]
+    # Whether 0 is in the middle of the colours.
+    diverging: bool
+    # Whether all grids have one scale.
+    shared: bool
+    lines: list[ChartLine]
+
+
+class ChartRow(TypedDict):
+    """A row of a chart: the best head, its value with the interval, and what it is held against."""
+
+    name: str
+    # What stands beside: the head.
+    beside: str
+    value: float | None
+    low: float | None
+    high: float | None
+    baseline: float | None
+
+
+class RowsChart(TypedDict):
+    """A chart of shares, one row per label."""
+
+    id: str
+    kind: Literal["rows"]
+    title: str
+    # Which results it is of: "demo on texts, 40 examples".
+    about: str
+    caption: str
+    unit: str
+    rows: list[ChartRow]
+
+
+class Figure(TypedDict):
+    """A figure drawn beforehand."""
+
+    id: str
+    kind: Literal["picture"]
+    title: str
+    # Which results it is of: "demo on texts, 40 examples".
+    about: str
+    caption: str
+    # SVG text; the page takes from it only what draws.
     svg: str
 
 
-class PaperSection(TypedDict):
-    """What belongs to one paper."""
+class Section(TypedDict):
+    """A heading, and what stands below it."""
 
     id: str
     title: str
-    # The command that runs the paper's whole recipe; "" where there is none.
-    command: str
+    text: str
+    plots: list[PaperChart | HeadsChart | RowsChart | Figure]
     tables: list[Table]
-    charts: list[PaperChart]
+    # The command that runs a paper's whole recipe; absent where there is none.
+    command: NotRequired[str]
+
+
+class Fact(TypedDict):
+    """A number with its meaning."""
+
+    value: str
+    about: str
+
+
+class PageDocument(TypedDict):
+    """The pack "document": a paper's page, a portrait, the page of a table."""
+
+    # What the navigation calls it: "Clark et al. 2019".
+    label: str
+    title: str
+    subtitle: str
+    facts: list[Fact]
+    # Sentences on what stands out.
+    remarks: list[str]
+    # For each row of the section "claims": yes, no, undecided or not tested.
+    verdicts: list[str]
+    sections: list[Section]
+    # What could not be run, and why.
+    missing: list[str]
+    # What was run on what.
+    runs: Table | None
+    # Whether heads that are named are those of the page's first atlas.
+    linked: bool
+    provenance: str
+
+
+class GalleryPaper(TypedDict):
+    """A paper's page about a model of a gallery."""
+
+    title: str
+    href: str
+    verdicts: list[str]
+
+
+class GalleryModel(TypedDict):
+    """A model of a gallery: the folder of its report, and its papers."""
+
+    folder: str
+    papers: list[GalleryPaper]
+
+
+class Claim(TypedDict):
+    """What a paper says, and for each model: yes, no, undecided, not tested, or ""."""
+
+    text: str
+    verdicts: list[str]
+
+
+class Claims(TypedDict):
+    """The claims of a paper across models."""
+
+    paper: str
+    claims: list[Claim]
+
+
+class Gallery(TypedDict):
+    """The pack "gallery": what the front page of a site says beside its atlases."""
+
+    models: list[GalleryModel]
+    claims: list[Claims]
+    # BibTeX.
+    citation: str
 
 
 class Composition(TypedDict):
@@ -221,6 +347,8 @@ class Kept(TypedDict):
     strongest: int
     # Why there are none.
     why: str
+    # What is left out of them, in a sentence; "" for nothing.
+    cut: str
 
 
 class AtlasDocument(TypedDict):
@@ -260,7 +388,7 @@ class AtlasDocument(TypedDict):
     # By place (layer index × heads + head).
     heads: list[HeadText]
     summary: list[SummaryLine]
-    papers: list[PaperSection]
+    papers: list[Section]
     figures: list[Figure]
     # Kinds of rest in the order of the array activity (kind, layer, head), "at work" first.
     activity: list[str]
@@ -295,6 +423,14 @@ class TextsDocument(TypedDict):
     """The pack "texts"."""
 
     texts: list[Text]
+    # All heads of a card, as SVG.
+    grid: str
+
+
+class TokensDocument(TypedDict):
+    """The pack "tokens": by place, the words that a head links most, for the search."""
+
+    tokens: list[list[str]]
 
 
 ExampleKind = Literal["strong", "typical", "weak", "random"]
@@ -333,7 +469,7 @@ class TokenShare(TypedDict):
 
 
 class HeadDocument(TypedDict):
-    """The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33)."""  # noqa: E501
+    """The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33). Of many heads in one file, keys may be u1, and weights u1: 255 times the square root."""  # noqa: E501
 
     examples: list[HeadExample]
     pairs: list[Pair]
@@ -341,6 +477,8 @@ class HeadDocument(TypedDict):
     keys: list[TokenShare]
     # Texts in the sample.
     sample: int
+    # The head's card as SVG, with a mark where the grid goes; large reports of one file have none.
+    card: NotRequired[str]
 
 
 class TextDocument(TypedDict):
@@ -377,6 +515,13 @@ class LiveModel(TypedDict):
     mask: NotRequired[str]
 
 
+class Beside(TypedDict):
+    """Another page."""
+
+    title: str
+    href: str
+
+
 class Boot(TypedDict):
     """The document in the page itself: which packs there are and how they are reached."""
 
@@ -387,3 +532,9 @@ class Boot(TypedDict):
     atlases: list[str]
     # Absent in reports.
     live: NotRequired[LiveModel]
+    # What the navigation calls the pack "document", where there is one.
+    document: NotRequired[str]
+    # Pages about the same weights, in files beside this one.
+    beside: NotRequired[list[Beside]]
+    # Whether it is the front page of a site of several models, with a pack "gallery".
+    gallery: NotRequired[bool]

@@ -69,7 +69,7 @@ class Finding:
     def row(self, says: str = PAPER_SAYS) -> dict[str, str]:
         """The row of the table."""
         return {
-            says: f"{self.claim.text} ({self.claim.source})",
+            says: f"{self.claim.text[:1].upper()}{self.claim.text[1:]} ({self.claim.source})",
             "paper": self.claim.published,
             "here": self.here,
             "holds": self.holds,

@@ -146,10 +146,10 @@ class Portrait(Recipe):
 
     @property
     def subtitle(self) -> str:
-        """Which model, on which texts."""
+        """What the page says, and on which texts."""
         return (
-            f"{short_name(self.models[0])} on {short_name(self.texts.name)}: what its attention "
-            "heads do, with intervals, and what happens without them"
+            "A portrait: what the attention heads do, with intervals, and what happens without "
+            f"them. Texts: {short_name(self.texts.name)}"
         )
 
     def facts(self) -> list[tuple[str, str]]:
@@ -430,7 +430,7 @@ class Portrait(Recipe):
             table_of(table, "Loss without heads", LOSSES, note=note),
             table_of(repeated_more(results), "Repeated against new text", LOSSES),
         ]
-        plot = Plot("disabling", "Loss with heads disabled", caption, chart, wide=True)
+        plot = Plot("disabling", "Loss with heads disabled", caption, chart)
         return self.section("disabling", text, tables, [plot])
 
 
@@ -548,7 +548,7 @@ def layer_plot(name: str, title: str, series: Mapping[str, xr.DataArray], atlas:
     """One point per head, by layer."""
     about = subject(atlas.provenance)
     chart = layer_scatter(series, title=title, subtitle=about, unit=SHARE, top=1.0)
-    return Plot(name, title, "One point per head; lines are the means of layers.", chart, wide=True)
+    return Plot(name, title, "One point per head; lines are the means of layers.", chart)
 
 
 def heat_plot(

@@ -27,9 +27,10 @@ from headscope.models.names import check_loading
 from headscope.options import AnyPath, FolderRun, Loading, Option, Options
 from headscope.page import Document, Plot, Section, Table, write_document
 from headscope.papers.catalogue import Paper
-from headscope.papers.claims import PAPER_SAYS, Claim, Finding, Verdict, claims_section, count_of
+from headscope.papers.claims import PAPER_SAYS, Claim, Finding, Verdict, claims_section
 from headscope.papers.report import PaperReport, run_rows, short_name, with_suffix
 from headscope.results import Atlas
+from headscope.results.merge import gather
 from headscope.results.netcdf import without_folders
 from headscope.runs.survey import survey
 from headscope.tasks.task import MADE, Task
@@ -200,6 +201,11 @@ class Recipe(FolderRun):
         """The results files."""
         return []
 
+    @cached_property
+    def atlases(self) -> list[Atlas]:
+        """The results in them."""
+        return []
+
     @property
     def given_models(self) -> Any:
         """The model, or models, as they were given."""
@@ -277,11 +283,16 @@ class Recipe(FolderRun):
         """Check what can be checked before any part runs; the models are loaded."""
 
     @property
+    def title(self) -> str:
+        """The page's title: the models."""
+        return ", ".join(map(short_name, self.models))
+
+    @property
     def subtitle(self) -> str:
         """What stands below the page's title."""
         return (
-            f"{self.paper.authors}, on {', '.join(map(short_name, self.models))}: "
-            "the paper's tables and figures, with the published numbers beside ours"
+            f"{self.paper.authors}, “{self.paper.title}”: the paper's tables and figures, with the "
+            "published numbers beside ours"
         )
 
     def facts(self) -> list[tuple[str, str]]:
@@ -334,12 +345,12 @@ class Recipe(FolderRun):
             self._try(partial_section(one, self), sections, skipped)
         if not sections and skipped:
             raise next(iter(skipped.values()))
-        findings = self.findings()
+        findings, claims = self.findings(), []
         if findings:
             title, says = self.claims_title, self.claims_column
-            sections.append(claims_section(findings, title=title, says=says))
-        self._write(path, sections, list(skipped), findings)
-        return PaperReport(path, tuple(sections), tuple(skipped), tuple(self.files))
+            claims = [claims_section(findings, title=title, says=says)]
+        self._write(path, [*claims, *sections], list(skipped), findings)
+        return PaperReport(path, (*sections, *claims), tuple(skipped), tuple(self.files))
 
     def _try(
         self,
@@ -386,20 +397,34 @@ class Recipe(FolderRun):
             file = self.folder / "figures" / plot.name
             save_in_formats(plot.chart, [Path(f"{file}.png"), Path(f"{file}.svg")])
         sizes = ", ".join(map(self.size, self.models))
-        counted = [(count_of(findings), "tested claims hold")] if findings else []
         published = [] if self.heads is None else [self.heads]
         about = without_folders(self.about)
+        atlases = gather(self.atlases)
         document = Document(
-            title=self.paper.title,
+            title=self.title,
             subtitle=self.subtitle,
-            facts=[(sizes, "layers × heads here"), *published, *self.facts(), *counted],
+            label=self.paper.authors or self.paper.name.capitalize(),
+            atlases=atlases,
+            linked=len(atlases) == 1,
+            facts=[(sizes, "layers × heads here"), *published, *self.facts()],
             remarks=self.remarks(),
+            verdicts=[finding.holds for finding in findings],
             notes=[f"Skipped: {reason}." for reason in skipped],
             sections=sections,
             provenance=json.dumps(about, indent=2, ensure_ascii=False),
-            runs=Table(run_rows(about)) if self.about else None,
+            runs=Table(run_rows(about), note=self._named_files()) if self.about else None,
         )
         write_document(document, path)
+
+    def _named_files(self) -> str:
+        """Where the results are, and how they are seen whole."""
+        names = [file.name for file in self.files]
+        if not names:
+            return ""
+        return (
+            f"Results beside this page: {', '.join(names)}. All statistics of one of them: "
+            f"headscope report {names[0]} -o report.html"
+        )
 
     # --- for parts ---
 
@@ -463,6 +488,7 @@ class Recipe(FolderRun):
         if path not in self.files:
             self.files.append(path)
         self.about[path.stem] = results.provenance
+        self.atlases.append(results)
         self.results[path.stem.replace("-", "_")] = results
         return results
 

@@ -131,15 +131,10 @@ def with_suffix(section: Section, suffix: str, *, title: str = "") -> Section:
     )
 
 
-def gallery(results: Atlas, *names: str, wide: bool = False) -> list[Plot]:
+def gallery(results: Atlas, *names: str) -> list[Plot]:
     """Draw figures of the gallery, by their names in ``headscope figures``."""
     figures = [find_figure(name, results) for name in names]
-    return [Plot(one.name, one.title, one.caption, one.draw(results), wide) for one in figures]
-
-
-def is_wide(results: Atlas) -> bool:
-    """Whether charts with a column per layer need the whole width of the page to be read."""
-    return len(results.layers) > 8
+    return [Plot(one.name, one.title, one.caption, one.draw(results)) for one in figures]
 
 
 def run_rows(about: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:

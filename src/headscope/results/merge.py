@@ -391,6 +391,43 @@ def join(survey: Atlas, added: Atlas, kind: str = CIRCUITS) -> Atlas:
     return type(survey)(tree).described(about)
 
 
+def gather(results: Sequence[Atlas]) -> list[Atlas]:
+    """One atlas per network: what several runs measured of its heads, side by side.
+
+    The network whose results come first stands first; of its results, those with the most measures
+    say on which corpus.
+
+    Parameters
+    ----------
+    results
+        Results of one or more networks.
+    """
+    networks: list[list[Atlas]] = []
+    for atlas in filter(_of_heads, results):
+        for network in networks:
+            if same_weights(network[0], atlas):
+                network.append(atlas)
+                break
+        else:
+            networks.append([atlas])
+    return [_gathered(network) for network in networks]
+
+
+def _of_heads(results: Atlas) -> bool:
+    model = results.provenance.get("model", {})
+    return bool(model.get("weights")) and all(model.get(part) for part in SHAPE)
+
+
+def _gathered(network: list[Atlas]) -> Atlas:
+    first, *others = sorted(network, key=lambda atlas: -len(atlas.measures))
+    tree = first.tree.copy()
+    for atlas in others:
+        for group in atlas:
+            if group not in tree.children:
+                tree[group] = atlas.tree[group].copy()
+    return type(first)(tree)
+
+
 def join_all(results: Sequence[Atlas]) -> list[Atlas]:
     """Surveys and other results, each with its circuits and retrieval scores.
 

@@ -157,10 +157,18 @@ function inLine(placed: Placed, link: ArcLink, at: number, line: number): Arc {
   const right = placed.x[link.to]! > placed.x[link.from]! ? 1 : -1;
   const start = centre(placed, link.from) + right * shift(placed, link.from);
   const end = centre(placed, link.to) - right * shift(placed, link.to);
-  const height = rise(placed.x[link.from]! - placed.x[link.to]!) + (link.dashed ? OVER : 0);
+  const wanted = rise(placed.x[link.from]! - placed.x[link.to]!) + (link.dashed ? OVER : 0);
+  const height = Math.min(wanted, room(placed, line, link.below));
   const sweep = right > 0 !== Boolean(link.below) ? 1 : 0;
   const path = ellipse([start, y], [Math.abs(end - start) / 2, height], sweep, [end, y]);
   return { link: at, path, tip: [end, y] };
+}
+
+/** How high an arc may be: links that are drawn only for one word were given no room. */
+function room(placed: Placed, line: number, below?: boolean): number {
+  const { top, arcs, under } = placed.lines[line]!;
+  const end = placed.lines[line + 1]?.top ?? placed.height;
+  return Math.max(6, (below ? end - under : arcs - top) - 2);
 }
 
 function crossing(placed: Placed, link: ArcLink, at: number, a: number, b: number): Arc[] {
@@ -171,14 +179,15 @@ function crossing(placed: Placed, link: ArcLink, at: number, a: number, b: numbe
   const [leave, arrive] = onward ? [placed.across, 0] : [0, placed.across];
   const start = centre(placed, link.from) + Math.sign(leave) * shift(placed, link.from);
   const end = centre(placed, link.to) + Math.sign(arrive) * shift(placed, link.to);
-  const quarter = (x: number, y: number, edge: number) => {
+  const quarter = (x: number, y: number, edge: number, line: number) => {
     const way = edge > x ? 1 : -1;
     const reach = Math.abs(edge - x);
-    const height = Math.min(CROSSING, rise(2 * reach)) + (link.dashed ? OVER : 0);
+    const wanted = Math.min(CROSSING, rise(2 * reach)) + (link.dashed ? OVER : 0);
+    const height = Math.min(wanted, room(placed, line, link.below));
     return { x: x + way * reach, y: y + up * height, reach, height, way };
   };
-  const off = quarter(start, side(a), leave);
-  const on = quarter(end, side(b), arrive);
+  const off = quarter(start, side(a), leave, a);
+  const on = quarter(end, side(b), arrive, b);
   const sweep = (way: number) => (way > 0 !== Boolean(link.below) ? 1 : 0);
   const out = ellipse([start, side(a)], [off.reach, off.height], sweep(off.way), [off.x, off.y]);
   const into = ellipse([on.x, on.y], [on.reach, on.height], sweep(-on.way), [end, side(b)]);

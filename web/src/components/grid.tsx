@@ -82,24 +82,35 @@ const Faces = memo(function Faces(
   props: GridProps & { arrangement: Arrangement; selection: ReadonlySet<number> | null },
 ) {
   const { atlas, arrangement, selection, colouring } = props;
+  const dim = (place: number) => selection !== null && !selection.has(place);
+  const places = Array.from({ length: arrangement.size }, (_, place) => place);
   return (
     <>
+      <g aria-hidden="true">
+        {places.map((place) => (
+          <g key={place} class={dim(place) ? "hs-cell hs-dim" : "hs-cell"} data-face={atlas.name(place)}>
+            <CellFace {...props} place={place} box={arrangement.box(place)} />
+          </g>
+        ))}
+      </g>
       {arrangement.rows.map((row, at) => (
         <g role="row" key={at}>
-          {row.map((place) => (
-            <g
-              key={place}
-              role="gridcell"
-              tabindex={place === 0 ? 0 : -1}
-              data-place={place}
-              data-head={atlas.name(place)}
-              class={selection && !selection.has(place) ? "hs-cell hs-dim" : "hs-cell"}
-              aria-selected={selection ? selection.has(place) : undefined}
-              aria-label={headLabel(atlas, place, colouring)}
-            >
-              <CellFace {...props} place={place} box={arrangement.box(place)} />
-            </g>
-          ))}
+          {row.map((place) => {
+            const [x, y, width, height] = arrangement.box(place);
+            return (
+              <rect
+                key={place}
+                role="gridcell"
+                tabindex={place === 0 ? 0 : -1}
+                data-place={place}
+                data-head={atlas.name(place)}
+                class="hs-cover"
+                aria-selected={selection ? !dim(place) : undefined}
+                aria-label={headLabel(atlas, place, colouring)}
+                {...{ x, y, width, height }}
+              />
+            );
+          })}
         </g>
       ))}
     </>

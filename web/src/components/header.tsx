@@ -4,6 +4,7 @@ import { useStore, type Theme } from "../store";
 import { SearchBox } from "./search";
 
 export const VIEWS: [string, string][] = [
+  ["document", "Paper"],
   ["atlas", "Atlas"],
   ["finder", "Finder"],
   ["head", "Heads"],
@@ -18,7 +19,8 @@ const NEXT: Record<Theme, Theme> = { auto: "dark", dark: "light", light: "auto" 
 export function Header() {
   const store = useStore();
   const model = store.boot.live ?? store.atlas?.document.model;
-  const current = store.route.value.view.split("/")[0] || (store.atlas ? "atlas" : "live");
+  const first = store.document ? "document" : store.atlas ? "atlas" : "live";
+  const current = store.route.value.view.split("/")[0] || first;
   const shape = model ? `${model.type} · ${model.layers} layers × ${model.heads} heads` : "";
   return (
     <header class="hs-header">
@@ -42,23 +44,32 @@ export function Header() {
                 store.go(id === "head" ? headTarget(store) : id);
               }}
             >
-              {title}
+              {id === "document" ? store.boot.document : title}
             </a>
           ),
         )}
       </nav>
       {store.atlas && <SearchBox />}
       {store.addressed && <CopyLink />}
-      <button
-        type="button"
-        class="hs-icon"
-        title={`Colours: ${store.theme.value}. Click to change.`}
-        aria-label={`Colours: ${store.theme.value}`}
-        onClick={() => store.setTheme(NEXT[store.theme.value])}
-      >
-        {store.dark.value ? "☾" : "◐"}
-      </button>
+      <ThemeButton />
     </header>
+  );
+}
+
+/** Light, dark, or as the browser wishes. */
+export function ThemeButton() {
+  const store = useStore();
+  const said = `Colours: ${store.theme.value}`;
+  return (
+    <button
+      type="button"
+      class="hs-icon"
+      title={`${said}. Click to change.`}
+      aria-label={said}
+      onClick={() => store.setTheme(NEXT[store.theme.value])}
+    >
+      {store.dark.value ? "☾" : "◐"}
+    </button>
   );
 }
 
@@ -95,6 +106,8 @@ function CopyLink() {
 }
 
 function shownView(id: string, store: ReturnType<typeof useStore>): boolean {
+  if (id === "document") return store.document !== undefined;
+  if (id === "papers" && store.document) return false;
   if (id === "live") return store.boot.live !== undefined;
   if (id === "compare") return store.atlases.length > 1;
   if (id === "training") return Boolean(store.atlas?.document.track);

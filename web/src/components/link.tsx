@@ -49,3 +49,38 @@ export function HeadLink({ place, title, children }: Props) {
     </a>
   );
 }
+
+const NAMES = /(?<![\w.,–-])\d{1,3}-\d{1,3}(?![\w–-]|[.,]\d)/g;
+
+/** A text whose heads are links to their pages, where the page is about one model. */
+export function Linked({ text }: { text: string }) {
+  const store = useStore();
+  const { atlas } = store;
+  if (!atlas || store.document?.document.linked === false) return <>{text}</>;
+  const parts: ComponentChildren[] = [];
+  let from = 0;
+  for (const match of text.matchAll(NAMES)) {
+    const place = atlas.place(match[0]);
+    if (place === undefined) continue;
+    parts.push(text.slice(from, match.index), <HeadLink key={from} place={place} />);
+    from = match.index + match[0].length;
+  }
+  return <>{parts.length ? [...parts, text.slice(from)] : text}</>;
+}
+
+/** Pages about the same model, in files beside this one. */
+export function BesidePages() {
+  const pages = useStore().boot.beside ?? [];
+  if (!pages.length) return null;
+  return (
+    <p class="hs-small hs-beside">
+      Beside this page:{" "}
+      {pages.map(({ title, href }, at) => (
+        <span key={href}>
+          {at > 0 && ", "}
+          <a href={href}>{title}</a> <span class="hs-quiet">{decodeURI(href)}</span>
+        </span>
+      ))}
+    </p>
+  );
+}

@@ -3,24 +3,23 @@ import { useMemo } from "preact/hooks";
 import { fieldColouring } from "../colour";
 import type { Atlas } from "../data/atlas";
 import { extent, type Field, field, joined } from "../data/fields";
-import type { PaperChart, Statistic } from "../data/types";
+import type { HeadsChart, PaperChart, Statistic } from "../data/types";
 import { family, pointFill } from "../families";
-import { shown } from "../format";
-import { useStore } from "../store";
+import { plusMinus, shown } from "../format";
+import { type Store, useStore } from "../store";
 import { linear, Upward } from "./axis";
 import { fitNames } from "./dot";
 import { GridLabels } from "./grid";
-import { smallGrid } from "./grid-layout";
+import { type Arrangement, layersAcross, smallGrid } from "./grid-layout";
 import { Ramp } from "./legend";
 import { Cells, type Point, Points } from "./many";
 
-/** The charts of a paper: one panel per statistic, all on one scale. */
-export function Panels({ chart }: { chart: PaperChart }) {
-  const atlas = useStore().atlas!;
-  const parts = useMemo(
-    () => chart.statistics.flatMap((id) => field(atlas, id) ?? []),
-    [atlas, chart],
-  );
+export type PanelsChart = PaperChart | HeadsChart;
+
+/** Charts of heads: one panel per statistic. */
+export function Panels({ chart }: { chart: PanelsChart }) {
+  const store = useStore();
+  const parts = useMemo(() => partsOf(store, chart), [store, chart]);
   if (!parts.length) return null;
   return chart.kind === "layers" ? (
     <LayerPanels {...{ chart, parts }} />
@@ -29,8 +28,25 @@ export function Panels({ chart }: { chart: PaperChart }) {
   );
 }
 
+/** What the panels of a chart show: statistics of the atlas, or numbers of its own. */
+export function partsOf(store: Store, chart: PanelsChart): Field[] {
+  const atlas = store.atlas!;
+  if ("statistics" in chart) return chart.statistics.flatMap((id) => field(atlas, id) ?? []);
+  const arrays = store.document!.arrays;
+  const row = (name: string, at: number) =>
+    arrays[`chart/${chart.id}${name}`]?.subarray(at * atlas.size, (at + 1) * atlas.size);
+  return chart.parts.map((title, at) => ({
+    ...{ id: title, query: "", group: "", title, unit: chart.unit, kind: chart.value },
+    values: row("", at)!,
+    low: row("/low", at),
+    high: row("/high", at),
+    framed: row("/framed", at),
+    diverging: chart.diverging,
+  }));
+}
+
 interface Props {
-  chart: PaperChart;
+  chart: PanelsChart;
   parts: Field[];
 }
 
@@ -62,10 +78,12 @@ function Frame({ chart, parts, columns, width, height, left, panel }: FrameProps
           key={one.id}
           transform={`translate(${(at % across) * width},${Math.floor(at / across) * height})`}
         >
-          <text class="hs-panel-title" x={left} y={14}>
-            {titles[at]}
-            <title>{one.title}</title>
-          </text>
+          {parts.length > 1 && (
+            <text class="hs-panel-title" x={left} y={14}>
+              {titles[at]}
+              <title>{one.title}</title>
+            </text>
+          )}
           {panel(one, at)}
         </g>
       ))}
@@ -82,7 +100,9 @@ function panelTitle({ title }: Field): string {
 
 function said(atlas: Atlas, one: Field, place: number): string {
   const id = atlas.family(place);
-  const value = shown(one.values[place] ?? NaN, one as Pick<Statistic, "kind">);
+  const [low = NaN, high = NaN] = [one.low?.[place], one.high?.[place]];
+  const half = Number.isNaN(high - low) ? "" : ` ${plusMinus(low, high, one.kind)}`;
+  const value = shown(one.values[place] ?? NaN, one as Pick<Statistic, "kind">) + half;
   return `${atlas.name(place)}: ${value}${id ? `, ${family(id).title.toLowerCase()}` : ""}`;
 }
 
@@ -91,39 +111,66 @@ function GridPanels({ chart, parts }: Props) {
   const store = useStore();
   const atlas = store.atlas!;
   const dark = store.dark.value;
-  const colouring = useMemo(() => fieldColouring(joined(parts), dark), [parts, dark]);
-  const columns = atlas.heads > 16 ? 3 : 5;
-  const [left, top, gap] = [22, 24, 24];
-  const cell = Math.max(2, Math.min(16, Math.floor((960 / columns - left - gap) / atlas.heads)));
-  const arrangement = smallGrid(atlas, { cell: [cell, cell], left, top });
+  const shared = !("shared" in chart) || chart.shared;
+  const colourings = useMemo(() => {
+    const one = { ...joined(parts), diverging: parts[0]!.diverging };
+    const all = fieldColouring(one, dark);
+    return parts.map((part) => (shared ? all : fieldColouring(part, dark)));
+  }, [parts, dark, shared]);
+  const across = layersAcross(atlas);
+  const cells = across ? atlas.layers : atlas.heads;
+  const columns = parts.length === 1 ? 1 : cells > 16 ? 3 : 5;
+  const [left, top, gap] = [22, across ? 36 : 24, 24];
+  const most = parts.length === 1 ? 28 : 16;
+  const room = Math.floor((960 / columns - left - gap) / cells);
+  const cell = Math.max(2, Math.min(most, room));
+  const arrangement = smallGrid(atlas, { cell: [cell, cell], left, top, across });
   const { layout } = arrangement;
+  const height = layout.height + gap;
   return (
     <>
       <Frame
-        {...{ chart, parts, columns, left }}
-        width={layout.width + gap}
-        height={layout.height + gap}
-        panel={(one) => (
+        {...{ chart, parts, columns, left, height }}
+        width={Math.max(layout.width + gap, 120)}
+        panel={(one, at) => (
           <>
             <GridLabels numbers={atlas.document.model.numbers} layout={layout} numbered={false} bare />
             <Cells
               arrangement={arrangement}
               colour={(place) => {
                 const value = one.values[place]!;
-                return Number.isNaN(value) ? "" : colouring.at(value);
+                return Number.isNaN(value) ? "" : colourings[at]!.at(value);
               }}
-              by={[one, colouring]}
+              by={[one, colourings[at]]}
               label={(place) => said(atlas, one, place)}
-            />
+            >
+              <path class="hs-framed" d={framesOf(arrangement, one)} />
+            </Cells>
+            {!shared && (
+              <text class="hs-tick" x={left} y={layout.height + 12}>
+                {colourings[at]!.domain.map((end) => shown(end, one)).join(" to ")}
+              </text>
+            )}
           </>
         )}
       />
       <p class="hs-scale hs-small">
-        <Ramp colouring={colouring} />{" "}
-        <span class="hs-quiet">one scale for all grids; layers upward, heads across</span>
+        {shared && <Ramp colouring={colourings[0]!} />}{" "}
+        <span class="hs-quiet">
+          {parts.length > 1 && (shared ? "one scale for all grids; " : "each grid has its own scale; ")}
+          {across ? "layers from left to right, heads downward" : "layers upward, heads across"}
+        </span>
       </p>
     </>
   );
+}
+
+function framesOf(arrangement: Arrangement, { framed }: Field): string {
+  const places = framed ? Array.from(framed).flatMap((one, place) => (one ? place : [])) : [];
+  return places
+    .map((place) => arrangement.box(place))
+    .map(([x, y, width, height]) => `M${x} ${y}h${width}v${height}h${-width}z`)
+    .join("");
 }
 
 const [WIDTH, HEIGHT] = [304, 196];
@@ -132,7 +179,9 @@ const [LEFT, RIGHT, TOP, BOTTOM] = [40, WIDTH - 8, 28, HEIGHT - 24];
 /** One panel per statistic: x = layer, one point per head, a line through the layers' means. */
 function LayerPanels({ chart, parts }: Props) {
   const atlas = useStore().atlas!;
+  const lines = "lines" in chart ? chart.lines : [];
   const references = parts.flatMap((one) => one.reference ?? []);
+  for (const { values } of lines) references.push(...values.flatMap((one) => one ?? []));
   const [low, high] = extent([...joined(parts).values as Float32Array, ...references]);
   const share = parts.every(({ kind }) => kind === "share");
   const ends: [number, number] = share ? [0, Math.max(high, 0.1)] : [Math.min(low, 0), high];
@@ -156,6 +205,14 @@ function LayerPanels({ chart, parts }: Props) {
           {one.reference !== undefined && (
             <path class="hs-reference" d={`M${LEFT} ${y.at(one.reference)}H${RIGHT}`} />
           )}
+          {lines.map(({ name, values }) => (
+            <g key={name}>
+              <path class="hs-reference" d={lineOf(values, x.at, y.at)} />
+              <text class="hs-tick" x={RIGHT} y={y.at(values.at(-1) ?? NaN) - 4} text-anchor="end">
+                {name}
+              </text>
+            </g>
+          ))}
           <Heads one={one} x={x.at} y={y.at} />
         </>
       )}
@@ -164,6 +221,19 @@ function LayerPanels({ chart, parts }: Props) {
 }
 
 type Scale = (value: number) => number;
+
+/** The room that the heads of a layer take, in layers. */
+const SPREAD = 0.5;
+
+/** A line through a value per layer, half a layer beyond the first and the last. */
+function lineOf(values: (number | null)[], x: Scale, y: Scale): string {
+  const at = (layer: number, value: number) => `${x(layer)} ${y(value)}`;
+  return values
+    .flatMap((value, layer) =>
+      value === null ? [] : `M${at(layer + 0.5, value)}L${at(layer + 1.5, value)}`,
+    )
+    .join("");
+}
 
 function Heads({ one, x, y }: { one: Field; x: Scale; y: Scale }) {
   const store = useStore();
@@ -176,7 +246,9 @@ function Heads({ one, x, y }: { one: Field; x: Scale; y: Scale }) {
       const place = layer * atlas.heads + head;
       const value = one.values[place]!;
       if (Number.isNaN(value)) continue;
-      points.push({ place, x: x(layer + 1), y: y(value) });
+      // side by side, so that equal ones can be seen
+      const aside = SPREAD * (head / Math.max(atlas.heads - 1, 1) - 0.5);
+      points.push({ place, x: x(layer + 1 + aside), y: y(value) });
       sum += value;
       known++;
     }

@@ -91,7 +91,7 @@ export function QueryLine({ form, label, placeholder, slash }: Props) {
     if (!(event.currentTarget as Node).contains(event.relatedTarget as Node | null)) close();
   };
   return (
-    <form class={form} role="search" onSubmit={submit} onFocusOut={leave}>
+    <form class={form} role="search" aria-label={label} onSubmit={submit} onFocusOut={leave}>
       {slash && <kbd aria-hidden="true">/</kbd>}
       <input
         ref={input}
@@ -109,7 +109,10 @@ export function QueryLine({ form, label, placeholder, slash }: Props) {
         aria-invalid={answer.wrong}
         aria-describedby={`${id}-answer`}
         onInput={({ currentTarget: line }) => write(line.value, line.selectionStart ?? 0)}
-        onFocus={() => suggest(text, text.length)}
+        onFocus={() => {
+          void store.loadTokens();
+          suggest(text, text.length);
+        }}
         onKeyDown={press}
       />
       <span
@@ -123,6 +126,9 @@ export function QueryLine({ form, label, placeholder, slash }: Props) {
     </form>
   );
 }
+
+/** Words, and nothing of the query language. */
+const PLAIN = /^(?!.*\b(and|or|not|top|by)\b)[\p{L}\p{N}\s'’]+$/iu;
 
 /** Open a head or select heads; what came of it. */
 function run(store: Store, text: string): typeof SILENT {
@@ -143,7 +149,8 @@ function run(store: Store, text: string): typeof SILENT {
   } catch (error) {
     const own = (head: string) => Object.values(store.notes.of(head)).join(" ");
     // a comparison is a query, so a mistake in it is explained
-    const found = /[<>=!]/.test(query) ? undefined : findByWords(store.atlas!, query, own);
+    const found = /[<>=!]/.test(query) ? undefined : findByWords(store.atlas!, query, own, store.tokens);
+    if (!found && PLAIN.test(query)) return { text: `No head has to do with “${query}”.`, wrong: true };
     if (!found) return { text: sentence((error as Error).message), wrong: true };
     store.select(found.places, `“${query}”, by ${found.by}`);
     return { text: plural(found.places.length, "head"), wrong: false };

@@ -53,7 +53,7 @@ export function TrackLines({ atlas, values, unit, at, width, dark }: Props) {
           class="hs-tick"
           x={across[index]}
           y={HEIGHT - 8}
-          text-anchor={index === across.length - 1 ? "end" : "middle"}
+          text-anchor={index === across.length - 1 ? "end" : index ? "middle" : "start"}
         >
           {track.steps ? track.steps[index]!.toLocaleString("en-US") : track.names[index]}
         </text>

@@ -20,6 +20,8 @@ export interface Field {
   high?: ArrayLike<number>;
   /** Which heads pass the test that belongs to it. */
   passes?: ArrayLike<number>;
+  /** Which heads are framed in small grids. */
+  framed?: ArrayLike<number>;
   /** The bands of null models; and the one inside which heads are faded: they do not pass. */
   nulls?: NullBand[];
   faded?: NullBand;

@@ -1,7 +1,7 @@
 import type { Numbers } from "./pack";
 import type { Text } from "./types";
 
-/** Weights are stored as fixed point: this is 1. */
+/** Weights are stored as fixed point, this is 1; or as square roots in a byte. */
 const ONE = 65535;
 
 /** A map of attention of which only the largest keys of each row are known. */
@@ -35,6 +35,7 @@ export function sparseMap(
   const counts = arrays.counts ?? new Uint8Array(0);
   const allKeys = arrays.keys ?? new Uint16Array(0);
   const allWeights = arrays.weights ?? new Uint16Array(0);
+  const roots = allWeights instanceof Uint8Array;
   const available = Math.min(allKeys.length, allWeights.length);
   const first = within(where.row, counts.length);
   const rows = Math.min(within(where.rows, counts.length - first), within(tokens, tokens));
@@ -47,7 +48,7 @@ export function sparseMap(
     for (; at < end; at++) {
       if (allKeys[at]! >= tokens) continue;
       keys.push(allKeys[at]!);
-      weights.push(allWeights[at]! / ONE);
+      weights.push(roots ? (allWeights[at]! / 255) ** 2 : allWeights[at]! / ONE);
     }
     starts[row + 1] = keys.length;
   }

@@ -84,8 +84,6 @@ export interface Relation {
 export interface HeadText {
   lead: string;
   evidence: string;
-  /** The tokens that it links most, for the search. */
-  tokens?: string[];
 }
 
 /** A part of a sentence, with the heads that it speaks of. */
@@ -116,6 +114,8 @@ export interface Table {
   note: string;
   columns: TableColumn[];
   rows: (string | null)[][];
+  /** Whether readers can sort it; a long one then scrolls in a box. */
+  sortable: boolean;
 }
 
 /**
@@ -131,23 +131,139 @@ export interface PaperChart {
   statistics: string[];
 }
 
-/** A figure of the gallery, drawn beforehand. */
-export interface Figure {
+/** A reference across a chart of layers: a value per layer, null where it is not defined. */
+export interface ChartLine {
   name: string;
+  values: (number | null)[];
+}
+
+/**
+ * A chart with numbers of its own: the array chart/ID (part, layer, head), with intervals also
+ * chart/ID/low and high. Heads are framed where chart/ID/framed is 1.
+ */
+export interface HeadsChart {
+  id: string;
+  kind: "layers" | "grids";
   title: string;
+  /** Which results it is of: "demo on texts, 40 examples". */
+  about: string;
   caption: string;
-  /** SVG text, shown as an image: nothing in it runs. */
+  unit: string;
+  /** Titles of the panels. */
+  parts: string[];
+  /** How numbers are shown. */
+  value: "share" | "times" | "number";
+  /** Whether 0 is in the middle of the colours. */
+  diverging: boolean;
+  /** Whether all grids have one scale. */
+  shared: boolean;
+  lines: ChartLine[];
+}
+
+/** A row of a chart: the best head, its value with the interval, and what it is held against. */
+export interface ChartRow {
+  name: string;
+  /** What stands beside: the head. */
+  beside: string;
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  baseline: number | null;
+}
+
+/** A chart of shares, one row per label. */
+export interface RowsChart {
+  id: string;
+  kind: "rows";
+  title: string;
+  /** Which results it is of: "demo on texts, 40 examples". */
+  about: string;
+  caption: string;
+  unit: string;
+  rows: ChartRow[];
+}
+
+/** A figure drawn beforehand. */
+export interface Figure {
+  id: string;
+  kind: "picture";
+  title: string;
+  /** Which results it is of: "demo on texts, 40 examples". */
+  about: string;
+  caption: string;
+  /** SVG text; the page takes from it only what draws. */
   svg: string;
 }
 
-/** What belongs to one paper. */
-export interface PaperSection {
+/** A heading, and what stands below it. */
+export interface Section {
   id: string;
   title: string;
-  /** The command that runs the paper's whole recipe; "" where there is none. */
-  command: string;
+  text: string;
+  plots: (PaperChart | HeadsChart | RowsChart | Figure)[];
   tables: Table[];
-  charts: PaperChart[];
+  /** The command that runs a paper's whole recipe; absent where there is none. */
+  command?: string;
+}
+
+/** A number with its meaning. */
+export interface Fact {
+  value: string;
+  about: string;
+}
+
+/** The pack "document": a paper's page, a portrait, the page of a table. */
+export interface PageDocument {
+  /** What the navigation calls it: "Clark et al. 2019". */
+  label: string;
+  title: string;
+  subtitle: string;
+  facts: Fact[];
+  /** Sentences on what stands out. */
+  remarks: string[];
+  /** For each row of the section "claims": yes, no, undecided or not tested. */
+  verdicts: string[];
+  sections: Section[];
+  /** What could not be run, and why. */
+  missing: string[];
+  /** What was run on what. */
+  runs: Table | null;
+  /** Whether heads that are named are those of the page's first atlas. */
+  linked: boolean;
+  provenance: string;
+}
+
+/** A paper's page about a model of a gallery. */
+export interface GalleryPaper {
+  title: string;
+  href: string;
+  verdicts: string[];
+}
+
+/** A model of a gallery: the folder of its report, and its papers. */
+export interface GalleryModel {
+  folder: string;
+  papers: GalleryPaper[];
+}
+
+/** What a paper says, and for each model: yes, no, undecided, not tested, or "". */
+export interface Claim {
+  text: string;
+  verdicts: string[];
+}
+
+/** The claims of a paper across models. */
+export interface Claims {
+  paper: string;
+  claims: Claim[];
+}
+
+/** The pack "gallery": what the front page of a site says beside its atlases. */
+export interface Gallery {
+  models: GalleryModel[];
+  claims: Claims[];
+  /** BibTeX. */
+  citation: string;
 }
 
 /** Which heads compose with which, from weights alone (Elhage et al. 2021). */
@@ -194,6 +310,8 @@ export interface Kept {
   strongest: number;
   /** Why there are none. */
   why: string;
+  /** What is left out of them, in a sentence; "" for nothing. */
+  cut: string;
 }
 
 /**
@@ -233,7 +351,7 @@ export interface AtlasDocument {
   /** By place (layer index × heads + head). */
   heads: HeadText[];
   summary: SummaryLine[];
-  papers: PaperSection[];
+  papers: Section[];
   figures: Figure[];
   /** Kinds of rest in the order of the array activity (kind, layer, head), "at work" first. */
   activity: string[];
@@ -266,6 +384,13 @@ export interface Text {
 /** The pack "texts". */
 export interface TextsDocument {
   texts: Text[];
+  /** All heads of a card, as SVG. */
+  grid: string;
+}
+
+/** The pack "tokens": by place, the words that a head links most, for the search. */
+export interface TokensDocument {
+  tokens: string[][];
 }
 
 export type ExampleKind = "strong" | "typical" | "weak" | "random";
@@ -299,7 +424,7 @@ export interface TokenShare {
   share: number;
 }
 
-/** The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33). */
+/** The pack "head/3-9". Arrays: counts u1 (row), keys u2, weights u2 (link; 65535 = 1), histogram, uniform f4 (33). Of many heads in one file, keys may be u1, and weights u1: 255 times the square root. */
 export interface HeadDocument {
   examples: HeadExample[];
   pairs: Pair[];
@@ -307,6 +432,8 @@ export interface HeadDocument {
   keys: TokenShare[];
   /** Texts in the sample. */
   sample: number;
+  /** The head's card as SVG, with a mark where the grid goes; large reports of one file have none. */
+  card?: string;
 }
 
 /** The pack "text" of a notebook: one text. Its maps are packs "text/3-9": weights u2 (query, key; 65535 = 1). */
@@ -341,6 +468,12 @@ export interface LiveModel {
   mask?: string;
 }
 
+/** Another page. */
+export interface Beside {
+  title: string;
+  href: string;
+}
+
 /** The document in the page itself: which packs there are and how they are reached. */
 export interface Boot {
   title: string;
@@ -350,4 +483,10 @@ export interface Boot {
   atlases: string[];
   /** Absent in reports. */
   live?: LiveModel;
+  /** What the navigation calls the pack "document", where there is one. */
+  document?: string;
+  /** Pages about the same weights, in files beside this one. */
+  beside?: Beside[];
+  /** Whether it is the front page of a site of several models, with a pack "gallery". */
+  gallery?: boolean;
 }

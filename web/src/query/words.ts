@@ -12,19 +12,20 @@ const DULL = new Set(["a", "an", "and", "at", "for", "head", "heads", "in", "of"
 const MOST = 10;
 
 /**
- * Heads by words: those whose description, main role, tested relation or own note has all of them; else the
+ * Heads by words: those whose description, main role, top tokens, tested relation or own note has all of them; else the
  * ten largest heads of the statistic or relation that the words name ("commas").
  */
 export function findByWords(
   atlas: Atlas,
   text: string,
   own: (head: string) => string = () => "",
+  tokens: string[][] = [],
 ): Found | undefined {
   const wanted = stems(text).filter((word) => !DULL.has(word));
   if (!wanted.length) return undefined;
   const scored: { place: number; score: number }[] = [];
   for (let place = 0; place < atlas.size; place++) {
-    const score = scoreOf(atlas, place, wanted, own(atlas.name(place)));
+    const score = scoreOf(atlas, place, wanted, own(atlas.name(place)), tokens[place]);
     if (score > 0) scored.push({ place, score });
   }
   scored.sort((a, b) => b.score - a.score || a.place - b.place);
@@ -37,7 +38,13 @@ export function findByWords(
 }
 
 /** How well words fit a head: they count most in its first sentence; 0 unless all are there. */
-function scoreOf(atlas: Atlas, place: number, wanted: string[], own: string): number {
+function scoreOf(
+  atlas: Atlas,
+  place: number,
+  wanted: string[],
+  own: string,
+  tokens: string[] = [],
+): number {
   const said = atlas.document.heads[place];
   const roles = [atlas.family(place), atlas.second(place)].filter(Boolean);
   const relations = atlas.document.relations.flatMap((relation, at) =>
@@ -50,7 +57,7 @@ function scoreOf(atlas: Atlas, place: number, wanted: string[], own: string): nu
     [own, 16],
     [said?.lead ?? "", 8],
     [roles.map((id) => family(id).title).join(" "), 4],
-    [said?.tokens?.join(" ") ?? "", 2],
+    [tokens.join(" "), 2],
     [relations.join(" "), 1],
   ];
   const all = parts.map(([text, weight]) => [new Set(stems(text)), weight] as const);

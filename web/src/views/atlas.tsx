@@ -4,6 +4,7 @@ import { BarsKey, LayerBars } from "../components/bars";
 import { HeadCard } from "../components/card";
 import { HeadGrid } from "../components/grid";
 import { gridLayout, headOrders } from "../components/grid-layout";
+import { BesidePages } from "../components/link";
 import { Legend } from "../components/legend";
 import { SaveMenu } from "../components/save";
 import { Select } from "../components/select";
@@ -76,6 +77,7 @@ export function AtlasView() {
           <Summary />
           <HeadCard />
           <Findings />
+          <BesidePages />
         </aside>
       </div>
     </div>
@@ -85,7 +87,7 @@ export function AtlasView() {
 const BARS = 188;
 
 /** The grid with the bars of its layers, and what everything means. */
-function GridBlock({ colours }: { colours: ReturnType<typeof useColours> }) {
+export function GridBlock({ colours }: { colours: ReturnType<typeof useColours> }) {
   const store = useStore();
   const atlas = store.atlas!;
   const dark = store.dark.value;

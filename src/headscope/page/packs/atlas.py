@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headscope.figures.gallery import FIGURES, gallery
 from headscope.heads import Head
+from headscope.page.document import Plot
 from headscope.page.packs.columns import (
     add_role_bands,
     composition_columns,
@@ -19,16 +20,27 @@ from headscope.page.packs.columns import (
     test_columns,
     track_columns,
 )
+from headscope.page.packs.examples import FEW, FIRST, LEAST
 from headscope.page.packs.pack import pack
 from headscope.page.packs.papers import paper_sections
+from headscope.page.packs.sections import picture
 from headscope.page.schema import AtlasDocument, Figure, HeadText, Kept, Model, Part, SummaryLine
 from headscope.results import Atlas
 from headscope.stats.heads.query import value_labels
 from headscope.stats.words.describe import descriptions
 from headscope.stats.words.summary import model_summary
 
+CUT = (
+    f"In a single file of so many heads, examples are the first {FIRST} tokens of a text with the "
+    f"{FEW} largest links of each row, from {LEAST:.0%} on. headscope report --folder writes all."
+).replace("%", " %")
+SHOWN = 12
+"""Bits of numbers in a page of many heads: more than three digits."""
 
-def atlas_pack(atlas: Atlas, *, name: str = "", figures: bool = False) -> bytes:
+
+def atlas_pack(
+    atlas: Atlas, *, name: str = "", figures: bool = False, compact: bool = False
+) -> bytes:
     """Everything about a model's heads but their examples.
 
     Parameters
@@ -39,12 +51,15 @@ def atlas_pack(atlas: Atlas, *, name: str = "", figures: bool = False) -> bytes:
         What to call the model, where the results' own name would be ambiguous.
     figures
         Also draw all figures of the gallery. A user's own figures are always drawn.
+    compact
+        Whether numbers have only as many digits as are shown.
     """
     document, arrays = atlas_content(atlas)
     document["figures"] = drawn_figures(atlas, everything=figures)
+    document["examples"]["cut"] = CUT if compact else ""
     if name:
         document["model"]["name"] = name
-    return pack(document, arrays)
+    return pack(document, arrays, level=9, bits=SHOWN) if compact else pack(document, arrays)
 
 
 def atlas_content(atlas: Atlas) -> tuple[AtlasDocument, dict[str, NDArray[Any]]]:
@@ -106,6 +121,7 @@ def _examples(about: dict[str, Any]) -> Kept:
         "kept": int(kept.get("kept", 0)),
         "strongest": int(kept.get("strongest", 0)),
         "why": str(kept.get("why", "")) or ("" if kept else "these results keep none"),
+        "cut": "",
     }
 
 
@@ -178,18 +194,4 @@ def drawn_figures(atlas: Atlas, *, everything: bool) -> list[Figure]:
         for item in gallery(atlas)
         if everything or item.name in own or not set(item.needs) <= DRAWN_BY_PAGE
     ]
-    return [
-        {
-            "name": item.name,
-            "title": item.title,
-            "caption": item.caption,
-            "svg": _svg(item.draw(atlas)),
-        }
-        for item in chosen
-    ]
-
-
-def _svg(chart: Any) -> str:
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(chart.to_dict()))
+    return [picture(Plot(item.name, item.title, item.caption, item.draw(atlas))) for item in chosen]

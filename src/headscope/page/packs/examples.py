@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import UserError
 from headscope.heads import Head
+from headscope.page.card import Cards
 from headscope.page.packs.pack import pack
 from headscope.page.schema import ExampleKind, HeadExample, Text
 from headscope.results import Atlas
@@ -26,6 +28,8 @@ QUOTA: dict[ExampleKind, int] = {STRONG: 3, TYPICAL: 3, WEAK: 1, RANDOM: 3}
 """How many examples of each kind a head has at most, in the order in which the page shows them."""
 LEVEL = 4
 """How hard gzip tries: there is one pack per head."""
+FEW, FIRST, LEAST = 4, 64, 0.02
+"""In a page of many heads: links of a row, tokens of a text, and the smallest weight."""
 
 
 class Chosen(NamedTuple):
@@ -36,8 +40,10 @@ class Chosen(NamedTuple):
     map: KeptMap
 
 
-def example_packs(atlas: Atlas, *, most: int | None = 10) -> dict[str, bytes]:
-    """The packs ``texts`` and ``head/3-9`` of every head, by name.
+def example_packs(
+    atlas: Atlas, *, most: int | None = 10, compact: bool = False
+) -> dict[str, bytes]:
+    """The packs ``texts``, ``tokens`` and ``head/3-9`` of every head, by name.
 
     Parameters
     ----------
@@ -45,6 +51,9 @@ def example_packs(atlas: Atlas, *, most: int | None = 10) -> dict[str, bytes]:
         Results of a survey.
     most
         The largest number of examples of a head; None for all that were kept.
+    compact
+        Whether only the first 64 tokens of each text are there, and the four largest links of each
+        row, their weights as square roots in 256 steps.
 
     Returns
     -------
@@ -64,8 +73,9 @@ def example_packs(atlas: Atlas, *, most: int | None = 10) -> dict[str, bytes]:
         return {}
     if not kept.texts:
         return {}
-    lottery, texts = Lottery(kept.texts), _Numbered()
+    lottery, texts, cards = Lottery(kept.texts), _Numbered(), Cards(atlas)
     words: SampleWords | None = None
+    tokens: list[list[str]] = []
     made: dict[str, Future[bytes]] = {}
     with ThreadPoolExecutor(1) as pool:  # one head is compressed while the next one is counted
         for head in map(str, _heads(atlas)):
@@ -73,10 +83,19 @@ def example_packs(atlas: Atlas, *, most: int | None = 10) -> dict[str, bytes]:
             words = words or SampleWords([one.text for one in sample])
             chosen = choose(kept.strongest(head), sample, lottery, most=most)
             numbers = [texts.number(one.map.text) for one in chosen]
-            about = words.top(sample) | {"sample": len(sample)}
+            top = words.top(sample)
+            linked = [word for pair in top["pairs"] for word in (pair["query"], pair["key"])]
+            tokens.append(list(dict.fromkeys(linked)))
+            about: dict[str, Any] = top | {"sample": len(sample)}
+            if not compact:
+                about["card"] = cards.part(head)
             arrays = dict(zip(("histogram", "uniform"), kept.histogram(head)[1:], strict=True))
-            made[head] = pool.submit(_head_pack, chosen, numbers, about, arrays)
-    packs = {"texts": pack({"texts": [_text(text) for text in texts.texts]}, {})}
+            made[head] = pool.submit(_head_pack, chosen, numbers, about, arrays, compact)
+    shown = [_first_tokens(text) if compact else text for text in texts.texts]
+    packs = {
+        "texts": pack({"texts": [_text(text) for text in shown], "grid": cards.grid}, {}),
+        "tokens": pack({"tokens": tokens}, {}),
+    }
     return packs | {f"head/{head}": one.result() for head, one in made.items()}
 
 
@@ -185,31 +204,78 @@ def _head_pack(
     texts: list[int],
     about: dict[str, Any],
     more: dict[str, NDArray[Any]],
+    compact: bool,
 ) -> bytes:
     """The pack of one head: its examples with the numbers of their texts, and what is known of the
     sample.
     """
+    links = [_largest_links(one.map) if compact else _links(one.map) for one in chosen]
     examples: list[HeadExample] = []
     row = link = 0
-    for (kind, rank, one), text in zip(chosen, texts, strict=True):
+    for (kind, rank, one), text, (rows, keys, _) in zip(chosen, texts, links, strict=True):
         example: HeadExample = {
             "text": text,
             "kind": kind,
             "rank": rank,
             "score": round(float(one.score), 5),
             "row": row,
-            "rows": len(one.counts),
+            "rows": len(rows),
             "link": link,
         }
         examples.append(example)
-        row += len(one.counts)
-        link += len(one.keys)
+        row += len(rows)
+        link += len(keys)
+    size = np.uint8 if compact else np.uint16
     arrays: dict[str, NDArray[Any]] = {
-        "counts": _joined([one.map.counts for one in chosen], np.uint8),
-        "keys": _joined([one.map.keys for one in chosen], np.uint16),
-        "weights": _joined([np.rint(one.map.weights * SCALE) for one in chosen], np.uint16),
+        "counts": _joined([counts for counts, _, _ in links], np.uint8),
+        "keys": _joined([keys for _, keys, _ in links], size),
+        "weights": _joined([_rounded(weights, compact) for _, _, weights in links], size),
     }
-    return pack({"examples": examples} | about, arrays | more, level=LEVEL)
+    document = {"examples": examples} | about
+    if compact:
+        return pack(document, arrays | more, level=9, bits=8)
+    return pack(document, arrays | more, level=LEVEL)
+
+
+Links = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+"""How many links each row has; their keys and weights."""
+
+
+def _rounded(weights: NDArray[Any], compact: bool) -> NDArray[Any]:
+    """Weights in 65,536 steps, or their square roots in 256."""
+    scaled: NDArray[Any] = np.rint(np.sqrt(weights) * 255 if compact else weights * SCALE)
+    return scaled
+
+
+def _links(one: KeptMap) -> Links:
+    return one.counts, one.keys, one.weights
+
+
+def _largest_links(one: KeptMap) -> Links:
+    """The largest links of the first rows, in the order of the map."""
+    rows = np.repeat(np.arange(len(one.counts)), one.counts)
+    order = np.lexsort((-one.weights, rows))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - _starts(one.counts)[rows]
+    few = (rank < FEW) & (one.weights >= LEAST) & (rows < FIRST) & (one.keys < FIRST)
+    counts = np.bincount(rows[few], minlength=min(len(one.counts), FIRST))
+    return counts, one.keys[few], one.weights[few]
+
+
+def _first_tokens(text: KeptText) -> KeptText:
+    """The beginning of a text: words without a token are left out."""
+    unit = text.unit[:FIRST]
+    words = max(unit, default=-1) + 1
+    return replace(
+        text,
+        tokens=text.tokens[:FIRST],
+        unit=unit,
+        special=text.special[:FIRST],
+        sink=text.sink[:FIRST],
+        words=text.words[:words],
+        head=tuple(head if head < words else -2 for head in text.head[:words]),
+        relation=text.relation[:words],
+    )
 
 
 def _joined(parts: list[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:

@@ -13,11 +13,11 @@ import pandas as pd
 from headscope.figures.gallery import has_values
 from headscope.figures.style import is_share
 from headscope.labels import CHANGE
-from headscope.page.document import Row, Table, cell_text, records
+from headscope.page.document import Row, Table, records
+from headscope.page.packs.sections import page_table
 from headscope.page.probing import probe_section
 from headscope.page.roles import role_rows
-from headscope.page.schema import PaperChart, PaperSection, Statistic
-from headscope.page.schema import Table as PageTable
+from headscope.page.schema import PaperChart, Section, Statistic
 from headscope.results import Atlas
 from headscope.results.columns import ANTECEDENTS, RELATIONS, for_people
 from headscope.stats.tables.antecedents import antecedent_table, table_of_scores
@@ -99,7 +99,7 @@ CHARTS: dict[str, tuple[Kind, str, str]] = {
 """How the statistics of a measure are drawn: kind, title, caption."""
 
 
-def paper_sections(atlas: Atlas, statistics: Sequence[Statistic]) -> list[PaperSection]:
+def paper_sections(atlas: Atlas, statistics: Sequence[Statistic]) -> list[Section]:
     """The papers whose measures these results have, each with its tables and charts.
 
     Parameters
@@ -110,7 +110,7 @@ def paper_sections(atlas: Atlas, statistics: Sequence[Statistic]) -> list[PaperS
         As :func:`headscope.page.packs.statistics.statistic_columns` names them.
     """
     claimed = {measure for paper in PAPERS for measure in paper.measures}
-    found: list[PaperSection] = []
+    found: list[Section] = []
     for paper in PAPERS:
         mine = [
             name
@@ -119,19 +119,19 @@ def paper_sections(atlas: Atlas, statistics: Sequence[Statistic]) -> list[PaperS
             or (paper.id == "other" and _plain(name) not in claimed)
         ]
         charts = [chart for name in mine if (chart := _chart(name, atlas, statistics))]
-        tables = [_table(table) for name in mine for table in _tables(name, atlas)]
+        tables = [page_table(table) for name in mine for table in _tables(name, atlas)]
         if charts or tables:
             model = str(atlas.provenance.get("model", {}).get("name", "MODEL"))
-            command = f"headscope paper {paper.id} --model {model}" if paper.recipe else ""
-            found.append(
-                {
-                    "id": paper.id,
-                    "title": paper.title,
-                    "command": command,
-                    "charts": charts,
-                    "tables": tables,
-                }
-            )
+            section: Section = {
+                "id": paper.id,
+                "title": paper.title,
+                "text": "",
+                "plots": [*charts],
+                "tables": tables,
+            }
+            if paper.recipe:
+                section["command"] = f"headscope paper {paper.id} --model {model}"
+            found.append(section)
     return found
 
 
@@ -203,21 +203,6 @@ TABLES: dict[str, Callable[[Atlas], list[Table]]] = {
 def _tables(name: str, atlas: Atlas) -> list[Table]:
     """The tables of one measure, if it has any values."""
     return TABLES[name](atlas) if name in TABLES and has_values(atlas[name]) else []
-
-
-def _table(table: Table) -> PageTable:
-    columns = table.columns
-    measured = table.measured
-    return {
-        "id": table.id,
-        "title": table.title,
-        "note": table.note,
-        "columns": [{"title": name, "number": not table.is_text(name)} for name in columns],
-        "rows": [
-            [cell_text(row.get(name), name, name in measured) for name in columns]
-            for row in table.rows
-        ],
-    }
 
 
 # --- Rows of tables -------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from headscope.page import Plot, Section, Table, records
 from headscope.papers.catalogue import PAPERS, Paper
 from headscope.papers.claims import Untested, Verdict, judged, named, percent
 from headscope.papers.recipe import PaperRecipe, Sampled, part
-from headscope.papers.report import as_sentence, counted, gallery, is_wide
+from headscope.papers.report import as_sentence, counted, gallery
 from headscope.results import Atlas
 from headscope.results.columns import Column, for_people
 from headscope.runs.attention import attention
@@ -308,7 +308,7 @@ class Clark2019(PaperRecipe, Sampled):
             f"{self.max_length} tokens each ({counts['truncated']:,} were cut). "
             f"{corpus_notes(self.segments)}"
         )
-        position, entropy = gallery(results, "position", "entropy", wide=is_wide(results))
+        position, entropy = gallery(results, "position", "entropy")
         table = Table(surface_rows(results), title="Surface patterns in numbers")
         plots = [*self.figure_1(results), position, *self.figure_2(results), entropy]
         return self.section("surface", text, [table], plots)
@@ -342,7 +342,7 @@ class Clark2019(PaperRecipe, Sampled):
     def figure_2(self, results: Atlas) -> list[Plot]:
         """Attention to special tokens, with the line that [SEP] would be at if it were uniform."""
         line = " Dotted: half of all attention, and the share of [SEP] if attention were uniform."
-        both = gallery(results, "special", "from-sep", wide=is_wide(results))
+        both = gallery(results, "special", "from-sep")
         return [
             replace(plot, chart=draw(results, uniform=self.uniform), caption=plot.caption + line)
             for plot, draw in zip(both, (special, from_sep), strict=True)
@@ -358,7 +358,7 @@ class Clark2019(PaperRecipe, Sampled):
         limit = self.at_most(SEGMENTS)
         results = self.survey("gradient", self.segments, ["gradient"], model=model, limit=limit)
         text = "How much the loss of the language model would change with attention to a token."
-        plots = gallery(results, "gradient", wide=is_wide(results))
+        plots = gallery(results, "gradient")
         return self.section("gradients", text, plots=plots)
 
     @part("dependencies", "Dependency syntax", "Section 4.2, Table 1, Figure 5")
@@ -392,7 +392,7 @@ class Clark2019(PaperRecipe, Sampled):
             Table(relations.table_1(), title="Table 1", note=note),
             Table(whole, title="All relations of the treebank"),
         ]
-        plots = [*gallery(results, "dependencies", wide=True), *self.figure_5(results, relations)]
+        plots = [*gallery(results, "dependencies"), *self.figure_5(results, relations)]
         return self.section("dependencies", text, tables, plots)
 
     def figure_5(self, results: Atlas, relations: Relations) -> list[Plot]:

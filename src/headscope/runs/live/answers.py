@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from headscope.errors import UserError, unknown
 from headscope.runs.live.listeners import Check
-from headscope.runs.live.model import LiveModel, nothing
+from headscope.runs.live.model import LiveModel, MapsOf, nothing
 from headscope.runs.live.text import LiveText
 
 Document = dict[str, Any]
@@ -38,10 +38,19 @@ class _Off(_Text):
     how: str = "zero"
 
 
+class _Thumbnails(_Text):
+    weights: MapsOf = "attention"
+
+
 class _Maps(_Off):
     heads: Annotated[list[str], Field(min_length=1, max_length=HEADS)]
     rows: Span | None = None
     keys: Span | None = None
+    weights: MapsOf = "attention"
+
+
+class _Changes(_Off):
+    weights: MapsOf = "attention"
 
 
 class _Predictions(_Off):
@@ -74,11 +83,11 @@ def _changes(_request: Any, found: Any) -> tuple[Document, Arrays]:
 
 ACTIONS: Mapping[str, tuple[type[_Text], Callable[[Any, Any], tuple[Document, Arrays]]]] = {
     "read": (_Text, _reading),
-    "thumbnails": (_Text, lambda _, small: ({"side": small.shape[-1]}, {"small": small})),
+    "thumbnails": (_Thumbnails, lambda _, small: ({"side": small.shape[-1]}, {"small": small})),
     "maps": (_Maps, lambda request, maps: ({"heads": request.heads}, {"weights": maps})),
     "predictions": (_Predictions, lambda _, prediction: (asdict(prediction), {})),
     "effects": (_Effects, lambda request, far: ({"layer": request.layer}, {"divergence": far})),
-    "changes": (_Off, _changes),
+    "changes": (_Changes, _changes),
     "generate": (_Off, lambda _, token: (token._asdict(), {})),
 }
 """The methods of :class:`LiveModel` that can be asked: the request, and what the answer holds."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from headscope.errors import ModelError
 from headscope.heads import Head
 from headscope.models import LayerView, Shape
+from headscope.models.projections import ValueNorms, norm_weighted
 
 SIDE = 32
 """Cells of a thumbnail, at most, in each direction."""
@@ -36,21 +37,32 @@ class StackListener:
         The stack whose heads are listened to, and its shape.
     check
         Called in every block.
+    norms
+        What weighs the maps: they are then norm-weighted.
     """
 
     whole_maps = False
 
-    def __init__(self, stack: str, shape: Shape, check: Check) -> None:
-        self.stack, self.shape, self.check = stack, shape, check
+    def __init__(
+        self, stack: str, shape: Shape, check: Check, norms: ValueNorms | None = None
+    ) -> None:
+        self.stack, self.shape, self.check, self.norms = stack, shape, check, norms
+        self._lengths: Tensor | None = None  # of what the keys of the present layer send
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Take a block of rows."""
         self.check()
-        if view.stack == self.stack:
-            self.add(view.layer, block, first_row)
+        if view.stack != self.stack:
+            return
+        if self.norms is not None:
+            if self._lengths is None:
+                self._lengths = self.norms.of(view)
+            block = norm_weighted(block, self._lengths)
+        self.add(view.layer, block, first_row)
 
     def end(self, view: LayerView) -> None:
         """Take the end of a layer."""
+        self._lengths = None
         if view.stack == self.stack:
             self.after(view)
 
@@ -71,7 +83,7 @@ class Pooled(StackListener):
 
     Parameters
     ----------
-    stack, shape, check
+    stack, shape, check, norms
         As in :class:`StackListener`.
     length
         The number of tokens.
@@ -80,9 +92,16 @@ class Pooled(StackListener):
     """
 
     def __init__(
-        self, stack: str, shape: Shape, check: Check, *, length: int, copy: int = 0
+        self,
+        stack: str,
+        shape: Shape,
+        check: Check,
+        norms: ValueNorms | None = None,
+        *,
+        length: int,
+        copy: int = 0,
     ) -> None:
-        super().__init__(stack, shape, check)
+        super().__init__(stack, shape, check, norms)
         self.copy, self.side = copy, min(length, SIDE)
         self.cells = torch.arange(length) * self.side // length
         self.groups = torch.nn.functional.one_hot(self.cells, self.side).float()
@@ -111,7 +130,7 @@ class Window(StackListener):
 
     Parameters
     ----------
-    stack, shape, check
+    stack, shape, check, norms
         As in :class:`StackListener`.
     wanted
         For each layer, from 0, the heads, from 0, and their places in the result.
@@ -124,12 +143,13 @@ class Window(StackListener):
         stack: str,
         shape: Shape,
         check: Check,
+        norms: ValueNorms | None = None,
         *,
         wanted: Mapping[int, Sequence[tuple[int, int]]],
         rows: tuple[int, int],
         keys: tuple[int, int],
     ) -> None:
-        super().__init__(stack, shape, check)
+        super().__init__(stack, shape, check, norms)
         self.wanted, self.window, self.keys = wanted, rows, slice(*keys)
         count = sum(map(len, wanted.values()))
         self.weights = np.zeros((count, rows[1] - rows[0], keys[1] - keys[0]), np.float32)

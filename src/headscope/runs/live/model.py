@@ -7,7 +7,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from headscope.errors import UserError, unknown
 from headscope.heads import Head, HeadsLike
 from headscope.models import Model, Replacement
 from headscope.models.cache import LayerCache
+from headscope.models.projections import ValueNorms
 from headscope.models.replace import WAYS, FittedReplacement
 from headscope.runs.live.listeners import (
     Check,
@@ -50,6 +52,10 @@ STACKED_TOKENS = 2048
 """So many tokens are run at once when heads are switched off in turn."""
 KEPT = 2
 """Texts whose layers are kept: two are compared side by side."""
+
+
+MapsOf = Literal["attention", "norm"]
+"""What maps show: attention, or what it carries."""
 
 
 def nothing() -> None:
@@ -156,14 +162,36 @@ class LiveModel:
         check()
         return read_text(self.model, text, self.stack)
 
-    def thumbnails(self, text: LiveText, *, check: Check = nothing) -> NDArray[np.uint8]:
+    def thumbnails(
+        self, text: LiveText, *, weights: MapsOf = "attention", check: Check = nothing
+    ) -> NDArray[np.uint8]:
         """All heads' maps, pooled to at most 32 × 32 cells, as square roots in 256 steps.
+
+        Parameters
+        ----------
+        text, weights, check
+            See :meth:`maps`.
 
         Returns
         -------
         ndarray of uint8, (layer, head, cell, cell)
         """
-        return self._recorded(text, check).small
+        kept = self._recorded(text, check)
+        norms = self._weighing(weights)
+        if norms is None:
+            return kept.small
+        pooled = Pooled(self.stack, self.shape, check, norms, length=len(kept.reading))
+        first = (self.stack, self.shape.numbers[0])
+        with torch.inference_mode():
+            kept.cache.forward(listeners=[pooled], layer=first, **self._options)
+        return as_bytes(pooled.result(), self.model.label)
+
+    def _weighing(self, weights: MapsOf) -> ValueNorms | None:
+        return self._norms if weights == "norm" else None
+
+    @cached_property
+    def _norms(self) -> ValueNorms:
+        return ValueNorms(self.model, self.stack)
 
     def maps(
         self,
@@ -174,6 +202,7 @@ class LiveModel:
         keys: Sequence[int] | None = None,
         off: HeadsLike = (),
         how: str = "zero",
+        weights: MapsOf = "attention",
         check: Check = nothing,
     ) -> NDArray[np.uint16]:
         """Maps of some heads, or windows of them.
@@ -188,6 +217,9 @@ class LiveModel:
             The first row or key, and the one after the last. Default: all.
         off, how
             Heads that are off, and how; see :meth:`predictions`.
+        weights
+            ``"attention"``, or ``"norm"``: times the length of what each key sends through the
+            head, divided by the row's sum (Kobayashi et al. 2020).
         check
             Called in every layer; what it raises ends the pass.
 
@@ -206,6 +238,7 @@ class LiveModel:
             self.stack,
             self.shape,
             check,
+            self._weighing(weights),
             wanted=wanted,
             rows=_inside(rows, whole),
             keys=_inside(keys, whole),
@@ -298,6 +331,7 @@ class LiveModel:
         *,
         how: str = "zero",
         most: int = 4,
+        weights: MapsOf = "attention",
         check: Check = nothing,
     ) -> Changes:
         """How the maps of all heads change when some are switched off.
@@ -308,19 +342,22 @@ class LiveModel:
             See :meth:`predictions`.
         most
             How many heads are listed.
+        weights
+            What the pooled maps show; see :meth:`maps`. Divergences are of attention.
         """
         kept = self._recorded(text, check)
         named = ~kept.reading.special
         listening = (self.stack, self.shape, check)
         moved = Moved(*listening, named=named if named.any() else named | True)
-        pooled = Pooled(*listening, length=len(kept.reading), copy=1)
+        norms = self._weighing(weights)
+        pooled = Pooled(*listening, norms, length=len(kept.reading), copy=1)
         replacement = self._replacement(kept, off, how)
         none = FittedReplacement({}, "zero", {})
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward_stacked(
                 [none, replacement], listeners=[pooled, moved], **self._options
             )
-        small = kept.small.copy()
+        small = self.thumbnails(text, weights=weights, check=check).copy()
         for layer in pooled.means:  # the layers that were computed
             place = self.shape.place(layer)
             small[place] = as_bytes(pooled.result()[place], self.model.label)

@@ -18,7 +18,9 @@ const LINE = 15;
 const TOP = 22;
 const SHOWN = 14;
 /** Room for the value, its interval and its rank. */
-const RIGHT = 132;
+const RIGHT = 148;
+/** Where the value ends, from the right. */
+const VALUE = 92;
 
 /** The colour of a head: its family's, or ink where it has no role. */
 export function headColour(id: string, dark: boolean): string {
@@ -134,7 +136,7 @@ function Rows({ chosen, place, width, chart, font }: RowsProps) {
       <text class="hs-axis-text" x={left + strip - 6} y={12} text-anchor="end">
         highest
       </text>
-      <text class="hs-axis-text" x={width - 76} y={12} text-anchor="end">
+      <text class="hs-axis-text" x={width - VALUE} y={12} text-anchor="end">
         {atlas.name(place)}
       </text>
       <text class="hs-axis-text" x={width} y={12} text-anchor="end">
@@ -199,7 +201,7 @@ function Row({ at, name, place, colour, left, strip, width, y, font }: RowProps)
           label={said}
         />
       </g>
-      <text class="hs-row-value" x={width - 76} y={y + 16} text-anchor="end">
+      <text class="hs-row-value" x={width - VALUE} y={y + 16} text-anchor="end">
         {shown(value, one)}
       </text>
       <text class="hs-row-soft" x={width - 34} y={y + 16} text-anchor="end">

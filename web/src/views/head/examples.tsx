@@ -64,6 +64,7 @@ export function Examples({ place, loaded }: { place: number; loaded: Loaded }) {
           loaded={loaded}
         />
       ))}
+      {atlas.document.examples.cut && <p class="hs-note">{atlas.document.examples.cut}</p>}
       {ordered.length > few.length && (
         <button
           type="button"

@@ -36,7 +36,7 @@ export function MapCard() {
   return (
     <section class="hs-block hs-live-map" aria-label={`Map of ${shown}`}>
       <div class="hs-title">
-        <h2>Map of {shown}{options.off.length ? `, ${options.after ? `${off} off` : "all heads on"}` : ""}</h2>
+        <h2>{options.weights === "norm" ? "Norm-weighted map" : "Map"} of {shown}{options.off.length ? `, ${options.after ? `${off} off` : "all heads on"}` : ""}</h2>
         <span title={options.log ? "Colours by the logarithm of the weight" : "Colours by the square root of the weight"}>
           {options.log ? "log" : "√"} scale; row maximum in %
         </span>

@@ -14,6 +14,8 @@ export interface LiveOptions {
   off: string[];
   how: Way;
   unit: "words" | "pieces";
+  /** Attention, or what it carries: weighted by the norm of what each key sends. */
+  weights: "attention" | "norm";
   hide: boolean;
   renormalise: boolean;
   log: boolean;
@@ -62,6 +64,7 @@ export function readOptions(option: Option, model: LiveModel): LiveOptions {
     off: known(option("off")),
     how: WAYS.includes(how) ? how : "zero",
     unit: option("unit") === "pieces" ? "pieces" : "words",
+    weights: option("weights") === "norm" ? "norm" : "attention",
     hide: option("hide") !== "no",
     renormalise: option("renormalise") === "yes",
     log: option("log") === "yes",

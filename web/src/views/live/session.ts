@@ -100,7 +100,8 @@ export class LiveSession {
     void this.reading.load(key, async () => (await this.client.ask<Reading>("read", "read", text)).document);
     if (heads.length) this.draw(options, heads, text, key);
     if (this.generating.value) return; // the rest follows with the last token
-    void this.small.load(key, () => this.loadSmall(text));
+    const { weights } = options;
+    void this.small.load(`${key} ${weights}`, () => this.loadSmall({ ...text, weights }));
     this.predict(options, text, key);
     this.switchOff(options, text, key);
   }
@@ -134,15 +135,15 @@ export class LiveSession {
   }
 
   private switchOff(options: LiveOptions, text: object, key: string): void {
-    const { off, how } = options;
+    const { off, how, weights } = options;
     if (!off.length) {
       this.client.drop("changes");
       this.changes.clear();
       return;
     }
-    void this.changes.load(`${key} ${off} ${how}`, async () => {
+    void this.changes.load(`${key} ${off} ${how} ${weights}`, async () => {
       const found = await this.client.ask<{ side: number; moves: Move[] }>(
-        "changes", "changes", { ...text, off, how },
+        "changes", "changes", { ...text, off, how, weights },
       );
       const { small, divergence } = found.arrays;
       return { ...found.document, cells: small as Uint8Array, divergence: divergence! };
@@ -154,14 +155,15 @@ export class LiveSession {
     if (!reading) return;
     const range = windowOf(reading.tokens.length, options.from);
     const off = options.after ? options.off : [];
-    const wanted = `${key} ${heads} ${range} ${off} ${off.length ? options.how : ""}`;
-    void this.maps.load(wanted, () => this.loadMaps("maps", text, heads, range, off, options.how));
+    const { how, weights } = options;
+    const wanted = `${key} ${heads} ${range} ${weights} ${off} ${off.length ? how : ""}`;
+    void this.maps.load(wanted, () => this.loadMaps("maps", { ...text, weights, off, how }, heads, range));
   }
 
   private async loadMaps(
-    slot: string, text: object, heads: string[], range: [number, number], off: string[], how: string,
+    slot: string, asked: object, heads: string[], range: [number, number],
   ): Promise<Maps> {
-    const body = { ...text, heads, rows: range, keys: range, off, how };
+    const body = { ...asked, heads, rows: range, keys: range };
     const found = await this.client.ask<object>("maps", slot, body);
     const [, rows, keys] = found.shapes.weights as [number, number, number];
     const all = Float32Array.from(found.arrays.weights!, (value) => value / ONE);
@@ -176,10 +178,11 @@ export class LiveSession {
       return;
     }
     const text = { text: options.other };
-    void this.other.load(`${options.other} ${head} ${options.from}`, async () => {
+    const { weights } = options;
+    void this.other.load(`${options.other} ${head} ${options.from} ${weights}`, async () => {
       const reading = (await this.client.ask<Reading>("read", "other", text)).document;
       const range = windowOf(reading.tokens.length, options.from);
-      return { reading, maps: await this.loadMaps("other", text, [head], range, [], "zero") };
+      return { reading, maps: await this.loadMaps("other", { ...text, weights }, [head], range) };
     });
   }
 

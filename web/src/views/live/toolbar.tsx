@@ -13,6 +13,14 @@ export function Toolbar() {
         label="Units" value={options.unit} choices={[["words", "Words"], ["pieces", "Pieces"]]}
         onPick={(unit) => store.set({ unit: unit === "words" ? undefined : unit })}
       />
+      <Switch
+        label="Weights" value={options.weights}
+        choices={[
+          ["attention", "Raw", "Attention weights"],
+          ["norm", "Norm-weighted", "Times the length of what each key sends through the head, as shares of a row (Kobayashi et al. 2020)"],
+        ]}
+        onPick={(weights) => store.set({ weights: weights === "norm" ? "norm" : undefined })}
+      />
       <Check
         label={`hide ${hidden}`} value={options.hide}
         title="No lines from or to these: much attention rests on them"
