@@ -24,6 +24,9 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
 KEPT = ("text/html", "image/svg+xml", "image/png", "text/plain")
 """Types of output that are stored, the best first; of these only the best, and text."""
+# A widget is shown after its HTML, which is what is stored.
+WIDGET = "application/vnd.jupyter.widget-view+json"
+STILL = re.compile(r'<div class="headscope-still-\w+">')
 TIMEOUT = 600
 MARK = re.compile(r"^# %%(?P<kind>[^\n]*)\n", re.MULTILINE)
 
@@ -78,7 +81,12 @@ def trim(book: Any) -> None:
     for cell in book.cells:
         cell.metadata = {}
         if cell.cell_type == "code":
-            cell.outputs = [_trimmed(one) for one in cell.outputs if one.get("name") != "stderr"]
+            cell.outputs = [
+                _trimmed(one)
+                for one in cell.outputs
+                if one.get("name") != "stderr"
+                and set(one.get("data", "?")) != {WIDGET, "text/plain"}
+            ]
 
 
 def _trimmed(output: Any) -> Any:
@@ -86,6 +94,8 @@ def _trimmed(output: Any) -> Any:
         return output
     best = next((kind for kind in KEPT if kind in output.data), None)
     kept = {kind: output.data[kind] for kind in dict.fromkeys((best, "text/plain")) if kind}
+    if "text/html" in kept:  # the same in every build
+        kept["text/html"] = STILL.sub("<div>", kept["text/html"])
     if "image/svg+xml" in kept:
         kept["image/svg+xml"] = slim(kept["image/svg+xml"])
     if best != "text/plain":  # the text is for those who see neither HTML nor pictures

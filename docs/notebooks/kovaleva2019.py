@@ -36,7 +36,7 @@ atlas.heads(by="frame:both", top=5).round(3)
 
 # %% [markdown]
 # Head 3-4 comes first, but with 19 examples its interval overlaps that of the next. A maximum over several pairs is by itself
-# above even attention, so look at both directions:
+# above uniform attention, so look at both directions:
 
 # %%
 atlas.mean("frame").sel(layer=3, head=4).to_series().round(3).to_frame("3-4")

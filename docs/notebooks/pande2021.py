@@ -2,7 +2,7 @@
 # # Pande et al. 2021, in small
 #
 # *The heads hypothesis: A unifying statistical approach towards understanding multi-headed attention in BERT.* For every head and
-# role, the paper asks how much more attention than even attention the head pays to the role's tokens, and tests whether the mean
+# role, the paper asks how much more than uniform attention the head pays to the role's tokens, and tests whether the mean
 # is above τ = 3. Here this is done for the embedded model on 24 passages of the built-in corpus; the paper used BERT base,
 # fine-tuned on four tasks, with 1000 sequences each. The whole recipe is
 # [`headscope paper pande2021`](../papers/pande2021.md), whose page also has larger runs.
@@ -20,7 +20,7 @@ report.tables["summary/shares-of-heads"].T
 # %% [markdown]
 # ## Roles
 #
-# One row per role: how many heads have it, and the strongest of them. A score of 1 is even attention.
+# One row per role: how many heads have it, and the strongest of them. A score of 1 is uniform attention.
 
 # %%
 columns = [

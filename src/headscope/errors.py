@@ -67,8 +67,10 @@ class Interrupted(UserError):
     """The user stopped a run. What was finished is kept in a checkpoint."""
 
 
-MOST = 60
+MOST = 12
 """Longer lists of names are not shown whole."""
+FIRST = 4
+"""So many names of a long list are shown, after the nearest ones."""
 NO_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
 """What torch says, in errors that are not of a kind of their own."""
 
@@ -105,24 +107,34 @@ def cut(text: str, most: int = 60) -> str:
 
 
 def unknown(
-    kind: str, given: str, allowed: Iterable[str], *, error: type[UserError] = UserError
+    kind: str,
+    given: str,
+    allowed: Iterable[str],
+    *,
+    hint: str = "",
+    command: str = "",
+    error: type[UserError] = UserError,
 ) -> UserError:
-    """The error for a name that is not in a list, with the nearest ones.
+    """The error for a name that is not in a list, with the nearest ones: first if it is long.
 
-    >>> str(unknown("measure", "entrpy", ["entropy", "position"])).splitlines()[0]
-    "the measure must be one of entropy, position; got 'entrpy' instead. Did you mean 'entropy'?"
+    >>> print(unknown("measure", "entrpy", ["entropy", "position"]))
+    the measure must be one of entropy, position; got 'entrpy' instead. Did you mean 'entropy'?
+    >>> print(unknown("head", "9-9", [f"{layer}-1" for layer in range(1, 41)]))
+    unknown head '9-9'; did you mean '9-1'? 40 are known, such as 1-1, 10-1, 11-1, 12-1
     """
     names = sorted(allowed)
     near = difflib.get_close_matches(given[:200], names, n=3, cutoff=0.6)
-    if len(names) > MOST:
-        some = ", ".join(names[:10])
-        listed = f"some of {len(names)} are {some}" if not near else f"there are {len(names)}"
-        guess = f"did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
-        return error(f"there is no {kind} {shorten(given)}: {guess}({listed})")
-    guess = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
-    return error(
-        f"the {kind} must be one of {', '.join(names)}; got {shorten(given)} instead.{guess}"
-    )
+    guess = f"id you mean {' or '.join(map(repr, near))}?" if near else ""
+    if near and len(names) > MOST:
+        some = [name for name in names if name[:1].isalpha()] or names
+        listed = f"{len(names)} are known, such as {', '.join(some[:FIRST])}"
+        message = f"unknown {kind} {shorten(given)}; d{guess} {listed}"
+    else:
+        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+        listed = ", ".join(names[:MOST]) + more
+        message = f"the {kind} must be one of {listed}; got {shorten(given)} instead."
+        message += f" D{guess}" if guess else ""
+    return error(message, hint=hint, command=command)
 
 
 def wrong_type(name: str, given: object, allowed: str, *, hint: str = "") -> UserError:

@@ -317,6 +317,15 @@ NOT_RESULTS = (".txt", ".tsv", ".csv", ".json", ".jsonl", ".html", ".md", ".png"
 """Endings that promise another kind of file than results."""
 
 
+def check_results_name(path: Path) -> None:
+    """Refuse results a name that promises another kind of file."""
+    if path.suffix in NOT_RESULTS:
+        raise UserError(
+            f"results are written as .nc, got {path.name!r} instead",
+            hint=f"give output={path.with_suffix('.nc').name!r}",
+        )
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Options:
     """Checks every value when the options are made. Classes derived from it are frozen dataclasses,
@@ -734,11 +743,7 @@ class Saving(Shown):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.path is not None and not self.into_folder:
-            if self.path.suffix in NOT_RESULTS:
-                raise UserError(
-                    f"results are written as .nc, got {self.path.name!r} instead",
-                    hint=f"give output={self.path.with_suffix('.nc').name!r}",
-                )
+            check_results_name(self.path)
             check_writable(self.path)
 
     @property

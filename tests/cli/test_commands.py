@@ -357,3 +357,15 @@ def test_the_same_survey_gives_the_same_numbers_twice(
     one, two = hs.open(tmp_path / "a.nc"), hs.open(tmp_path / "b.nc")
     for measure in one:
         np.testing.assert_array_equal(one.mean(measure), two.mean(measure))
+
+
+def test_plain_text_without_trees_is_told_once_what_parsing_would_add(
+    run, here: Path, tiny_folder: Path, text: Path
+) -> None:
+    hint = "--parse would add"
+    plain = run("survey", tiny_folder, text, "--max-length", "32", "-o", "a.nc")
+    assert plain.err.count(hint) == 1
+    asked = run(
+        "survey", tiny_folder, text, "--max-length", "32", "--measure", "entropy", "-o", "b.nc"
+    )
+    assert hint not in asked.err

@@ -105,7 +105,7 @@ def test_results_of_an_earlier_version_say_how_to_add_examples(run: Run, tmp_pat
         (("demo", "nowhere.txt", "3-9"), "nowhere.txt"),
         (("demo", "demo", "3-9", "-k", "0"), "the number of examples must be 1 or more, got 0"),
         (("demo", "demo", "3-9", "--limit", "0"), "the limit must be 1 or more, got 0"),
-        (("demo", "demo", "3-9", "--relation", "dett"), "Did you mean 'det'"),
+        (("demo", "demo", "3-9", "--relation", "dett"), "did you mean 'det'"),
     ],
 )
 def test_mistakes_are_told_in_words(

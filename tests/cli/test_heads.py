@@ -91,7 +91,7 @@ def test_heads_prints_a_table_for_people(run: Run, made_nc: Path) -> None:
 def test_heads_says_so_when_no_head_fulfils_the_query(run: Run, made_nc: Path) -> None:
     done = run("heads", made_nc, "--where", "position:previous > 1", "--json")
     assert (done.code, json.loads(done.out)) == (0, [])
-    assert "no head fulfils this condition" in done.err
+    assert "no head meets this condition" in done.err
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])

@@ -173,7 +173,7 @@ def test_ctrl_c_ends_every_command_with_one_error(
 def test_a_command_that_does_not_exist_gets_a_suggestion(run: Run) -> None:
     done = run("surveyy")
     assert done.code == 2
-    assert done.told[0].endswith("got 'surveyy' instead. Did you mean 'survey'?")
+    assert done.told[0].startswith("error: unknown command 'surveyy'; did you mean 'survey'?")
     assert run("paper", "clark2020").told[0].endswith("Did you mean 'clark2019'?")
 
 

@@ -97,7 +97,7 @@ def test_bracketed_trees_are_a_treebank_or_give_depth_to_one(run: Run, tmp_path:
     ("arguments", "message", "hint"),
     [
         (("nowhere.conllu",), "no such corpus file: nowhere.conllu", ""),
-        (("demo", "--task", "Tensed"), "Did you mean 'Tense'?", ""),
+        (("demo", "--task", "Tensed"), "did you mean 'Tense'?", ""),
         (
             ("demo", "--size", "many"),
             "the size must be a number, or three separated by commas; got 'many' instead",

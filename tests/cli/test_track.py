@@ -119,7 +119,7 @@ def test_default_measures_are_kept_where_only_roles_are_configured(
             "error: the kind of maps must be one of attention, both, norm",
         ),
         (["ONE", "TWO"], ["--measure-file", "no.py"], "no.py"),
-        (["ONE", "TWO"], ["--measure", "entropie"], "Did you mean 'entropy'?"),
+        (["ONE", "TWO"], ["--measure", "entropie"], "did you mean 'entropy'?"),
         (["ONE", "TWO"], ["--dtype", "bf16"], "error: the dtype must be one of"),
         (["ONE", "TINY"], [], "error: the checkpoints have different shapes: checkpoint-0 (bert, "),
     ],

@@ -756,3 +756,25 @@ def test_a_missing_parser_is_an_error_even_if_nothing_needs_it(tmp_path):
     path.write_text("1\tbark\t_\tX\t_\t_\t0\troot\t_\t_\n")
     with pytest.raises(CorpusError, match="spaCy cannot load 'en_nothing'"):
         list(corpus.read(path, parser="en_nothing"))
+
+
+GERMAN = ("Der Hund lief über die Straße und bellte, weil die Katze auf dem Dach saß. " * 4,)
+FRENCH = ("Le chien courait dans la rue et aboyait, parce que le chat était sur le toit. " * 4,)
+ENGLISH = ("The dog ran along the street and barked, because they had seen their cat. " * 4,)
+
+
+@pytest.mark.parametrize(
+    ("texts", "parser", "told"),
+    [
+        (GERMAN, "", "do not seem to be English"),
+        (FRENCH, "", "do not seem to be English"),
+        (ENGLISH, "", ""),
+        (GERMAN, "de_core_news_sm", ""),
+        (ENGLISH, "de_core_news_sm", "seem to be English, but de_core_news_sm parses another"),
+        (("Der Hund.",), "", ""),  # too few words to tell
+        (GERMAN, "my-pipeline", ""),  # its name does not say
+    ],
+)
+def test_a_corpus_in_another_language_than_the_parsers_is_noted(texts, parser, told):
+    notes = module.language_notes([Example("1", texts)], parser)
+    assert [told in note for note in notes] == ([True] if told else [])

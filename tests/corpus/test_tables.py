@@ -498,3 +498,16 @@ def test_reading_paragraphs_alone_is_refused_for_tables_and_for_lines(table):
         "reading every paragraph alone has no effect with lines: "
         "every line is already a text of its own"
     )
+
+
+def test_advice_names_the_column_with_most_words_in_every_kind_of_table(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rows = [{"id": "1", "body": "A dog barks at the cat."}, {"id": "2", "body": "It rained."}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "a.csv").write_text("id,body,label\n1,A dog barks at the cat.,x\n")
+    sources = [tmp_path / "a.jsonl", tmp_path / "a.csv", pandas.DataFrame(rows)]
+    for source in sources:
+        for columns in (None, "txt"):
+            with pytest.raises(CorpusError) as caught:
+                corpus.read(source, columns=columns)
+            assert "columns=['body']" in caught.value.hint

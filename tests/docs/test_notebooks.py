@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import re
 from pathlib import Path
 from types import ModuleType
@@ -50,12 +51,12 @@ def test_a_notebook_runs_without_errors_and_without_a_network(name: str) -> None
     book = notebooks.blank(notebooks.FOLDER / f"{name}.py")
     book.cells.insert(0, nbformat.v4.new_code_cell(OFFLINE))
     notebooks.run(book)  # an error in a cell is raised
-    # What is shown with the widget is also there without it.
+    # What is shown with the widget is also there without it, as an output of its own.
     for cell in book.cells:
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            if any("widget-view" in kind for kind in data):
-                assert "text/html" in data
+        outputs = [output.get("data", {}) for output in cell.get("outputs", [])]
+        for before, data in itertools.pairwise(outputs):
+            if notebooks.WIDGET in data:
+                assert "headscope-still-" in before["text/html"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -155,6 +156,7 @@ def test_of_an_output_the_best_form_and_a_short_text_are_stored() -> None:
     outputs = [
         output("stream", name="stderr", text="a warning"),
         output("display_data", data={view: {}, "text/html": "<p>x</p>", "text/plain": "x" * 999}),
+        output("display_data", data={view: {}, "text/plain": ""}),  # the widget after its HTML
         output("display_data", data={"image/svg+xml": svg, "text/plain": "chart"}),
     ]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=outputs)])

@@ -50,7 +50,7 @@ def test_what_a_page_loads_from_elsewhere_is_recognised(text: str, found: bool) 
 @pytest.mark.slow
 def test_the_site_builds_without_a_network_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     site = tmp_path / "site"
-    line = [sys.executable, "-c", OFFLINE, "build", "--strict", "--quiet", "--site-dir", str(site)]
+    line = [sys.executable, "-c", OFFLINE, "build", "--strict", "--site-dir", str(site)]
     built = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     pages = list(site.rglob("*.html"))

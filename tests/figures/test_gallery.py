@@ -121,7 +121,7 @@ def test_every_public_name_can_be_imported() -> None:
 def test_an_unknown_figure_gets_a_suggestion() -> None:
     with pytest.raises(
         UserError,
-        match=r"^the figure must be one of .*; got 'positon' instead\. Did you mean 'position'\?",
+        match=r"^unknown figure 'positon'; did you mean 'position'\?",
     ):
         find_figure("positon", made_results())
 

@@ -282,12 +282,12 @@ def test_word_maps_find_the_given_word_whole_and_the_word_whose_last_piece_was_p
 
 def test_remarks_name_the_planted_heads(found: Atlas) -> None:
     assert found.remarks()[1:] == [
-        "One head looks at the previous token, layer 1: 1-1.",
-        "One head looks at the next token, layer 1: 1-2.",
-        "One head looks at the token itself, layer 1: 1-3.",
-        "Two heads read broadly, nearly evenly over the words, layer 2.",
-        "Three heads show no clear role, layer 2, among them most of layer 2.",
-        "Two heads rest (under 5 % of their attention is at work), layer 1: 1-4 and 1-5.",
+        "One head looks at the previous token: 1-1 (layer 1).",
+        "One head looks at the next token: 1-2 (layer 1).",
+        "One head looks at the token itself: 1-3 (layer 1).",
+        "Two heads read broadly, nearly evenly over the words (layer 2).",
+        "Three heads show no clear role (layer 2, among them most of layer 2).",
+        "Two heads rest (under 5 % of their attention is active): 1-4 and 1-5 (layer 1).",
         "Intervals are rough: in effect there are only 5 texts.",
     ]
     assert [HEADS[name] for name in ("previous", "next", "current", "cls", "sep")] == [

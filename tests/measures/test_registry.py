@@ -99,14 +99,11 @@ def test_named_measures_are_chosen_in_the_order_asked_for_and_once() -> None:
     ] == ["entropy", "position"]
 
 
-def test_a_misspelt_measure_gets_the_nearest_name_and_the_list() -> None:
+def test_a_misspelt_measure_gets_the_nearest_name_first() -> None:
     with pytest.raises(UserError) as caught:
         survey(planted_bert(), from_texts(["a dog"]), measures=["entrpy"], max_length=24)
-    assert (
-        caught.value.message
-        == f"the measure must be one of {', '.join(sorted(MEASURES))}; got 'entrpy' instead. Did "
-        "you mean 'entropy'?"
-    )
+    said = f"unknown measure 'entrpy'; did you mean 'entropy'? {len(MEASURES)} are known, such as "
+    assert caught.value.message.startswith(said)
 
 
 def test_no_measure_at_all_is_an_error_that_lists_them() -> None:

@@ -158,13 +158,18 @@ def test_maps_of_a_long_text_are_sent_only_when_asked_for(
 
 
 @pytest.mark.usefixtures("in_a_notebook")
-def test_in_a_notebook_results_heads_and_texts_offer_the_widget_html_and_text(
-    demo_results: Atlas,
+def test_in_a_notebook_results_heads_and_texts_show_html_and_then_the_widget_that_hides_it(
+    demo_results: Atlas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    displayed: list[dict[str, str]] = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: displayed.append(data))
     for shown in (demo_results, demo_results.head("3-9"), toy_text()):
         data, _ = shown._repr_mimebundle_()
-        assert set(data) == {WIDGET, "text/html", "text/plain"}
-        assert data["text/plain"] == repr(shown)
+        assert set(data) == {WIDGET, "text/plain"}
+        still = displayed.pop()
+        assert still["text/plain"] == repr(shown)
+        name = f"headscope-still-{data[WIDGET]['model_id']}"
+        assert still["text/html"].startswith(f'<div class="{name}">')
 
 
 def test_without_a_kernel_no_widget_is_made(demo_results: Atlas) -> None:

@@ -98,7 +98,7 @@ def test_a_value_that_is_not_defined_fulfils_no_comparison() -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("entrpy > 1", "the value of a query must be one of .* Did you mean 'entropy'"),
+        ("entrpy > 1", "unknown value 'entrpy'; did you mean 'entropy'"),
         ("position > 1", "position has several values by offset: position:previous, "),
         ("position:sideways > 1", "the label of position must be one of current, next, previous"),
         ("entropy:all:all > 1", "the label of entropy must be one of"),
@@ -170,7 +170,7 @@ def test_is_finds_heads_by_the_family_of_their_main_role() -> None:
         "rests": ["1-4"],
         "next": [],
     }
-    with pytest.raises(UserError, match=r"one of broad, clause, .* 'previous'"):
+    with pytest.raises(UserError, match="unknown role 'previos'; did you mean 'previous'"):
         results.find("is:previos")
 
 
@@ -182,5 +182,5 @@ def test_sums_behind_main_roles_do_not_make_a_label_ambiguous() -> None:
         positions.provenance,
     )
     assert both.find("previous > 0.4") == positions.find("position:previous > 0.4")
-    with pytest.raises(UserError, match="the value of a query must be one of"):
+    with pytest.raises(UserError, match="unknown value 'work'; did you mean"):
         both.find("work:near > 1")

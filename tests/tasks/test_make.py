@@ -130,7 +130,7 @@ def test_without_words_or_sentences_there_is_nothing_to_make():
 
 def test_a_task_has_two_names_and_an_unknown_one_is_an_error():
     assert [task_name(name) for name in ("tense", "Tense", "past_present")] == ["past_present"] * 3
-    with pytest.raises(UserError, match="Did you mean 'Tense'"):
+    with pytest.raises(UserError, match="did you mean 'Tense'"):
         task_name("Tensed")
 
 

@@ -28,7 +28,7 @@ export function isRole(id: string): boolean {
   return family(id).symbol !== "";
 }
 
-/** Three tints: by how far the share is over even attention. */
+/** Three tints: by how far the share is above chance. */
 export function tint(excess: number): 0 | 1 | 2 {
   return excess >= 0.5 ? 2 : excess >= 0.25 ? 1 : 0;
 }

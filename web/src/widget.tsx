@@ -31,11 +31,20 @@ async function render({ model, el }: { model: Model; el: HTMLElement }): Promise
   } else {
     try {
       ends.unshift(await start(model, root));
+      hideStill(String(model.get("still") ?? ""));
     } catch (error) {
       root.textContent = `The results could not be shown: ${error instanceof Error ? error.message : error}`;
     }
   }
   return () => ends.forEach((end) => end());
+}
+
+/** Hide the HTML that stands where a widget cannot be shown, such as in exported pages. */
+function hideStill(name: string) {
+  if (!name) return;
+  for (const still of document.getElementsByClassName(name)) {
+    (still as HTMLElement).style.display = "none";
+  }
 }
 
 /** Load what the first view needs, and draw it; returns how to end it. */

@@ -138,7 +138,7 @@ describe("a large model's grid", () => {
     expect(dashes.filter((one) => one[0] === 0).length).toBe(38); // borderline: every 16th of 600
     await act(() => void (page.focus.value = 1));
     expect(root.querySelector("[aria-live]")!.textContent).toBe(
-      "Head 1-2: within the noun phrase, 60 % over even attention",
+      "Head 1-2: within the noun phrase, 60 % above chance",
     );
   });
 });

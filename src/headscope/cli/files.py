@@ -11,10 +11,10 @@ from cyclopts import Parameter
 from headscope.cli.app import FILES, Model, ResultsFile, call, command
 from headscope.cli.console import Console
 from headscope.errors import UserError
-from headscope.options import Option, Options
+from headscope.options import Option, Options, check_results_name
 
 if TYPE_CHECKING:
-    from headscope.runs.agreement import CheckOptions
+    from headscope.runs.looking import CheckOptions
 
 ABOUT = ("model", "corpus", "settings", "counts", "versions")
 
@@ -279,12 +279,14 @@ def merge(
     from headscope.results import merge as merge_parts
 
     output = _needed(options.output, "merge RESULTS... -o whole.nc")
+    check_results_name(output)
     atlas = merge_parts([Atlas.open(one) for one in (part, *parts)], partial=options.partial)
     if output.exists() and not options.overwrite:
         there = Atlas.open(output).provenance
         check_same_run(there, atlas.provenance, f"{output} holds the results of another run")
     atlas.save(output)
     show_summary(console, atlas)
+    console.say(f"next: headscope report {output}")
     console.result(str(output))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import textwrap
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from headscope.cli.app import LOOK, Model, ResultsFile, call, command, completer
-from headscope.cli.console import Console
+from headscope.cli.console import Console, wrapped
 from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.options import AnyPath, FolderRun, Option, Options
@@ -20,9 +19,8 @@ from headscope.options import AnyPath, FolderRun, Option, Options
 if TYPE_CHECKING:
     from headscope.cli.shown import AttentionShown, ExploreShown
     from headscope.results import TextAttention
-    from headscope.runs.attention import ExampleOptions
+    from headscope.runs.looking import ExampleOptions
 
-WIDEST = 100  # longer lines are hard to read
 HEAD = "LAYER-HEAD from 1 (3-9), or L2H8 from 0."
 
 
@@ -133,12 +131,11 @@ def head(
         )
         return
     print(f"{passport.title}\n")
-    width = min(shutil.get_terminal_size().columns, WIDEST)
     for text in (passport.description.lead, passport.description.evidence):
         if text:
-            print(textwrap.fill(text, width) + "\n")
+            print(f"{wrapped(text)}\n")
     for sentence in passport.sentences:
-        print(textwrap.fill(sentence, width, initial_indent="* ", subsequent_indent="  "))
+        print(wrapped(sentence, mark="* "))
     for title, frame in passport.tables().items():
         more = f" (first {options.top} of {len(frame)})" if len(frame) > options.top else ""
         console.frame(frame.head(options.top), title=title + more)
@@ -227,7 +224,7 @@ def heads(results: ResultsFile, options: HeadsOptions, console: Console) -> None
     )
     console.frame(table)
     if not len(table):
-        console.say("no head fulfils this condition")
+        console.say("no head meets this condition")
 
 
 @command(LOOK, "examples")

@@ -48,6 +48,12 @@ def survey(model: Model, corpus: CorpusFile, options: SurveyOptions, console: Co
     tables = ("roles", "role"), ("relations", "dependency"), ("coreference", "coreference")
     known = [f"table {options.output} {name}" for name, need in tables if need in atlas.measures]
     words = [f"report {options.output}", f"head {options.output} HEAD", *known[:1]]
+    plain = atlas.provenance["corpus"]["format"] in ("text", "tsv", "csv", "jsonl")
+    if plain and not options.measures and "dependency" not in atlas.measures:
+        console.paragraph(
+            "These texts have no trees, so no grammar was measured: --parse would add relations "
+            "and the roles built on them (English only)."
+        )
     console.say(f"all statistics: headscope table {options.output} statistics")
     console.say("next: " + "\n      ".join(f"headscope {one}" for one in words))
     console.result(str(options.output))
@@ -76,7 +82,7 @@ def compare(
 
     Example: headscope compare bert-base-uncased ./bert-mrpc dev.tsv -o mrpc.nc
     """
-    from headscope.cli.printing import show_differences
+    from headscope.cli.printing import show_differences, show_remarks
     from headscope.cli.tables import SimilarityTable
     from headscope.labels import lost_tokens
 
@@ -84,6 +90,7 @@ def compare(
     if all(are_files):
         options.check_for_results()
         show_differences(console, Path(first), Path(second))
+        console.say(f"next: headscope report {first} {second}")
         return
     if any(are_files):
         raise UserError(
@@ -100,7 +107,8 @@ def compare(
     elif not console.quiet:
         console.tables(shown)
     if lost := lost_tokens(atlas.provenance, split=options.stack != "cross"):
-        console.say(f"* {lost}")
+        console.paragraph(lost, mark="* ")
+    show_remarks(console, atlas)
     console.say(f"next: headscope figures {options.output}, headscope report {options.output}")
     console.result(str(options.output))
 

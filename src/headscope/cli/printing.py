@@ -30,6 +30,12 @@ SHOWN_ROWS = 10
 # --- surveys ---
 
 
+def show_remarks(console: Console, atlas: Atlas) -> None:
+    """What results say, in sentences: the last thing that is printed of a run."""
+    for remark in atlas.remarks():
+        console.paragraph(remark, mark="* ")
+
+
 def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
     """The clearest heads, what could not be used, and what the heads do in sentences.
 
@@ -46,8 +52,7 @@ def show_summary(console: Console, atlas: Atlas, *, table: bool = True) -> None:
     console.say(f"{used}; {lost or 'nothing cut or dropped'}")
     for name in [*counts["dropped"], *counts["nonfinite_examples"]][:5]:
         console.say(f"  skipped: {name}")
-    for remark in atlas.remarks():
-        console.paragraph(remark, mark="* ")
+    show_remarks(console, atlas)
 
 
 def _show_clearest(console: Console, atlas: Atlas) -> None:
@@ -67,12 +72,12 @@ def _show_clearest(console: Console, atlas: Atlas) -> None:
     rows = [
         {
             "head": row["head"],
-            "excess": row["excess"],
+            "above chance": row["excess"],
             "what it does": said[str(row["head"])].lead,
         }
         for row in clearest.head(SHOWN_ROWS).to_dict("records")
     ]
-    console.table(rows, title="clearest heads; excess: share of working attention over even")
+    console.table(rows, title="clearest heads, by the share of active attention above chance")
 
 
 def _show_agreement(console: Console, atlas: Atlas) -> None:
@@ -117,14 +122,15 @@ def show_emergence(console: Console, atlas: Atlas, options: TrackShown) -> None:
 
 def show_differences(console: Console, first: Path, second: Path) -> None:
     """The differences of two results, by measure."""
+    import headscope as hs
     from headscope.results import Atlas
     from headscope.stats import difference_table, not_compared, same_examples
 
     one, other = Atlas.open(first), Atlas.open(second)
     table = difference_table(one, other)
     for sentence in not_compared(table.attrs, first=str(first), second=str(second)):
-        console.say(sentence)
-    console.say(
+        console.paragraph(sentence)
+    console.paragraph(
         "Both runs saw the same examples, but results keep only sums, so the test is not paired "
         "and misses small changes. Comparing the two models directly pairs them."
         if same_examples(one, other)
@@ -135,6 +141,7 @@ def show_differences(console: Console, first: Path, second: Path) -> None:
         listed = {*one.listed, *other.listed}
         table = table[(table["heads"] > 0) & table["measure"].isin(listed)]
     console.frame(table)
+    show_remarks(console, hs.compare(one, other, progress=False))
 
 
 # --- tuned models ---

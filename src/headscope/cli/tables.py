@@ -87,7 +87,10 @@ class TableOptions(Options):
         else:
             console.tables(shown[: int(is_result)] if console.quiet else shown)
         for note in filter(None, self.notes(atlas)):
-            console.say(note)
+            if is_result or not note.startswith("* "):
+                console.say(note)
+            else:
+                console.paragraph(note.removeprefix("* "), mark="* ")
 
     def write(self, path: Path, atlas: Atlas) -> None:
         """Write the first table: people's columns, but all of them for a spreadsheet."""
@@ -503,10 +506,10 @@ class Following(Options):
     Parameters
     ----------
     by
-        Follow this value, such as synthetic:induction. Default: every role, by its excess over even
-        attention and its test.
+        Follow this value, such as synthetic:induction. Default: every role, by how far it is above
+        chance and its test.
     threshold
-        What a value must pass for good. Default: an excess of 0.1; with a value it must be given.
+        What a value must pass for good. Default: 0.1 above chance; with a value it must be given.
     top
         Rows of the table.
     """
@@ -533,7 +536,7 @@ class EmergenceTable(TableOptions, Following):
     """Options of the table of checkpoints."""
 
     name = "emergence"
-    title = "First checkpoint from which on a head is past the threshold"
+    title = "The first checkpoint from which each head stays past the threshold"
     needs = ("track",)
 
     def frames(self, atlas: Atlas) -> list[PrintedTable]:

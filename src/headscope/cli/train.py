@@ -51,11 +51,13 @@ def probe(
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
     import headscope as hs
+    from headscope.cli.printing import show_remarks
     from headscope.cli.tables import ProbeTable
 
     options = named(options, model, "probe")
     atlas = call(hs.probe, model, tasks, options)
     ProbeTable(n=options.n).show(console, atlas)
+    show_remarks(console, atlas)
     console.say(f"next: headscope figures {options.output}, headscope report {options.output}")
     console.result(str(options.output))
 
@@ -71,9 +73,10 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
     Example: headscope ablate tuned/mrpc-pretrained --data glue -o mrpc-off.nc
     """
     import headscope as hs
+    from headscope.cli.printing import show_remarks
     from headscope.cli.tables import AblationTable
     from headscope.figures import gallery, save_chart
-    from headscope.runs.tune.record import recorded_task
+    from headscope.runs.tune import recorded_task
 
     judge = options.task or options.dev or options.corpus
     recorded = None if judge else recorded_task(model)
@@ -87,6 +90,8 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
         pictures = [str(save_chart(chart, path)) for chart, path in charts]
     few = None if console.as_json else SHOWN_CHANGES
     AblationTable(few=few).show(console, atlas)
+    if not console.as_json:
+        show_remarks(console, atlas)
     if pictures:  # sets alone have none
         console.say("figures: " + ", ".join(pictures))
     console.say(f"next: headscope report {output}, headscope table {output} ablation")
@@ -109,6 +114,7 @@ def tune(model: Model, options: SeveralOptions, console: Console) -> None:
 
     tuned = call(tune_several, model, options)
     show_tuned(console, tuned, seeds=len(options.seed))
+    console.say(f"next: headscope ablate {tuned[0].folder} --data DATA, headscope explore FOLDER")
     for one in tuned:
         console.result(str(one.folder))
 
@@ -206,7 +212,7 @@ def _make_tasks(console: Console, source: str, options: TasksOptions, *, trees: 
     if console.as_json or not console.quiet:
         console.table([report.row() for report in reports])
     if output:
-        console.say(f"next: headscope tasks {output}")
+        console.say(f"next: headscope probe MODEL {output}")
         console.result(str(output))
     else:
         console.say("nothing was written: give -o FOLDER to keep the tasks")

@@ -22,8 +22,8 @@ from headscope.corpus.builtin import builtin_files, read_builtin
 from headscope.corpus.corpus import Corpus, from_examples, from_texts
 from headscope.corpus.example import Example
 from headscope.corpus.grammar import GRAMMAR, grammar_corpus
+from headscope.corpus.spacy import language_notes, parser_version
 from headscope.corpus.spacy import parse as parse_examples
-from headscope.corpus.spacy import parser_version
 from headscope.corpus.tables import ColumnChoice, DatasetLike, choose_columns
 from headscope.corpus.text import fingerprint, has_files, is_collection, lines
 from headscope.errors import CorpusError, UserError, unknown
@@ -596,6 +596,7 @@ def _parsed(corpus: Corpus, parser: str) -> Corpus:
     return replace(
         corpus,
         source=lambda: parse_examples(plain(), parser=parser, key=(corpus.checksum, how)),
+        remarks=lambda: (*corpus.notes, *language_notes(corpus, parser)),
         rough=corpus.rough or plain,
         format=f"{corpus.format}+spacy",
         reading={**corpus.reading, "parser": parser_version(parser)},

@@ -8,12 +8,13 @@ import importlib.metadata
 import io
 import json
 import logging
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -258,6 +259,59 @@ def parser_version(name: str = "") -> list[str]:
     if Path(folder).is_absolute():
         return [Path(folder).name, digest_of(*found)[:12], spacy]
     return list(found)
+
+
+# Frequent words of English that are not also frequent words of another language of Europe: they are
+# a quarter of the words of English text, and hardly any of another language.
+_ENGLISH = (
+    "the and to that it with this from not are but which they you his her she been their "
+    "would when who if what about than them can my your there into only could then some its"
+)
+_WORD = re.compile(r"[^\W\d_]+")
+SEEN = 50
+"""So many texts show what language a corpus is in."""
+FEWEST = 20
+"""Of fewer words, no language is told."""
+ENGLISH = 0.08
+"""The share of those words from which on texts are English."""
+
+
+def is_english(texts: Iterable[str]) -> bool | None:
+    """Whether texts are in English; None if there are too few words to tell.
+
+    >>> is_english(["The dog that barked at the cat was not there when they came. " * 3])
+    True
+    >>> is_english(["Der Hund, der die Katze anbellte, war nicht mehr da, als sie kamen. " * 3])
+    False
+    """
+    words = [word for text in texts for word in _WORD.findall(text.lower())]
+    if len(words) < FEWEST:
+        return None
+    frequent = frozenset(_ENGLISH.split())
+    return sum(word in frequent for word in words) > ENGLISH * len(words)
+
+
+def language_notes(examples: Iterable[Example], parser: str = "") -> tuple[str, ...]:
+    """A warning, if a corpus is not in the language of the parser.
+
+    Parameters
+    ----------
+    examples
+        The corpus; its first texts are looked at. Those with words of their own are not parsed.
+    parser
+        As in :func:`load_parser`. Of other pipelines, the name says whether they are for English.
+    """
+    first = islice((example for example in examples if not example.words), SEEN)
+    english = is_english(text for example in first for text in example.texts)
+    name = Path(parser).name if parser else "en_core_web_sm"
+    if english is None or name[2:3] != "_" or english == name.startswith("en_"):
+        return ()
+    if english:
+        return (f"these texts seem to be English, but {name} parses another language",)
+    return (
+        "these texts do not seem to be English, the language of the parser: their trees, "
+        "and everything about grammar, will be wrong",
+    )
 
 
 def parse(

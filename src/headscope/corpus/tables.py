@@ -134,7 +134,9 @@ def _as_tuple(columns: Any) -> tuple[Any, ...]:
     return tuple(columns) if several else (columns,)
 
 
-def find_layout(names: Sequence[str], choice: ColumnChoice, where: str) -> Layout:
+def find_layout(
+    names: Sequence[str], choice: ColumnChoice, where: str, rows: Sequence[Sequence[object]] = ()
+) -> Layout:
     """Find the columns that hold texts, label and group.
 
     Parameters
@@ -145,6 +147,8 @@ def find_layout(names: Sequence[str], choice: ColumnChoice, where: str) -> Layou
         What the user asked for.
     where : str
         The table, as an error message names it.
+    rows : sequence of sequences, optional
+        The first rows below the names: advice names the column with most words.
 
     Returns
     -------
@@ -164,9 +168,9 @@ def find_layout(names: Sequence[str], choice: ColumnChoice, where: str) -> Layou
     Layout(texts=(0,), label=1, group=None)
     """
     if choice.texts is None:
-        texts = _known_texts(names, where)
+        texts = _known_texts(names, where, rows)
     else:
-        texts = tuple(_place(column, names, where) for column in choice.texts)
+        texts = tuple(_place(column, names, where, rows) for column in choice.texts)
     label = _other(choice.label, LABELS, names, texts, where)
     return Layout(texts, label, _other(choice.group, GROUPS, names, texts, where))
 
@@ -267,7 +271,9 @@ def _is_title(cell: str) -> bool:
     )
 
 
-def _known_texts(names: Sequence[str], where: str) -> tuple[int, ...]:
+def _known_texts(
+    names: Sequence[str], where: str, rows: Sequence[Sequence[object]] = ()
+) -> tuple[int, ...]:
     places = {normal(name): place for place, name in reversed(list(enumerate(names)))}
     for first, second in PAIRS:
         if first in places and second in places:
@@ -275,7 +281,7 @@ def _known_texts(names: Sequence[str], where: str) -> tuple[int, ...]:
     single = [places[name] for name in SINGLES if name in places]
     if len(single) == 1:
         return (single[0],)
-    example = names[single[0]] if single else next(iter(names), "text")
+    example = _wordiest(names, rows, single)
     if single:
         shown = listed([names[place] for place in single])
         problem = f"several columns may hold the text ({shown})"
@@ -302,7 +308,21 @@ def _other(
     return found[0] if found else None
 
 
-def _place(column: Column, names: Sequence[str], where: str) -> int:
+def _wordiest(
+    names: Sequence[str], rows: Sequence[Sequence[object]], among: Sequence[int] = ()
+) -> str:
+    """The column whose cells have most words: that is where the text is."""
+    below = [row for row in rows if len(row) == len(names)]
+    words = {
+        place: sum(len(str(row[place]).split()) for row in below)
+        for place in among or range(len(names))
+    }
+    return names[max(words, key=lambda place: words[place])] if words else "text"
+
+
+def _place(
+    column: Column, names: Sequence[str], where: str, rows: Sequence[Sequence[object]] = ()
+) -> int:
     """The place of one column, by name or by number."""
     if isinstance(column, str) and column in names:
         if names.count(column) > 1:
@@ -322,7 +342,7 @@ def _place(column: Column, names: Sequence[str], where: str) -> int:
         )
     raise CorpusError(
         f"{where}: no column {shorten(column)}; the columns are {listed(names)}",
-        hint=f"name one or two of them, e.g. columns=[{shorten(names[0])}]" if names else "",
+        hint=f"name one or two of them, e.g. columns=[{shorten(_wordiest(names, rows))}]",
     )
 
 
@@ -369,7 +389,9 @@ def read_table(
     """
     choice = choice or ColumnChoice()
     names = find_header(path, format, choice, header=header)
-    layout = None if names is None else find_layout(names, choice, str(path))
+    layout = (
+        None if names is None else find_layout(names, choice, str(path), peek(path, format)[1:])
+    )
     table = rows(path, format)
     if names is not None:
         next(table)
@@ -457,16 +479,11 @@ def find_header(
         raise CorpusError(
             f"{path}: the first line looks like a header, but none of its columns is known to "
             f"hold text; the columns are {listed(cells)}",
-            hint=f"name the columns of text, e.g. columns=[{shorten(_wordiest(cells, first))}]; "
+            hint="name the columns of text, e.g. "
+            f"columns=[{shorten(_wordiest(cells, first[1:]))}]; "
             "if the first line is data, give header=False",
         )
     return None
-
-
-def _wordiest(cells: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The column whose cells have most words: that is where the text is."""
-    below = [row for row in rows[1:] if len(row) == len(cells)]
-    return max(cells, key=lambda cell: sum(len(row[cells.index(cell)].split()) for row in below))
 
 
 def _check_separator(path: Path, format: str, cells: Sequence[str]) -> None:
@@ -550,7 +567,7 @@ def read_json_lines(path: Path, choice: ColumnChoice | None = None) -> Iterator[
                 hint='write e.g. {"text": "A dog barks."} or {"a": "Who?", "b": "The dog."}',
             )
         names = list(record)
-        layout = find_layout(names, choice, where)
+        layout = find_layout(names, choice, where, [list(record.values())])
         texts = [names[place] for place in layout.texts]
         label = None if layout.label is None else record[names[layout.label]]
         group = None if layout.group is None else record[names[layout.group]]
@@ -606,7 +623,8 @@ def from_frame(frame: pd.DataFrame, choice: ColumnChoice, *, name: str | None = 
     Corpus('DataFrame of 1 row', format='memory')
     """
     names = [str(column) for column in frame.columns]
-    layout = find_layout(names, _by_label(choice, list(frame.columns)), "the DataFrame")
+    rows = frame.head(PEEKED).to_numpy().tolist()
+    layout = find_layout(names, _by_label(choice, list(frame.columns)), "the DataFrame", rows)
     columns = [frame.iloc[:, place].tolist() for place in layout.places]
     examples = [
         _example(str(index), [column[row] for column in columns], names, layout, "DataFrame, row")
@@ -621,7 +639,8 @@ def from_dataset(data: DatasetLike, choice: ColumnChoice, *, name: str | None = 
     Rows are read when they are needed, so that a dataset larger than memory can be used.
     """
     names = list(data.column_names)
-    layout = find_layout(names, choice, "the dataset")
+    first = [[row[name] for name in names] for row in islice(data, 1)]
+    layout = find_layout(names, choice, "the dataset", first)
     wanted = [names[place] for place in layout.places]
     select = getattr(data, "select_columns", None)
     rows = data if select is None else select(list(dict.fromkeys(wanted)))

@@ -118,7 +118,7 @@ GAP = 0.045  # how far apart names are at least, as a share of the axis
 
 @figure("emergence", title="Roles of heads over training", needs=["track"])
 def emergence_lines(results: Atlas) -> Any:
-    """One line per head that has a role at the last checkpoint: its excess over even attention at
+    """One line per head that has a role at the last checkpoint: how far it is above chance at
     that role, coloured by the family of the role. A dot marks the first checkpoint from which on
     the head keeps the role. The strongest heads of each family are named.
     """
@@ -137,7 +137,7 @@ def emergence_lines(results: Atlas) -> Any:
         drawn.properties(width=520, height=300),
         title,
         about,
-        f"dot: from here on at least {DEFAULT.least} over even attention, by a corrected test",
+        f"dot: from here on at least {DEFAULT.least} above chance, by a corrected test",
     )
 
 
@@ -187,7 +187,7 @@ def _marks(track: Track, lines: pd.DataFrame, names: pd.DataFrame) -> list[Any]:
         scale=named(present),
         legend=alt.Legend(orient="bottom", symbolType="stroke", symbolStrokeWidth=3),
     )
-    x, y = _across(track), alt.Y("excess:Q", title="excess over even attention, share 0–1")
+    x, y = _across(track), alt.Y("excess:Q", title="above chance, share of active attention, 0–1")
     told = tips("head", "role", "checkpoint", "excess .2f")
     base = alt.Chart(lines)
     drawn = base.mark_line(strokeWidth=1.6, opacity=0.8).encode(

@@ -2,7 +2,7 @@
 
 Most heads of most models put much of their attention on a few tokens that say little: special
 tokens, the first token, full stops and commas. Such tokens are called *sinks* here. What tells
-heads apart is where the rest of the attention goes: it is *at work*. The roles below say where.
+heads apart is where the rest of the attention goes: it is *active*. The roles below say where.
 Each is one row: the measure ``work``, its tests, sentences, figures and the page all read it.
 
 A tested role (:mod:`headscope.measures.sieves`) is another thing: it asks whether a head's mean
@@ -126,9 +126,9 @@ class RoleWords:
     looks
         Where a head with it looks, after "looks".
     leans
-        What a head leans towards if less than half of its working attention is there.
+        What a head leans towards if less than half of its active attention is there.
     share
-        Where the share of its working attention is.
+        Where the share of its active attention is.
     brief
         The same after what the head does; by default the same words.
     title
@@ -202,8 +202,8 @@ _ROLES = (
             "mentions to their antecedents",
             "from mentions to their antecedents",
             "the antecedent of a mention",
-            "{share} of the working attention of mentions is on their antecedents",
-            brief="{share} of the working attention of mentions is there",
+            "{share} of the active attention of mentions is on their antecedents",
+            brief="{share} of the active attention of mentions is there",
         ),
         needs=frozenset({"mentions"}), sieve="coreferent",
     ),
@@ -223,7 +223,7 @@ _ROLES = (
             "the previous token",
             "at the previous token",
             "the previous token",
-            "{share} of its working attention is on the token before",
+            "{share} of its active attention is on the token before",
             title="Previous-token head",
         ),
         sieve="previous-local",
@@ -234,7 +234,7 @@ _ROLES = (
             "the next token",
             "at the next token",
             "the next token",
-            "{share} of its working attention is on the token after",
+            "{share} of its active attention is on the token after",
             title="Next-token head",
         ),
         needs=frozenset({"later"}), sieve="next-local",
@@ -245,8 +245,8 @@ _ROLES = (
             "near tokens",
             "one or two tokens away",
             "tokens one or two away",
-            "{share} of its working attention is on tokens one or two away",
-            brief="{share} of its working attention is there",
+            "{share} of its active attention is on tokens one or two away",
+            brief="{share} of its active attention is there",
         ),
         contains=("previous", "next"), sieve="local",
     ),
@@ -256,8 +256,8 @@ _ROLES = (
             "the token itself",
             "at the token itself",
             "the token itself",
-            "{share} of its working attention is on the token itself",
-            brief="{share} of its working attention is there",
+            "{share} of its active attention is on the token itself",
+            brief="{share} of its active attention is there",
         ),
     ),
     MainRole(
@@ -266,7 +266,7 @@ _ROLES = (
             "the same word elsewhere",
             "at the same word elsewhere",
             "the same word elsewhere",
-            "where a word recurs, {share} of its working attention is on the other occurrences",
+            "where a word recurs, {share} of its active attention is on the other occurrences",
             does="Finds the same word elsewhere",
         ),
         sieve="duplicate",
@@ -277,7 +277,7 @@ _ROLES = (
             "induction",
             "at what followed the same word before",
             "induction",
-            "where a word recurs, {share} of its working attention is on what followed it before",
+            "where a word recurs, {share} of its active attention is on what followed it before",
             title="Induction head",
         ),
         needs=frozenset({"causal"}), sieve="induction",
@@ -289,8 +289,8 @@ _ROLES = (
             "modifiers to their noun",
             "from modifiers to their noun",
             "the noun of a modifier",
-            "{share} of the working attention of modifiers is on their noun",
-            brief="{share} of the working attention of modifiers is there",
+            "{share} of the active attention of modifiers is on their noun",
+            brief="{share} of the active attention of modifiers is there",
         ),
         needs=frozenset({"tree"}), way=UP,
     ),
@@ -301,8 +301,8 @@ _ROLES = (
             "nouns to their modifiers",
             "from nouns to their modifiers",
             "the modifiers of a noun",
-            "{share} of the working attention of nouns is on their modifiers",
-            brief="{share} of the working attention of nouns is there",
+            "{share} of the active attention of nouns is on their modifiers",
+            brief="{share} of the active attention of nouns is there",
         ),
         needs=frozenset({"tree"}), way=DOWN,
     ),
@@ -312,8 +312,8 @@ _ROLES = (
             "dependents to their verb",
             "from a verb's dependents to the verb",
             "the verb of a dependent",
-            "{share} of the working attention of a verb's dependents is on the verb",
-            brief="{share} of their working attention is there",
+            "{share} of the active attention of a verb's dependents is on the verb",
+            brief="{share} of their active attention is there",
         ),
         needs=frozenset({"tree"}), way=UP,
     ),
@@ -323,8 +323,8 @@ _ROLES = (
             "verbs to their dependents",
             "from verbs to their dependents",
             "the dependents of a verb",
-            "{share} of the working attention of verbs is on their dependents",
-            brief="{share} of the working attention of verbs is there",
+            "{share} of the active attention of verbs is on their dependents",
+            brief="{share} of the active attention of verbs is there",
         ),
         needs=frozenset({"tree"}), way=DOWN,
     ),
@@ -391,7 +391,7 @@ _FAMILIES = (
     (UNCLEAR, "No clear role", "", "", "#F3F2F0", "#2A2B2E", False,
      "{n:shows|show} **no clear role**"),
     (RESTS, "Rests", "", "", "#FFFFFF", "#1B1C1E", False,
-     "**{n:rests|rest}** (under {resting:%} of {n:its|their} attention is at work)"),
+     "**{n:rests|rest}** (under {resting:%} of {n:its|their} attention is active)"),
 )
 # fmt: on
 FAMILIES = {

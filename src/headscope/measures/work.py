@@ -235,7 +235,7 @@ class Role(Linear):
 
 
 class Activity(Linear):
-    """Where attention goes: how much is at work, and how much rests on each kind of sink.
+    """Where attention goes: how much is active, and how much rests on each kind of sink.
 
     Mean over the tokens of words; special tokens are not asked. The shares of the kinds add up to
     1, except in models with a learned sink (GPT-OSS), whose rows sum to less. A text without a
@@ -247,7 +247,7 @@ class Activity(Linear):
     says = "attention {where}"
     labels = {
         "where": {
-            "at work": "at work: not on sinks",
+            "at work": "that is active: not on sinks",
             "start": "that rests on the start token",
             "separator": "that rests on separators",
             "stops": f"that rests on {STOPS}",
@@ -279,12 +279,12 @@ class Activity(Linear):
 
 
 class Work(Linear):
-    """How the attention at work is divided among roles, against even attention.
+    """How the active attention is divided among roles, against chance.
 
     Sinks are taken out as keys, and special tokens as rows. Of a role (say, "the previous token")
     three sums are kept over the rows that have such a token: ``attention`` on the role's tokens,
-    ``left``, all attention at work, and ``uniform``, what the role's tokens would get if each row's
-    working attention were spread evenly over all tokens it sees. The *excess* of a role is the
+    ``left``, all active attention, and ``uniform``, what the role's tokens would get if each row's
+    active attention were spread evenly over all tokens it sees. The *excess* of a role is the
     difference of ``attention`` and ``uniform``, divided by ``left``. All are sums over the corpus,
     so the excess is a ratio of sums.
 
@@ -295,15 +295,15 @@ class Work(Linear):
     """
 
     name = "work"
-    title = "Attention at work, by role"
+    title = "Active attention, by role"
     unit = "sum over tokens"
     says = "{role}, {part}"
     labels = {
         "role": {name: role.title for name, role in ROLES.items() if role.pairs},
         "part": {
             "attention": "attention to its tokens",
-            "uniform": "what even attention would give",
-            "left": "all attention at work",
+            "uniform": "what chance would give",
+            "left": "all active attention",
         },
     }
     read = {"role": (), "part": ("attention", "uniform", "left")}
@@ -339,20 +339,23 @@ class Work(Linear):
 
 
 class Spread(RowMean):
-    """How evenly a head's attention at work is spread: entropy over the uniform one.
+    """How evenly a head's active attention is spread: entropy over the uniform one.
 
     Sinks (special tokens, the first token, full stops and commas) are taken out as keys, and what
     is left of a row is scaled to sum to 1. Rows count by how much is left of them. Two sums are
-    kept, ``entropy`` (as a share of that of even attention) and ``left``; the spread is their
+    kept, ``entropy`` (as a share of the greatest possible) and ``left``; the spread is their
     ratio: 1 for a head that looks at all words alike, 0 for one that looks at one word only.
     """
 
     name = "spread"
-    title = "Spread of the attention at work"
+    title = "Spread of the active attention"
     unit = "sum over tokens"
     says = "{part}"
     labels = {
-        "part": {"entropy": "entropy, as a share of that of even attention", "left": "at work"}
+        "part": {
+            "entropy": "entropy, as a share of the greatest possible",
+            "left": "active attention",
+        }
     }
     summed = True
     listed = False

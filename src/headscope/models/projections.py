@@ -193,16 +193,16 @@ def _per_head(query: Tensor, key: Tensor, value: Tensor, output: Tensor, heads: 
 CHUNK = 8192
 """Rows of the vocabulary that are multiplied at a time."""
 QUERY_NORMS = re.compile(r"(q|k|qk|query|key)_?(layer)?_?norm")
-BIASES = "biases of projections and norms are left out: they are not part of a product of matrices"
-AFTER = "the norm between attention and the residual stream is left out"
+BIASES = "biases of projections and norms are ignored: they are not part of a product of matrices"
+AFTER = "the norm between attention and the residual stream is ignored"
 ON_STREAM = (
     "this model normalises the residual stream itself (post-norm), which no matrix can stand for: "
-    "these norms are left out, so numbers across layers are rough"
+    "these norms are ignored, so numbers across layers are rough"
 )
-QUERY_NORM = "queries and keys are normalised per token (QK-norm), which is left out"
-GATED = "the gate of each head's output depends on the text and is left out"
-ROTARY = "rotary positions are left out: queries and keys are taken at distance 0"
-RELATIVE = "attention biases by distance are left out"
+QUERY_NORM = "queries and keys are normalised per token (QK-norm), which is ignored"
+GATED = "the gate of each head's output depends on the text and is ignored"
+ROTARY = "rotary positions are ignored: queries and keys are taken at distance 0"
+RELATIVE = "attention biases by distance are ignored"
 TIED = (
     "the model was loaded without its language-model head; the unembedding is the transposed "
     "embedding, as its configuration says"
@@ -211,7 +211,7 @@ HEAD_LAYER = (
     "the layer between the last hidden state and the unembedding of a masked language model is "
     "left out of the copying score"
 )
-FINAL = "the norm before the unembedding is left out of the copying score"
+FINAL = "the norm before the unembedding is not part of the copying score"
 
 
 class Weights:

@@ -18,7 +18,7 @@ INK = "#17181A"
 MOST = 1600
 """Heads of the largest grid that is drawn as SVG."""
 TINTS = ((0.5, 1.0), (0.25, 0.7), (0.0, 0.42))
-"""How strong the colour is, by how far the share is over even attention."""
+"""How strong the colour is, by how far the share is above chance."""
 
 
 def atlas_html(atlas: Atlas) -> str:

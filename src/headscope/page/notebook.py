@@ -1,4 +1,4 @@
-"""Results in notebooks: the widget where it can be shown, plain HTML everywhere else."""
+"""Results in notebooks: the widget where it can be shown, still HTML everywhere else."""
 
 from __future__ import annotations
 
@@ -174,8 +174,16 @@ class TextViews:
 
 
 def _bundle(widget: HeadscopeWidget | None, html: str, text: str) -> Bundle:
-    plain = {"text/plain": text, "text/html": html}
+    """The widget alone, after its HTML as an output of its own, which the widget hides.
+
+    In one output with the widget, the HTML would be lost: nbconvert takes the widget, whose scripts
+    it loads from a server, so that without a network nothing is shown.
+    """
     if widget is None:
-        return plain, {}
+        return {"text/plain": text, "text/html": html}, {}
+    from IPython.display import display
+
+    hidden = f'<div class="headscope-still-{widget.model_id}">{html}</div>'
+    display({"text/plain": text, "text/html": hidden}, raw=True)  # type: ignore[no-untyped-call]
     data, about = widget._repr_mimebundle_()
-    return {**data, **plain}, about
+    return {**data, "text/plain": ""}, about

@@ -62,7 +62,7 @@ class Statistic(TypedDict):
 
 
 class WorkRole(TypedDict):
-    """A role of the working attention, with arrays work/value, work/half, work/p, work/has (role, layer, head)."""  # noqa: E501
+    """A role of the active attention, with arrays work/value, work/half, work/p, work/has (role, layer, head)."""  # noqa: E501
 
     id: str
     title: str

@@ -59,6 +59,8 @@ class HeadscopeWidget(anywidget.AnyWidget):  # type: ignore[misc]
     packs = traitlets.Dict().tag(sync=True)
     route = traitlets.Unicode("").tag(sync=True)
     height = traitlets.Int(HEIGHT).tag(sync=True)
+    still = traitlets.Unicode("").tag(sync=True)
+    """The class of the HTML that is shown where the widget is not."""
 
     def __init__(
         self,
@@ -70,6 +72,7 @@ class HeadscopeWidget(anywidget.AnyWidget):  # type: ignore[misc]
         height: int = HEIGHT,
     ) -> None:
         super().__init__(boot=json.dumps(dict(boot)), packs=dict(packs), route=route, height=height)
+        self.still = f"headscope-still-{self.model_id}"
         self._more = more
         self.on_msg(self._answer)
 

@@ -48,7 +48,7 @@ from headscope.papers.report import as_sentence, gallery
 from headscope.results import Atlas
 from headscope.results.columns import FRAMES, Column, for_people
 from headscope.runs.ablate import ablate
-from headscope.runs.attention import attention
+from headscope.runs.looking import attention
 from headscope.runs.survey import compare
 from headscope.stats import frame_table
 from headscope.stats.grid import grid_heads, strongest_head

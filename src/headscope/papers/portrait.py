@@ -41,7 +41,7 @@ from headscope.results.columns import (
     for_people,
 )
 from headscope.runs.ablate import group_losses
-from headscope.runs.circuits import circuits
+from headscope.runs.looking import circuits
 from headscope.runs.retrieval import choose_needles, retrieval
 from headscope.runs.survey import survey
 from headscope.stats import best_heads, model_summary, role_stability, sink_table
@@ -139,7 +139,7 @@ class Portrait(Recipe):
 
     def check(self) -> None:
         """Refuse models that predict no next token."""
-        from headscope.runs.ablate.groups import check_predicts
+        from headscope.runs.preparing import check_predicts
 
         check_predicts(self.model_loaded)
         self.results["groups"] = self
@@ -241,12 +241,12 @@ class Portrait(Recipe):
         stable, total = role_stability(self.surveyed)
         text = (
             "The main role of a head is what it does most with the attention that does not rest "
-            "on sinks, against even attention, tested by documents and corrected over heads and "
+            "on sinks, against chance, tested by documents and corrected over heads and "
             "roles."
         )
         if total:
             text += (
-                f" When documents are drawn anew, {stable} of {total} heads with a role keep it."
+                f" When the documents are resampled, {stable} of {total} heads with a role keep it."
             )
         return self.section("roles", text, [Table(counts, title="Heads by main role")])
 

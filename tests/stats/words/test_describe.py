@@ -54,14 +54,14 @@ def test_each_role_has_its_sentence() -> None:
         {"same": 0.53},
         {"same": 0.13},
     ) == [
-        "Previous-token head: 95 % of its working attention is on the token before.",
-        "Leans towards the previous token: 40 % of its working attention is on the token before.",
-        "Next-token head: 70 % of its working attention is on the token after.",
-        "Looks one or two tokens away: 70 % of its working attention is there.",
-        "Looks at the token itself: 55 % of its working attention is there.",
-        "Finds the same word elsewhere: where a word recurs, 63 % of its working attention is on "
+        "Previous-token head: 95 % of its active attention is on the token before.",
+        "Leans towards the previous token: 40 % of its active attention is on the token before.",
+        "Next-token head: 70 % of its active attention is on the token after.",
+        "Looks one or two tokens away: 70 % of its active attention is there.",
+        "Looks at the token itself: 55 % of its active attention is there.",
+        "Finds the same word elsewhere: where a word recurs, 63 % of its active attention is on "
         "the other occurrences.",
-        "Leans towards the same word elsewhere: where a word recurs, 23 % of its working attention "
+        "Leans towards the same word elsewhere: where a word recurs, 23 % of its active attention "
         "is on the other occurrences.",
     ]
 
@@ -70,9 +70,9 @@ def test_induction_and_the_arcs_of_the_tree_have_theirs() -> None:
     roles = ("induction", "modifier to noun")
     heads = [{"induction": 0.6}, {"induction": 0.2}, {"modifier to noun": 0.5}]
     assert leads(*heads, roles=roles, relations=relations_of([0, 0, 288])) == [
-        "Induction head: where a word recurs, 70 % of its working attention is on what followed "
+        "Induction head: where a word recurs, 70 % of its active attention is on what followed "
         "it before.",
-        "Leans towards induction: where a word recurs, 30 % of its working attention is on what "
+        "Leans towards induction: where a word recurs, 30 % of its active attention is on what "
         "followed it before.",
         "Looks from modifiers to their noun; best of 3 heads at finding the noun of a determiner.",
     ]
@@ -88,9 +88,9 @@ def test_without_a_role_it_says_what_the_head_does_instead() -> None:
     ) == [
         "Reads broadly, nearly evenly over the words.",
         "No clear role.",
-        "Rests on [CLS] and full stops and commas: 3 % of its attention is at work.",
-        "Rests on [CLS]: less than 1 % of its attention is at work.",
-        "Rests on other special tokens: 2 % of its attention is at work.",
+        "Rests on [CLS] and full stops and commas: 3 % of its attention is active.",
+        "Rests on [CLS]: less than 1 % of its attention is active.",
+        "Rests on other special tokens: 2 % of its attention is active.",
     ]
 
 
@@ -108,9 +108,9 @@ def test_two_close_roles_are_both_named() -> None:
         ("itself", "near"),
     ]
     assert without_intervals(found[0].evidence) == (
-        "50 % of its attention is at work; 50 % rests on [CLS]. Where a word recurs, 57 % of its "
-        "working attention is on the other occurrences (even attention: 10 %). 60 % of its working "
-        "attention is on the token itself (even attention: 10 %)."
+        "50 % of its attention is active; 50 % rests on [CLS]. Where a word recurs, 57 % of its "
+        "active attention is on the other occurrences (by chance: 10 %). 60 % of its active "
+        "attention is on the token itself (by chance: 10 %)."
     )
 
 
@@ -123,12 +123,12 @@ def test_borderline_heads_are_hedged_and_what_else_they_may_be_is_said() -> None
     ]
     found = described(*heads, noise=0.001)
     assert [one.lead for one in found] == [
-        "Mostly leans towards the same word elsewhere and the token itself; drawing other "
-        "documents often gives another role.",
-        "Mostly a previous-token head; drawing other documents often gives another role.",
-        "No clear role; drawing other documents often gives another role.",
-        "Mostly leans towards the same word elsewhere; drawing other documents often gives "
-        "another role.",
+        "Mostly leans towards the same word elsewhere and the token itself; other samples "
+        "of the documents often give another role.",
+        "Mostly a previous-token head; other samples of the documents often give another role.",
+        "No clear role; other samples of the documents often give another role.",
+        "Mostly leans towards the same word elsewhere; other samples of the documents often "
+        "give another role.",
     ]
     assert all(one.borderline for one in found)
     stability = main_roles(atlas_of(heads, noise=0.001, even=0.1))["stability"]
@@ -140,8 +140,8 @@ def test_borderline_heads_are_hedged_and_what_else_they_may_be_is_said() -> None
         ("the same word elsewhere", "broad"),
     ]
     assert [one.evidence.split(". ")[-1] for one in found] == [
-        f"When documents are drawn anew, {100 * share:.0f} % of the draws say “{role}”, the others "
-        f"most often “{other}”."
+        f"When the documents are resampled, {100 * share:.0f} % of the samples say “{role}”, the "
+        f"others most often “{other}”."
         for share, (role, other) in zip(stability, said, strict=True)
     ]
 
@@ -151,12 +151,12 @@ def test_sinks_are_named_as_the_model_names_them() -> None:
         {"activity": 0.4, "separator": 0.1}, {"activity": 0.98}, tokens={"start": "<s>"}
     )
     assert [one.evidence.split(". ")[0] for one in found] == [
-        "40 % of its attention is at work; 50 % rests on <s>, 10 % on [SEP]",
-        "98 % of its attention is at work",
+        "40 % of its attention is active; 50 % rests on <s>, 10 % on [SEP]",
+        "98 % of its attention is active",
     ]
     without = described({"activity": 0.4, "other": 0.6})
     assert without[0].evidence.startswith(
-        "40 % of its attention is at work; 60 % rests on the first token."
+        "40 % of its attention is active; 60 % rests on the first token."
     )
 
 
@@ -164,17 +164,17 @@ def test_a_head_without_a_role_says_how_far_it_is_from_one() -> None:
     # The error of 0.12 in 30 documents is 0.022: 2.0 times as much on both sides.
     found = described({"near": (0.2, 0.0)}, {"near": 0.02}, {"spread": 0.9}, noise=0.001, seed=4)
     assert [one.evidence.split(". ", 1)[1] for one in found] == [
-        "Closest to a role: 20 % (16 to 24) of its working attention is on tokens one or two away "
-        "(even attention: 10 %), 10 points over even attention (6 to 14), where the lower end must "
-        "be 10 or more to count.",
-        "No role comes close to counting.",
-        "Its entropy over the words is 90 % of that of even attention.",
+        "Closest to a role: 20 % (16 to 24) of its active attention is on tokens one or two away "
+        "(by chance: 10 %), 10 points above chance (6 to 14); a role needs a lower end "
+        "of 10 or more.",
+        "No role comes close to the threshold.",
+        "Its entropy over the words is 90 % of the greatest possible.",
     ]
 
 
 def test_a_lower_end_that_just_misses_is_not_rounded_up_to_one_that_would_count() -> None:
     [found] = described({"near": 0.102}, noise=0.01)
-    said = re.search(r"(\S+) points over even attention \((\S+) to (\S+)\)", found.evidence)
+    said = re.search(r"(\S+) points above chance \((\S+) to (\S+)\)", found.evidence)
     assert said
     points, low, high = map(float, said.groups())
     assert 9.5 < low < 10 < points < high
@@ -236,8 +236,8 @@ def test_a_further_role_is_told_with_its_share() -> None:
     [found] = described({"itself": 0.5, "same": 0.2})
     assert found.second == ""
     assert without_intervals(found.evidence).endswith(
-        "Also, where a word recurs, 30 % of its working attention is on the other occurrences "
-        "(even attention: 10 %)."
+        "Also, where a word recurs, 30 % of its active attention is on the other occurrences "
+        "(by chance: 10 %)."
     )
 
 
@@ -248,7 +248,7 @@ def test_the_share_has_the_interval_of_a_jackknife_written_out() -> None:
     low, high = document_interval(on.tolist(), left.tolist(), share=True)
     assert 0.0095 < (high - low) / 2 < 0.095  # shown without decimals
     share, *ends = (f"{100 * value:.0f}" for value in (on.sum() / left.sum(), low, high))
-    expected = f"{share} % ({ends[0]} to {ends[1]}) of its working attention"
+    expected = f"{share} % ({ends[0]} to {ends[1]}) of its active attention"
     assert expected in descriptions(results)["1-1"].evidence
 
 
@@ -259,9 +259,9 @@ def test_relations_need_the_corrected_test_and_the_best_head_both_halves() -> No
         "No clear role.",
         "No clear role.",
     ]
-    said = "Finds the noun of a determiner (det) in {} of 320 cases (best fixed offset 0.50, p < "
-    assert said.format("0.90") in found[0].evidence
-    assert said.format("0.78") in found[1].evidence
+    said = "the noun of a determiner (det) in {} of 320 cases (a fixed-distance rule: 50 %; p < "
+    assert said.format("90 %") in found[0].evidence
+    assert said.format("78 %") in found[1].evidence
     assert "determiner" not in found[2].evidence
 
 
@@ -297,10 +297,15 @@ def test_the_best_head_is_not_called_so_if_the_halves_choose_another() -> None:
 
 def test_disabling_a_head_is_told_with_its_test() -> None:
     found = descriptions(scored(planted(), resamples=2000))
-    assert found["2-3"].lead.startswith("Disabling it costs 25.0 points of accuracy (95 % ")
-    assert found["1-2"].lead.startswith("Disabling it gains 20.0 points of accuracy (95 % ")
+    assert found["2-3"].lead.startswith(
+        "Disabling it costs 25.0 points of accuracy (95 % interval "
+    )
+    assert found["1-2"].lead.startswith(
+        "Disabling it gains 20.0 points of accuracy (95 % interval "
+    )
     assert found["1-1"].lead == (
-        "Disabling it changes accuracy by no more than chance (0.0 points, 95 % 0.0 to 0.0)."
+        "Disabling it changes accuracy by no more than chance (0.0 points, 95 % interval "
+        "0.0 to 0.0)."
     )
     assert found["1-1"].family == ""
 
@@ -388,13 +393,13 @@ def test_what_is_known_of_the_embedded_model() -> None:
         "Looks from modifiers to their noun, and one or two tokens away; best of 72 heads at "
         "finding the object of a preposition and the noun of a determiner."
     )
-    assert "of its working attention is on tokens one or two away" in noun.evidence
+    assert "of its active attention is on tokens one or two away" in noun.evidence
     # beyond the baseline: better than the next head, and than its own positions
-    assert "(det) in 0.90 of 1,277 cases (best fixed offset 0.80, p < 1e-3; " in noun.evidence
+    assert "(det) in 90 % of 1,277 cases (a fixed-distance rule: 80 %; p < 1e-3; " in noun.evidence
     assert "its attention: 2.1 times what its positions alone would give)" in noun.evidence
     assert "finds the antecedent" not in noun.evidence
     assert found["3-5"].lead.startswith("Leans towards the antecedent of a mention")
-    assert "Finds the antecedent of 0.77 of 839 mentions" in found["3-5"].evidence
+    assert "Finds the antecedent of 77 % of 839 mentions" in found["3-5"].evidence
     assert "not reliably more than the rules" in found["3-5"].evidence
 
 
@@ -491,7 +496,7 @@ def test_what_surely_holds_most_attention_on_random_tokens_leads_over_resting() 
         "second copy is on what followed the same token in the first."
     )
     assert one.evidence == (
-        "On ordinary text: rests on [CLS]: 4 % of its attention is at work. "
+        "On ordinary text: rests on [CLS]: 4 % of its attention is active. "
         "96 % of its attention is on [CLS]."
     )
     assert one.family == "rests"  # its main role is as before

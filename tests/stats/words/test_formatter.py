@@ -19,7 +19,8 @@ from headscope.stats.words.formatter import (
     table,
 )
 
-FORMS = ("", "%", "±", "p", "#", "g", "and", "or", "name", "^", ".0f", ".1f", ".2f", "@", "few")
+FORMS = ("", "%", "±", "p", "#", "g", "and", "or", "name", "^", ".0f", ".1f", ".2f", "+.2f", ".3f",
+         "@", "few")  # fmt: skip
 
 
 def texts() -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import headscope as hs
 from headscope.results import Atlas
 from headscope.stats import SummaryLine, descriptions, main_roles, model_summary
 from headscope.stats.tables.ablation import scored
@@ -41,14 +42,14 @@ PREVIOUS = {"near": 0.8, "previous": 0.8}
 def test_one_head_and_several_heads_have_their_own_grammar() -> None:
     rest = [{}] * 3
     assert said([{"near": 0.6, "next": 0.6}, *rest], "next", layers=2) == (
-        "One head looks at the next token, layer 1: 1-1."
+        "One head looks at the next token: 1-1 (layer 1)."
     )
     assert said([PREVIOUS, {}, PREVIOUS, {}], "previous", layers=2) == (
-        "Two heads look at the previous token, layers 1–2: 1-1 and 2-1."
+        "Two heads look at the previous token: 1-1 and 2-1 (layers 1 to 2)."
     )
     heads = [{"itself": value} for value in (0.3, 0.5, 0.2, 0.4, 0.6)]
     assert said([*heads, {}], "itself", layers=3) == (
-        "Five heads look at the token itself, layers 1–3, most clearly 3-1, 1-2 and 2-2."
+        "Five heads look at the token itself, most clearly 3-1, 1-2 and 2-2 (layers 1 to 3)."
     )
     assert said([{"itself": 0.3}] * 13, "itself").startswith("13 heads look at the token itself")
 
@@ -56,19 +57,21 @@ def test_one_head_and_several_heads_have_their_own_grammar() -> None:
 def test_a_second_role_is_counted_where_its_family_is_listed() -> None:
     both, alone = {"itself": 0.5, "same": 0.48}, {"itself": 0.4}
     assert said([both, alone], "itself") == (
-        "One head looks at the token itself, layer 1: 1-2; one more does so as a second role."
+        "One head looks at the token itself: 1-2 (layer 1); one more does so as a second role."
     )
-    assert said([both, both, alone], "itself").endswith("1-3; two more do so as a second role.")
+    assert said([both, both, alone], "itself").endswith(
+        "1-3 (layer 1); two more do so as a second role."
+    )
 
 
 def test_heads_without_a_role_are_summed_up_by_layer() -> None:
     heads = [{}, {}, {"same": 0.3}, {"spread": 0.9}, {"spread": 0.9}, {"activity": 0.02}]
     found = summed(heads, layers=2)
     assert [line.text for family in list(found)[2:] for line in found[family]] == [
-        "Two heads read broadly, nearly evenly over the words, layer 2, among them most of layer "
-        "2.",
-        "Two heads show no clear role, layer 1, among them most of layer 1.",
-        "One head rests (under 5 % of its attention is at work), layer 2: 2-3.",
+        "Two heads read broadly, nearly evenly over the words (layer 2, among them most of layer "
+        "2).",
+        "Two heads show no clear role (layer 1, among them most of layer 1).",
+        "One head rests (under 5 % of its attention is active): 2-3 (layer 2).",
     ]
 
 
@@ -81,14 +84,14 @@ def test_the_lead_counts_roles_and_resting_heads() -> None:
     ]
     [lead] = summed(heads, noise=0.001)["lead"]
     assert lead.text == (
-        "2 of 4 heads have a clear role. When documents are drawn anew, 1 of these 2 keeps its "
-        "role; the other is borderline. 3 spend more than half of their attention at rest, on "
-        "[CLS] or full stops and commas; 1-1 and 1-2 most (80 % and 70 %)."
+        "2 of 4 heads have a clear role. When the documents are resampled, 1 of these 2 keeps its "
+        "role; the other is borderline. 3 heads are mostly idle: over half of their attention is "
+        "parked on [CLS] or full stops and commas; 1-1 and 1-2 most (80 % and 70 %)."
     )
     linked = {part.text: part.heads for part in lead.parts if part.heads}
     assert linked == {
         "2 of 4 heads": ("1-1", "1-4"),
-        "3": ("1-1", "1-2", "1-3"),
+        "3 heads": ("1-1", "1-2", "1-3"),
         "1-1": ("1-1",),
         "1-2": ("1-2",),
         "borderline": ("1-4",),
@@ -97,8 +100,8 @@ def test_the_lead_counts_roles_and_resting_heads() -> None:
 
 def test_one_resting_head_and_none() -> None:
     assert said([{"activity": 0.3}, {"itself": 0.4}], "lead") == (
-        "1 of 2 heads has a clear role. When documents are drawn anew, it keeps its role. 1 spends "
-        "more than half of its attention at rest, on [CLS]."
+        "1 of 2 heads has a clear role. When the documents are resampled, it keeps its role. 1 "
+        "head is mostly idle: over half of its attention is parked on [CLS]."
     )
     assert said([{}, {}], "lead") == "0 of 2 heads have a clear role."
 
@@ -117,7 +120,7 @@ def test_one_resting_head_and_none() -> None:
 )
 def test_the_lead_says_how_many_keep_their_role(heads: list[Any], sentence: str) -> None:
     lead = said([*heads, {}], "lead", noise=0.001)
-    assert lead.endswith(f" a clear role. When documents are drawn anew, {sentence}")
+    assert lead.endswith(f" a clear role. When the documents are resampled, {sentence}")
 
 
 def test_families_come_in_a_fixed_order_before_findings() -> None:
@@ -147,8 +150,8 @@ def test_every_head_is_in_the_line_of_its_family_and_in_no_other() -> None:
 def test_relations_are_given_with_their_test_and_held_out() -> None:
     [line] = summed([{}, {}], relations=relations_of([288, 250]))["finding"]
     assert re.sub(r"1e-\d+", "1e-9", line.text) == (
-        "1-1 finds the noun of a determiner (det): 0.90 of 320 words, best fixed offset 0.50 "
-        "(p < 1e-9; better than the next head, p < 1e-9); held out 0.90."
+        "1-1 finds the noun of a determiner (det): right for 90 % of 320 words (a fixed-distance "
+        "rule: 50 %; p < 1e-9; better than the next head, p < 1e-9; held-out 90 %)."
     )
     assert line.heads == ("1-1",)
     assert "finding" not in summed([{}, {}], relations=relations_of([165, 160]))
@@ -190,9 +193,11 @@ def test_at_most_four_relations_are_named_those_with_the_most_words_gained_first
 def test_disabling_names_the_head_that_costs_most_and_how_many_matter() -> None:
     lines = model_summary(scored(planted(), resamples=2000))
     assert [line.family for line in lines] == ["finding", "finding"]
-    assert lines[0].text.startswith("Disabling 2-3 costs 25.0 points of accuracy (95 % ")
-    assert lines[0].text.endswith("; two of 6 heads change the score by more than chance.")
-    assert lines[1].text.startswith("Disabling 1-2 gains 20.0 points of accuracy (95 % ")
+    assert lines[0].text.startswith("Disabling 2-3 costs 25.0 points of accuracy (95 % interval ")
+    assert lines[0].text.endswith(
+        "; two of 6 heads change the score by more than chance: 1 for the worse, 1 for the better."
+    )
+    assert lines[1].text.startswith("Disabling 1-2 gains 20.0 points of accuracy (95 % interval ")
     assert set(lines[0].heads) == {"2-3", "1-2"}
 
 
@@ -211,8 +216,8 @@ def test_probes_name_the_best_heads_of_at_most_four_tasks() -> None:
     assert len(lines) == 4
     for line in lines:
         assert re.fullmatch(
-            r"\d-\d has the best probe for \w+ \(0\.\d\d of 1,000 test examples right; largest "
-            r"class 0\.\d\d, p < 1e-\d+\)\.",
+            r"\d-\d has the best probe for \w+ \(right for \d\d % of 1,000 test examples; "
+            r"the largest class: (less than )?\d+ %; p < 1e-\d+\)\.",
             line.text,
         )
 
@@ -292,7 +297,7 @@ def test_heads_near_the_uniform_line_are_named() -> None:
     values = np.full((2, 3, 3), 1.0)
     values[..., 2], values[1, 0, 0] = 4.0, 3.7
     assert made_results(2, 3, values={"entropy": values}).remarks()[0] == (
-        "Head 2-1 attends almost uniformly (entropy over 90 % of the uniform line)."
+        "Head 2-1 attends almost uniformly (entropy over 90 % of the greatest possible)."
     )
 
 
@@ -321,15 +326,43 @@ def test_the_embedded_model_is_summed_up_with_its_two_findings() -> None:
     lines = model_summary(atlas)
     det = [line for line in lines if "(det)" in line.text]
     assert [line.text for line in det] == [
-        "3-9 finds the noun of a determiner (det): 0.90 of 1,277 words, best fixed offset 0.80 "
-        "(p < 1e-3; better than the next head, p < 1e-7); held out 0.90."
+        "3-9 finds the noun of a determiner (det): right for 90 % of 1,277 words (a fixed-distance "
+        "rule: 80 %; p < 1e-3; better than the next head, p < 1e-7; held-out 90 %)."
     ]
     [family] = [line for line in lines if line.family == "coreference"]
-    assert family.text.startswith("Two heads link mentions to their antecedents, layers 3–4: ")
+    assert family.text.startswith("Two heads link mentions to their antecedents: ")
     [coreference] = [line for line in lines if "the antecedent of" in line.text]
     assert coreference.heads == ("3-5",)
-    assert "0.77 of 839 mentions" in coreference.text
+    assert "77 % of 839 mentions" in coreference.text
     assert "not reliably more than the rules (0.74" in coreference.text
     families = {one.family for one in descriptions(atlas).values()}
     assert families <= {line.family for line in lines}
     assert atlas.remarks() == [line.text for line in lines]
+
+
+def compared(change: float, token: str = "cls") -> list[str]:
+    """What is said of a second model whose head 1-2 gives a kind of token so much more."""
+    first = np.full((2, 3, 3, 3), 0.2)
+    second = first.copy()
+    second[0, 1, ["cls", "sep", "punctuation"].index(token), 0] += change
+    models = [made_results(2, 3, values={"special": values}) for values in (first, second)]
+    return [text for text in hs.compare(*models, progress=False).remarks() if text != FEW]
+
+
+def test_two_models_are_compared_in_sentences() -> None:
+    moved = (
+        "1 of 6 heads looks elsewhere: a share of its attention changed by over 5 %, and by more "
+        "than chance."
+    )
+    for change, sentence in (
+        (0.6, "1-2 now rests on [CLS]: +0.60"),
+        (0.25, "1-2 rests more on [CLS]: +0.25"),
+        (-0.15, "1-2 rests less on [CLS]: -0.15"),
+    ):
+        lead, said = compared(change)
+        assert lead == moved
+        assert said.startswith(f"{sentence} (p < ")
+    assert compared(0.04) == [
+        "No head looks elsewhere: no share of attention on special or neighbouring tokens changed "
+        "by over 5 % and by more than chance."
+    ]

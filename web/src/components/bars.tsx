@@ -27,7 +27,7 @@ function sinkName(id: string, atlas: Atlas): string {
     tokens?: Record<string, string>;
   };
   const names: Record<string, string> = {
-    "at work": "at work",
+    "at work": "active",
     stops: "“.” and “,”",
     separator: tokens.separator ?? (bert ? "[SEP]" : roberta ? "</s>" : "separators"),
     start: tokens.start ?? (bert ? "[CLS]" : roberta ? "<s>" : "start token"),
@@ -69,7 +69,7 @@ export function LayerBars({ atlas, layout, form, room }: Props) {
     rows: names.map((layer, at) => [layer, ...rests.map((one) => one.shares[at]!)]),
   });
   const label = `Where attention goes: ${names
-    .map((layer, at) => `layer ${layer} ${percent(rests[0]?.shares[at] ?? NaN)} at work`)
+    .map((layer, at) => `layer ${layer} ${percent(rests[0]?.shares[at] ?? NaN)} active`)
     .join(", ")}`;
   if (!rests.length) return null;
   return (

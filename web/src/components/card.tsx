@@ -25,7 +25,7 @@ export function telling(atlas: Atlas, place: number): Telling[] {
     const main = mainNumber(atlas, place);
     if (main) found.push(main);
     found.push(
-      ranked(atlas.row("roles/activity", 0), place, "share at work", (one) => percent(one)),
+      ranked(atlas.row("roles/activity", 0), place, "active share", (one) => percent(one)),
     );
     found.push(
       ranked(atlas.row("roles/spread", 0), place, "spread over the words", (one) => number(one)),
@@ -43,11 +43,11 @@ function mainNumber(atlas: Atlas, place: number): Telling | undefined {
     .filter(({ role }) => role.family === id)
     .sort((a, b) => b.value - a.value)[0];
   if (!at) return undefined;
-  const title = `${family(id).title.toLowerCase()}: excess`;
+  const title = `${family(id).title.toLowerCase()}: above chance`;
   const half = atlas.number("work/half", place, at.index);
   const one = ranked(atlas.row("work/value", at.index), place, title, (value) => number(value));
   const about =
-    "Share of the working attention on the role’s tokens, over what even attention would give";
+    "Share of the active attention on the role’s tokens, above what chance would give";
   return { ...one, about, interval: plusMinus(at.value - half, at.value + half, "number") };
 }
 

@@ -200,7 +200,7 @@ export function headLabel(atlas: Atlas, place: number, colouring: Colouring): st
   const id = atlas.family(place);
   const excess = atlas.excess(place);
   const title = family(id).title.toLowerCase();
-  const much = isRole(id) ? `, ${percent(excess)} over even attention` : "";
+  const much = isRole(id) ? `, ${percent(excess)} above chance` : "";
   const unsure = atlas.number("roles/borderline", place) === 1 ? ", borderline" : "";
   return `${name}: ${title}${much}${unsure}`;
 }

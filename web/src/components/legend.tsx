@@ -50,8 +50,8 @@ function RoleMarks({ atlas, dark, marks, second }: Props) {
   const cell = fill("broad", 0, dark);
   return (
     <>
-      <span title="How far the share of working attention is over what even attention would give">
-        Three tints: 0.10, 0.25, 0.50 over even attention
+      <span title="How far the share of active attention is above chance: attention spread evenly">
+        darker = further above chance (0.10, 0.25, 0.50)
       </span>
       {marks && (
         <span title="Share of attention that is not on sinks">
@@ -59,7 +59,7 @@ function RoleMarks({ atlas, dark, marks, second }: Props) {
             <rect class="hs-foot" y="2" width="40" height="4" />
             <rect class="hs-foot-work" y="2" width="22" height="4" />
           </svg>
-          share at work
+          active share
         </span>
       )}
       {marks && !second && (
@@ -127,7 +127,7 @@ export function Ramp({ colouring }: { colouring: Colouring }) {
       <span class="hs-soft">
         {field.kind === "share" ? unitText(field) : unitText(field) || field.title}
         {inside &&
-          `; line: ${field.id.startsWith("relation:") ? "best fixed offset" : "even attention"}, ${fieldText(field, reference)}`}
+          `; line: ${field.id.startsWith("relation:") ? "best fixed offset" : "uniform attention"}, ${fieldText(field, reference)}`}
         {field.passes && !field.faded && "; pale: fails the test"}
       </span>
       {field.faded && (

@@ -19,7 +19,7 @@ export function hint(atlas: Atlas, place: number): string {
   const id = atlas.family(place);
   const excess = atlas.excess(place);
   const more =
-    isRole(id) && Number.isFinite(excess) ? `, ${percent(excess, 0)} over even attention` : "";
+    isRole(id) && Number.isFinite(excess) ? `, ${percent(excess, 0)} above chance` : "";
   const role = id ? `: ${family(id).title.toLowerCase()}${more}` : "";
   return `Head ${atlas.name(place)} (${atlas.zeroBased(place)})${role}`;
 }

@@ -57,7 +57,7 @@ export function Strip(props: Props) {
       <path class="hs-strip-layer" d={drawn.layer.map((at) => tick(at, 5)).join("")} />
       {inside(props.reference, drawn) && (
         <path class="hs-strip-even" d={tick(drawn.at(props.reference!), 8)}>
-          <title>{props.referenceTitle ?? "even attention"}</title>
+          <title>{props.referenceTitle ?? "uniform attention"}</title>
         </path>
       )}
       <Dot {...{ x, low, high, colour }} y={middle} value={mine} hollow={props.hollow} />

@@ -37,12 +37,12 @@ const GROUPS: Record<string, string> = {
   position: "Neighbouring tokens",
   special: "Special tokens and punctuation",
   entropy: "Entropy",
-  role: "Roles, times even attention",
+  role: "Roles, times uniform attention",
   coreference: "Coreference",
   frame: "Semantic frames",
   feature: "Largest attention to a kind of word",
   link: "Largest attention between two kinds",
-  activity: "Attention at work and at rest",
+  activity: "Active and idle attention",
   copying: "Circuits, from weights alone",
   ov_norm: "Circuits, from weights alone",
   qk_norm: "Circuits, from weights alone",
@@ -74,8 +74,8 @@ export function fieldText(one: Field, value: number): string {
 
 /** What the numbers are, for axes: "share of attention, 0–1". */
 export function unitText(one: Field): string {
-  const over = one.id.startsWith("work:") ? ", over even attention" : "";
-  return one.unit.replace("uniform attention", "even attention") + over;
+  const over = one.id.startsWith("work:") ? ", above chance" : "";
+  return one.unit + over;
 }
 
 function mainFields(atlas: Atlas): Field[] {
@@ -87,9 +87,9 @@ function mainFields(atlas: Atlas): Field[] {
       id: "main:excess",
       query: "",
       group,
-      title: "excess of the main role over even attention",
-      short: "excess",
-      unit: "share of the working attention",
+      title: "main role, above chance",
+      short: "above chance",
+      unit: "share of the active attention",
       kind: "share",
       values: row("roles/excess"),
       low: row("roles/low"),
@@ -99,7 +99,7 @@ function mainFields(atlas: Atlas): Field[] {
       id: "main:activity",
       query: atlas.statistic('activity:"at work"') ? 'activity:"at work"' : "",
       group,
-      title: "share at work",
+      title: "active share",
       unit: "share of attention, 0–1",
       kind: "share",
       values: row("roles/activity"),
@@ -123,10 +123,10 @@ function workFields(atlas: Atlas): Field[] {
     return {
       id: `work:${role.id}`,
       query: "",
-      group: "Excess of a role over even attention",
+      group: "Roles, above chance",
       title: workTitle(role.title),
-      short: `excess: ${role.title}`,
-      unit: "share of the working attention",
+      short: `above chance: ${role.title}`,
+      unit: "share of the active attention",
       kind: "share" as const,
       values,
       diverging: true,
@@ -137,9 +137,9 @@ function workFields(atlas: Atlas): Field[] {
   });
 }
 
-/** "working attention from a modifier to its noun", "working attention on near tokens". */
+/** "active attention from a modifier to its noun", "active attention on near tokens". */
 function workTitle(title: string): string {
-  return `working attention ${/^(from|to|on|between) /.test(title) ? "" : "on "}${title}`;
+  return `active attention ${/^(from|to|on|between) /.test(title) ? "" : "on "}${title}`;
 }
 
 function statisticFields(atlas: Atlas): Field[] {
@@ -153,7 +153,7 @@ function statisticFields(atlas: Atlas): Field[] {
       unit: one.unit,
       kind: one.kind,
       values,
-      short: one.measure === "role" ? `${one.title.split(": ")[0]}, × even attention` : undefined,
+      short: one.measure === "role" ? `${one.title.split(": ")[0]}, × uniform` : undefined,
       low: atlas.row("low", at),
       high: atlas.row("high", at),
       reference: one.reference ?? undefined,
@@ -169,7 +169,7 @@ function testFields(atlas: Atlas): Field[] {
     query: "",
     group: "Tested roles (Pande et al. 2021)",
     title: `has the role ${one.id}, by its test`,
-    unit: "times even attention",
+    unit: "times uniform attention",
     kind: "times" as const,
     values: atlas.row("tests/mean", at),
     low: atlas.row("tests/low", at),

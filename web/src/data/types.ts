@@ -48,7 +48,7 @@ export interface Statistic {
   nulls?: NullBand[];
 }
 
-/** A role of the working attention, with arrays work/value, work/half, work/p, work/has (role, layer, head). */
+/** A role of the active attention, with arrays work/value, work/half, work/p, work/has (role, layer, head). */
 export interface WorkRole {
   id: string;
   title: string;

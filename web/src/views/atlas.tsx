@@ -110,7 +110,7 @@ export function GridBlock({ colours }: { colours: ReturnType<typeof useColours> 
       "head",
       "zero-based",
       "main role",
-      colouring.field?.title ?? "excess over even attention",
+      colouring.field?.title ?? "above chance",
     ],
     rows: Array.from({ length: atlas.size }, (_, place) => [
       atlas.name(place),

@@ -23,7 +23,7 @@ import { family } from "../families";
 import { number, plural } from "../format";
 import { useStore } from "../store";
 
-const EXCESS = "excess over even attention at the role of the last checkpoint, share 0–1";
+const EXCESS = "above chance at the role of the last checkpoint, share 0–1";
 
 /** A training: the grid of heads at one checkpoint, a slider, and when roles appear. */
 export function TrainingView() {
@@ -147,7 +147,7 @@ function Grid({ atlas, colour, at }: Shown) {
             block.current?.querySelector<SVGSVGElement | HTMLCanvasElement>("svg.hs-grid, canvas")
           }
           data={() => ({
-            columns: ["head", "main role", colouring.field?.title ?? "excess over even attention"],
+            columns: ["head", "main role", colouring.field?.title ?? "above chance"],
             rows: Array.from({ length: atlas.size }, (_, place) => [
               atlas.name(place),
               then.family(place),
@@ -211,7 +211,7 @@ function Appear({ atlas, at }: { atlas: Atlas; at: number }) {
       <h2>When roles appear</h2>
       <p class="hs-small hs-soft">
         The first checkpoint from which on a head keeps the main role that it has at the end: at
-        least {track.least} over even attention, by a corrected test.{" "}
+        least {track.least} above chance, by a corrected test.{" "}
         {count ? `${plural(count, "head")} of ${atlas.size} have a role at the end.` : ""}
       </p>
       {!found.length && <p>No head has a role at the last checkpoint.</p>}

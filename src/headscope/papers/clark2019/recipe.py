@@ -35,7 +35,7 @@ from headscope.papers.recipe import PaperRecipe, Sampled, part
 from headscope.papers.report import as_sentence, counted, gallery
 from headscope.results import Atlas
 from headscope.results.columns import Column, for_people
-from headscope.runs.attention import attention
+from headscope.runs.looking import attention
 from headscope.stats import (
     antecedent_gains,
     antecedent_scores,

@@ -1,4 +1,4 @@
-"""The excess of every head at every role: how much more of its working attention is on the role's
+"""The excess of every head at every role: how much more of its active attention is on the role's
 tokens than even attention would put there.
 """
 
@@ -34,7 +34,7 @@ DIRECTION = {role.name: role.way for role in RANKED if role.way}
 RANK = {role.name: role.rank for role in RANKED}
 """From 0, the most specific role."""
 SPECIAL = RANK["retrieval"]
-"""Roles up to this rank name a head however little of its attention is at work."""
+"""Roles up to this rank name a head however little of its attention is active."""
 
 SIMPLE = (f"nearest{RIGHT}", f"same head word{RIGHT}")
 """What a head for antecedents must beat."""
@@ -57,9 +57,9 @@ class Work:
         Layer and head (labelled from 1) of every head.
     attention, even, left
         (bucket, head, role): attention on the role's tokens, what even attention would put there,
-        and all attention at work in the same rows.
+        and all active attention in the same rows.
     active, rows
-        (bucket, head): the share at work, summed over examples, and their number.
+        (bucket, head): the active share, summed over examples, and their number.
     entropy, entropy_left
         (bucket, head): the two sums whose ratio is the spread.
     """
@@ -120,7 +120,7 @@ class Excess:
         (head, role): the excess, its standard error over documents with the degrees of freedom, and
         p of "no more than even attention", corrected by Holm over heads and roles.
     share, share_low, share_high, even
-        (head, role): the share of the working attention on the role's tokens with its interval, and
+        (head, role): the share of the active attention on the role's tokens with its interval, and
         what even attention would give.
     beyond
         (head, role): how many times a simpler habit would give; see :func:`beyond_habits`.

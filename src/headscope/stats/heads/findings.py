@@ -17,9 +17,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.heads import all_heads
-from headscope.labels import STANFORD
+from headscope.labels import CHANGE, STANFORD, label_text
 from headscope.results import Atlas
-from headscope.results.schema import of_heads
+from headscope.results.schema import GRID, contents, of_heads
 from headscope.stats.grid import Column, by_head, columns_of, grid_heads, labelled_head
 from headscope.stats.heads.excess import Excess
 from headscope.stats.heads.main_roles import MainRoles, has_main_roles
@@ -28,6 +28,7 @@ from headscope.stats.heads.thresholds import DEFAULT
 from headscope.stats.inference.correction import ALPHA, correct, rivals
 from headscope.stats.tables.antecedents import HELD_OUT as APART
 from headscope.stats.tables.antecedents import AntecedentAnswers, antecedent_scores
+from headscope.stats.tables.change import paired_test
 from headscope.stats.tables.probing import above_majority, probing_of, task_titles
 from headscope.stats.tables.relations import ALL, HELD_OUT, LEAST, best_heads, relation_tests
 from headscope.stats.tables.roles import role_tests
@@ -379,6 +380,63 @@ def probe_findings(results: Atlas) -> list[ProbeFinding]:
     return sorted(found, key=lambda one: one.majority - one.score)
 
 
+MOVES = {"special": ("rests", {"row": "all"}), "position": ("looks", {})}
+"""Measures whose change between two models is said in words: what a head does, and which labels."""
+
+
+@dataclass(frozen=True)
+class ChangeFinding:
+    """Where a head of the second of two models looks more or less, by a corrected test.
+
+    Parameters
+    ----------
+    head
+        Which head.
+    how
+        "now rests" where more than half of its attention must be new, "rests more", "looks less" …
+    what
+        On or at what.
+    change
+        The change in its share of attention.
+    p
+        Corrected over all heads.
+    """
+
+    head: str
+    how: str
+    what: str
+    change: float
+    p: float
+
+
+def change_findings(results: Atlas) -> list[ChangeFinding]:
+    """The largest change of every head, the largest first; those too small to matter are left out.
+
+    Parameters
+    ----------
+    results
+        Any results; without a comparison of two models there are no findings.
+    """
+    tokens, largest = token_names(results), dict[str, ChangeFinding]()
+    names = {"cls": tokens.get("start", "[CLS]"), "sep": tokens.get("separator", "[SEP]")}
+    for measure, (verb, labels) in MOVES.items():
+        if (name := f"{measure}{CHANGE}") not in results:
+            continue
+        data = results[name] if contents(results[name]).tested else paired_test(results[name])
+        data = data.sel(labels)
+        own = next(str(dim) for dim in data["mean"].dims if dim not in GRID)
+        for label in map(str, data[own].values):
+            words = label_text(measure, {own: label, **labels}, tokens=names)
+            what = words.removeprefix("attention to ")
+            for head, (change, p) in by_head(data.sel({own: label}), "mean", "p_corrected"):
+                least = abs(largest[head].change) if head in largest else DEFAULT.moved
+                if p < DEFAULT.alpha and abs(change) > least:
+                    now = verb == "rests" and change >= DEFAULT.half
+                    how = f"now {verb}" if now else f"{verb} {'more' if change > 0 else 'less'}"
+                    largest[head] = ChangeFinding(head, how, what, change, p)
+    return sorted(largest.values(), key=lambda one: -abs(one.change))
+
+
 if TYPE_CHECKING:
     from headscope.stats.words.describe import Description
 
@@ -533,7 +591,7 @@ class Analysis:
 
     @cached_property
     def resting(self) -> dict[str, dict[str, float]]:
-        """By head: the share of attention at work, and on each kind of sink by its name."""
+        """By head: the active share, and the share on each kind of sink by its name."""
         if "activity" not in self.results:
             return {}
         names = sink_words(self.results)
@@ -614,6 +672,11 @@ class Analysis:
     def disabling(self) -> list[DisablingFinding]:
         """What disabling each head does."""
         return disabling_findings(self.results)
+
+    @cached_property
+    def changes(self) -> list[ChangeFinding]:
+        """Where heads of the second of two models look more or less."""
+        return change_findings(self.results)
 
     @cached_property
     def probes(self) -> list[ProbeFinding]:

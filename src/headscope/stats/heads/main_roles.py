@@ -1,6 +1,6 @@
 """The main role of every head: what it does with the attention that does not rest on sinks.
 
-A head has a role if it puts more of its working attention on the role's tokens than even attention
+A head has a role if it puts more of its active attention on the role's tokens than even attention
 would, by a test over documents that is corrected for all heads and roles, and surely by a tenth.
 Many heads look near and do something more specific there, so the main role is the most specific one
 with at least half of the largest excess.
@@ -61,7 +61,7 @@ def main_roles(results: Atlas, *, thresholds: Thresholds = DEFAULT) -> pd.DataFr
         ``family``, ``excess`` with its 95 % interval ``low`` … ``high`` and ``p_corrected`` (Holm
         over heads and roles; NaN without a role), ``second`` (the role with the largest excess if
         that is another one, or a role within 10 % of the main one; or ""), ``activity`` (the share
-        of attention at work), ``spread`` (0 to 1), ``stability`` (the share of 1000 resamples of
+        of active attention), ``spread`` (0 to 1), ``stability`` (the share of 1000 resamples of
         the documents in which the head has the same main role; NaN where there are too few
         documents), ``instead`` (what it has most often in the others, or "") and ``borderline``:
         whether the stability is below 0.8.

@@ -194,7 +194,13 @@ def measure_of(atlas: Atlas, value: Sequence[str]) -> tuple[str, list[str]]:
         choices = ", ".join(f"{name}:{value[0]}" for name in having)
         raise UserError(f"{value[0]!r} may mean {choices}", hint="name the measure too")
     labels = {label for name in usable for label in _labels(atlas[name])}
-    raise unknown("value of a query", value[0], {*usable, *labels, "layer"})
+    raise unknown(
+        "value",
+        value[0],
+        {*usable, *labels, "layer"},
+        hint="atlas.summary() lists what there is",
+        command="headscope table RESULTS statistics lists what there is",
+    )
 
 
 def value_labels(atlas: Atlas) -> dict[str, dict[str, list[str]]]:

@@ -37,7 +37,7 @@ class Thresholds:
         ALPHA, "a test counts below this corrected p", "convention; Pande et al. 2021, §4"
     )
     least: float = _threshold(
-        0.1, "a role counts if the lower end of its excess over even attention is at least this"
+        0.1, "a role counts if the lower end of its excess over chance is at least this"
     )
     relation: float = _threshold(
         1.2,
@@ -54,9 +54,9 @@ class Thresholds:
         0.9, "a second role is named from this share of the main role's excess on"
     )
     broad: float = _threshold(
-        0.85, "a head without a role is broad from this share of the entropy of even attention on"
+        0.85, "a head without a role is broad from this share of the greatest possible entropy on"
     )
-    resting: float = _threshold(0.05, "a head rests if a smaller share of its attention is at work")
+    resting: float = _threshold(0.05, "a head rests if a smaller share of its attention is active")
     stable: float = _threshold(
         0.8, "a main role is borderline if fewer resamples of the documents give it"
     )
@@ -66,7 +66,10 @@ class Thresholds:
         "Clark et al. 2019, §3.1",
     )
     nearly: float = _threshold(
-        0.9, "entropy above this share of even attention's is nearly even, without main roles"
+        0.9, "entropy above this share of the greatest possible is nearly even, without main roles"
+    )
+    moved: float = _threshold(
+        0.05, "between two models, a larger change in a share of attention is worth a sentence"
     )
     collapse: float = _threshold(
         0.8, "a share of attention above this on one kind of token is a collapse"

@@ -32,7 +32,7 @@ from headscope.stats.inference.bootstrap import (
     percentiles,
     resampled,
 )
-from headscope.stats.inference.correction import ALPHA, check_correction, correct, corrected_by
+from headscope.stats.inference.correction import check_correction, correct, corrected_by
 from headscope.stats.inference.documents import ClusterSums
 from headscope.tasks.metrics import example_losses
 
@@ -320,9 +320,7 @@ def change_records(results: Atlas, kind: str = "head") -> pd.DataFrame:
 
 
 def ablation_notes(results: Atlas) -> Iterator[str]:
-    """The baseline and how heads are tested, how many differ from it, and what to be careful
-    about.
-    """
+    """The baseline and how heads are tested, and what to be careful about."""
     kinds = [kind for kind, name in KINDS.items() if name in results.measures]
     about, counts = results[KINDS[kinds[0]]].attrs, results.provenance["counts"]
     more = "more" if about["better"] == "higher" else "less"
@@ -337,13 +335,6 @@ def ablation_notes(results: Atlas) -> Iterator[str]:
     )
     if few := few_documents(about.get("documents", counts["seen"]), counts["seen"]):
         yield f"warning: {few}"
-    if "head" in kinds:
-        table = change_records(results)
-        gains = table.loc[table["p_corrected"] < ALPHA, "gain"]
-        yield (
-            f"{len(gains)} of {len(table)} heads differ from the baseline (p corrected < "
-            f"{ALPHA:g}): {(gains > 0).sum()} gain, {(gains < 0).sum()} lose"
-        )
 
 
 Array = NDArray[Any]

@@ -71,7 +71,7 @@ def _excess(atlas: Atlas) -> xr.Dataset:
             "head": np.arange(1, shape[1] + 1),
             "role": np.array(whole.names, dtype=object),
         },
-        {"title": "Excess over even attention", "unit": "share of the working attention"},
+        {"title": "Above chance", "unit": "share of the active attention"},
     )
 
 

@@ -51,7 +51,7 @@ SURVEYED = ("position", "special", "entropy", "role", "activity", "dependency", 
 LEADS = ("specific role", "induction", "role", "random tokens", "tendency")
 """What a description may begin with; the first of these that a head has leads. Roles are those on
 ordinary and on long texts with at least half of the attention; specific are those that name a head
-however little of its attention is at work. The others are surely over one half of the attention on
+however little of its attention is active. The others are surely over one half of the attention on
 random tokens that are written twice."""
 FACTS = ("random tokens", "share", "even", "change", "sieve", "sink")
 """What is said of heads without main roles, in the order in which it is said."""
@@ -114,7 +114,7 @@ def descriptions(atlas: Atlas) -> dict[str, Description]:
     >>> import headscope as hs
     >>> atlas = hs.survey("demo", "demo", limit=20)
     >>> descriptions(atlas)["1-3"].lead
-    'Previous-token head: more than 99 % of its working attention is on the token before.'
+    'Previous-token head: more than 99 % of its active attention is on the token before.'
     """
     return atlas.analysis.descriptions
 
@@ -236,7 +236,7 @@ def rivals_named(rivals: Sequence[str]) -> str:
 
 
 def role_evidence(analysis: Analysis, excess: Excess, place: int) -> list[str]:
-    """Where a head's attention goes, against even attention.
+    """Where a head's attention goes, against chance.
 
     Parameters
     ----------
@@ -267,13 +267,13 @@ def role_evidence(analysis: Analysis, excess: Excess, place: int) -> list[str]:
 
 
 def _at_work(analysis: Analysis, head: str, *, rests: bool) -> list[str]:
-    """How much attention is at work, and where the rest is."""
+    """How much attention is active, and where the rest is."""
     shares, first = analysis.resting[head], " of its attention is on" if rests else " rests on"
     parts = [
         f"{in_percent(shares[name])}{' on' if at else first} {name}"
         for at, name in enumerate(resting_on(analysis, head))
     ]
-    if rests:  # the lead has said how little is at work
+    if rests:  # the lead has said how little is active
         return [f"{capital(', '.join(parts))}."] if parts else []
     work = say("evidence.active", active=shares[AT_WORK])
     return [f"{capital('; '.join(filter(None, [work, ', '.join(parts)])))}."]
@@ -287,7 +287,7 @@ def resting_on(analysis: Analysis, head: str) -> list[str]:
 
 
 def _share(analysis: Analysis, excess: Excess, place: int, role: str) -> str:
-    """The share of the working attention on a role's tokens, against even attention and, along
+    """The share of the active attention on a role's tokens, against chance and, along
     arcs, against the head's positions.
     """
     at, parts = excess.names.index(role), (excess.share, excess.share_low, excess.share_high)
@@ -400,7 +400,7 @@ def relation_found(finding: RelationFinding, positions: xr.Dataset | None = None
     --------
     >>> det = RelationFinding("3-9", "det", "dependent to head", 1277, 0.899, 0.799, 1.9e-5)
     >>> relation_found(det).split(" cases ")[1]
-    '(best fixed offset 0.80, p < 1e-4)'
+    '(a fixed-distance rule: 80 %; p < 1e-4)'
     """
     role = f"{finding.relation}: {finding.direction}"
     beyond = beyond_words(positions, finding.head, role)
@@ -436,8 +436,8 @@ def antecedents_found(finding: AntecedentFinding) -> str:
     --------
     >>> against = {"nearest": (0.38, 1e-9), "rules": (0.74, 1.0)}
     >>> antecedents_found(AntecedentFinding("3-5", 839, 0.769, 0.769, against))
-    'finds the antecedent of 0.77 of 839 mentions, more than the nearest mention (0.38, p < 1e-9), \
-but not reliably more than the rules (0.74, p = 1.00)'
+    'finds the antecedent of 77 % of 839 mentions, more than the nearest mention (38 %, p < 1e-9), \
+but not reliably more than the rules (74 %, p = 1.00)'
     """
     names: dict[bool, list[str]] = {True: [], False: []}
     for name, (accuracy, p) in finding.baselines.items():
@@ -460,9 +460,9 @@ def disabling_does(finding: DisablingFinding) -> str:
     Examples
     --------
     >>> disabling_does(DisablingFinding("3-9", "accuracy", -0.041, -0.062, -0.02, 0.003))
-    'costs 4.1 points of accuracy (95 % 2.0 to 6.2, p = 0.003)'
+    'costs 4.1 points of accuracy (95 % interval 2.0 to 6.2, p = 0.003)'
     >>> disabling_does(DisablingFinding("3-9", "loss", 0.0004, -0.001, 0.002, 0.7))
-    'changes the loss by no more than chance (-0.0004, 95 % -0.002 to 0.001)'
+    'changes the loss by no more than chance (-0.0004, 95 % interval -0.002 to 0.001)'
     """
     what = table()["metric"].get(finding.metric)
     scale, form = (100.0, _one_decimal) if what else (1.0, number)
@@ -488,7 +488,7 @@ def held_out(score: float) -> str:
     """What was found on other data than the head was chosen on; empty where there is nothing.
 
     >>> held_out(0.89), held_out(float("nan"))
-    ('; held out 0.89', '')
+    ('; held-out 89 %', '')
     """
     return "" if np.isnan(score) else say("finding.held out", held_out=score)
 

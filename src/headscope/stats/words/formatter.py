@@ -113,11 +113,11 @@ def in_layers(heads: Sequence[str]) -> str:
     """The layers that some heads are in, from the first to the last.
 
     >>> in_layers(["1-3"]), in_layers(["2-10", "1-3", "3-12"])
-    ('layer 1', 'layers 1–3')
+    ('layer 1', 'layers 1 to 3')
     """
     numbers = [Head.parse(head).layer + 1 for head in heads]
     first, last = min(numbers), max(numbers)
-    return f"layer {first}" if first == last else f"layers {first}–{last}"
+    return f"layer {first}" if first == last else f"layers {first} to {last}"
 
 
 _WAYS: Mapping[str, Callable[[Any], str]] = {

@@ -9,14 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
-from headscope.labels import lost_tokens
+from headscope.labels import CHANGE, lost_tokens
 from headscope.measures.roles import BROADLY, UNCLEAR
 from headscope.results import Atlas
 from headscope.stats.grid import heads_over
 from headscope.stats.heads.excess import FAMILIES, ORDER
-from headscope.stats.heads.findings import AT_WORK, Analysis, retrieving_heads, token_names
+from headscope.stats.heads.findings import (
+    AT_WORK,
+    MOVES,
+    Analysis,
+    retrieving_heads,
+    token_names,
+)
 from headscope.stats.heads.thresholds import DEFAULT
 from headscope.stats.inference.correction import flip_note
 from headscope.stats.inference.documents import interval_note
@@ -43,11 +50,13 @@ from headscope.stats.words.formatter import (
 SOME = 0.1
 """Sinks with less of the attention at rest are not named."""
 MOST = 2
-"""How many heads with the least attention at work are named."""
+"""How many heads with the least active attention are named."""
 NAMED = 4
 """Up to so many heads of a family, relations and probes are all named."""
 CLEAREST = 3
 """Of more heads of a family, so many are."""
+ALIKE = 0.999
+"""From this cosine on, two maps are alike."""
 MANY = 3
 """If one head in so many has collapsed, it is a warning about the model."""
 SURVEYED = ("activity", "position", "special", "entropy", "role", "dependency")
@@ -141,13 +150,15 @@ def _families(analysis: Analysis) -> Iterator[Line]:
         count = f"{in_words(len(heads))} {'head' if len(heads) == 1 else 'heads'}"
         line = [Part(capital(count), tuple(heads)), Part(" ")]
         line += parts(f"family.{family}", heads=heads, resting=DEFAULT.resting)
-        line.append(Part(f", {in_layers(heads)}"))
+        where = [Part(in_layers(heads))]
         if family in (BROADLY, UNCLEAR):
-            line += _mostly(analysis, heads)
+            if most := _mostly(analysis, heads):
+                where += [Part(", "), *most]
         elif len(heads) <= NAMED:
             line += parts("model.all", heads=heads)
         else:
             line += parts("model.clearest", heads=heads[:CLEAREST])
+        line += [Part(" ("), *where, Part(")")]
         also = [str(head) for head, second in seconds.items() if second == family]
         if also := [head for head in also if head not in heads]:
             line += parts("model.second", heads=also)
@@ -227,6 +238,9 @@ def _findings(analysis: Analysis) -> Iterator[list[Part]]:
         own = {"antecedents": antecedents_found(best), "held_out": held_out(best.held_out)}
         yield parts("model.antecedents", heads=[best.head], **own)
     yield from _disabling(analysis)
+    yield from _changes(analysis)
+    if "probe" in results and not analysis.probes:
+        yield parts("model.no probe", alpha=DEFAULT.alpha)
     for probe in analysis.probes[:NAMED]:
         text = say("finding.probe", **vars(probe))
         yield parts("model.probe", heads=[probe.head], probe=text)
@@ -238,16 +252,43 @@ def _surely(low: xr.DataArray) -> list[str]:
 
 
 def _disabling(analysis: Analysis) -> Iterator[list[Part]]:
-    """The head whose removal costs most, the one whose removal helps most, and how many matter."""
+    """The head whose removal costs most, how many matter, and the one whose removal helps most."""
     of = len(analysis.disabling)
     sure = [one for one in analysis.disabling if one.p < DEFAULT.alpha]
     if of and not sure:
         yield parts("model.none matters", of=of)
-    for one in dict.fromkeys((sure[0], sure[-1])) if sure else ():
+    helps = [one for one in sure[-1:] if one.gain > 0]
+    for one in dict.fromkeys([*sure[:1], *helps]):
         line = parts("model.disabling", heads=[one.head], does=disabling_does(one))
         if one is sure[0]:
-            line += parts("model.matter", heads=[item.head for item in sure], of=of)
+            worse, better = (sum(sign * item.gain > 0 for item in sure) for sign in (-1, 1))
+            places = {"of": of, "worse": worse, "better": better}
+            line += parts("model.matter", heads=[item.head for item in sure], **places)
         yield [*line, Part(".")]
+
+
+def _changes(analysis: Analysis) -> Iterator[list[Part]]:
+    """Where two models differ: whose maps changed, and the heads that look elsewhere."""
+    results = analysis.results
+    if "change" in results:
+        cosines = results.mean("change")
+        lowest, layers = heads_over(-cosines, -1.0)[:1], cosines.mean("head")
+        least = float(cosines.min())
+        if least > ALIKE:
+            yield parts("model.alike", cosine=ALIKE)
+        elif lowest:
+            at = int(np.nanargmin(layers.values))
+            places = {"layer": int(layers["layer"][at]), "mean": float(layers[at])}
+            yield parts("model.maps", heads=[str(lowest[0])], cosine=least, **places)
+    moved = analysis.changes
+    if moved:
+        heads = [one.head for one in moved]
+        yield parts("model.moved", heads=heads, of=len(analysis.heads), least=DEFAULT.moved)
+    elif any(f"{measure}{CHANGE}" in results for measure in MOVES):
+        yield parts("model.unmoved", least=DEFAULT.moved)
+    for one in moved[:NAMED]:
+        at_what = "on" if "rests" in one.how else "at"
+        yield parts("model.change", heads=[one.head], at=at_what, **vars(one))
 
 
 def _warnings(results: Atlas) -> Iterator[list[Part]]:

@@ -9,7 +9,7 @@ import { useStore } from "../../store";
 
 const MOST = 9;
 
-/** The heads whose main role is furthest over even attention. */
+/** The heads whose main role is furthest above chance. */
 export function Clearest() {
   const store = useStore();
   const atlas = store.atlas!;
@@ -22,7 +22,7 @@ export function Clearest() {
   if (!places.length) return null;
   const value = (name: string, place: number) => atlas.number(`roles/${name}`, place);
   const data = () => ({
-    columns: ["head", "main role", "excess", "low", "high", "p", "at work"],
+    columns: ["head", "main role", "above chance", "low", "high", "p", "active share"],
     rows: places.map((place) => [
       atlas.name(place),
       family(atlas.family(place)).title,
@@ -43,15 +43,15 @@ export function Clearest() {
             <th
               scope="col"
               class="hs-num"
-              title="Share of the working attention on the role’s tokens, over what even attention would give"
+              title="Share of the active attention on the role’s tokens, above what chance would give"
             >
-              excess
+              above chance
             </th>
             <th scope="col" class="hs-num" title="Half of the 95 % interval, over documents">
               95 %
             </th>
             <th scope="col" class="hs-num" title="Share of attention that is not on sinks">
-              at work
+              active share
             </th>
           </tr>
         </thead>

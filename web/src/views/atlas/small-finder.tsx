@@ -8,7 +8,7 @@ import { field, fields } from "../../data/fields";
 import { useStore } from "../../store";
 import { colouringOf } from "./colours";
 
-/** A small scatter of all heads: spread over the words against share at work. */
+/** A small scatter of all heads: spread over the words against active share. */
 export function SmallFinder() {
   const store = useStore();
   const atlas = store.atlas!;

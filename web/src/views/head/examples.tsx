@@ -47,7 +47,7 @@ export function Examples({ place, loaded }: { place: number; loaded: Loaded }) {
           "√ scale; row maximum in % where there is room"
         ) : (
           <>
-            lines over 10 %; underline: share at rest; <span class="hs-out">out</span> and{" "}
+            lines over 10 %; underline: idle share; <span class="hs-out">out</span> and{" "}
             <span class="hs-in">in</span> of the word under the pointer
           </>
         )

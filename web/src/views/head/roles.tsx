@@ -49,7 +49,7 @@ function rows(atlas: Atlas, place: number, dark: boolean): Row[] {
     .sort((a, b) => b.value - a.value);
 }
 
-/** How far the head is over even attention at each role. */
+/** How far the head is above chance at each role. */
 export function Roles({ place }: { place: number }) {
   const store = useStore();
   const atlas = store.atlas!;
@@ -78,7 +78,7 @@ export function Roles({ place }: { place: number }) {
   return (
     <Block
       title="Roles"
-      note="excess over even attention, 95 % interval"
+      note="above chance, 95 % interval"
       name={`roles-${head}`}
       chart={all.length ? () => chart.current : undefined}
       data={all.length ? data : undefined}

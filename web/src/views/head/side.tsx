@@ -47,7 +47,7 @@ export function Distance({ place, loaded }: { place: number; loaded: Loaded }) {
   return (
     <Block
       title="Distance"
-      note="share of attention by offset; line: even attention"
+      note="share of attention by offset; line: uniform attention"
       name={`distance-${name}`}
       chart={() => chart.current}
       data={data}
@@ -71,7 +71,7 @@ export function Distance({ place, loaded }: { place: number; loaded: Loaded }) {
             >
               <title>
                 {`${percent(share)} ${offsetWords(at - reach, reach)}; ` +
-                  `even attention ${percent(uniform?.[at] ?? NaN)}`}
+                  `uniform attention ${percent(uniform?.[at] ?? NaN)}`}
               </title>
             </rect>
           ))}

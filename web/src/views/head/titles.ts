@@ -26,7 +26,7 @@ export function partTitle(title: string): string {
 
 const SHORT: [RegExp, string][] = [
   [/^attention to the (previous token|next token|token itself)$/, "$1"],
-  [/^attention at work: not on sinks$/, "share at work"],
+  [/^attention (at work|that is active): not on sinks$/, "active share"],
   [/^attention that rests on (the )?/, "rests on "],
   [/^attention to (what followed |earlier )/, "$1"],
   [/^attention to full stops and commas/, "attention to stops"],
