@@ -22,8 +22,8 @@ from torch.nn import functional
 from benchmarks.memory import status
 from benchmarks.timing import best_times
 from headscope.runs.probe import L2
+from headscope.runs.probe.classify import solve_rmsprop
 from headscope.runs.probe.linear import Fitted, Problems, solve
-from headscope.runs.probe.rmsprop import solve_rmsprop
 
 HEADS, WIDTH, CLASSES = 144, 64, 2
 TRAIN, HELD, TEST = 8000, 1000, 1000

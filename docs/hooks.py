@@ -25,6 +25,8 @@ VOCABULARY = ("heads", "errors", "options", "files", "registry", "progress", "id
 """Modules that belong to no folder."""
 
 
+MODELS = Path(__file__).parents[1] / "out" / "models"
+"""What ``make models`` makes: results of several models, and pages of papers about them."""
 ATLAS = "<!-- atlas -->"
 """Where the home page shows the atlas of the embedded model."""
 FRAME = """<iframe src="atlas.html?embed#/atlas" title="The atlas of the embedded model"
@@ -41,18 +43,24 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, **_: Any) -> str:
 
 
 def live_atlas(site: Path) -> str:
-    """Write a report of the embedded model into the site, and show it in a frame.
+    """Write a report of the embedded model into the site, and show it in a frame; and a site of
+    several models (``make models``), in small where that was not made.
 
-    Where the embedded model is not installed, the home page has a picture instead.
+    Where the embedded models are not installed, the home page has a picture instead.
     """
     import headscope as hs
 
     try:
         atlas = hs.survey("demo", hs.read("demo", limit=24), examples=8)
+        models = [hs.open(path) for path in sorted(MODELS.glob("*.nc"))] or [
+            atlas,
+            hs.survey("demo-llm", hs.read("demo", limit=8), examples=4),
+        ]
     except hs.UserError:
         return PICTURE
     site.mkdir(parents=True, exist_ok=True)
     atlas.report(site / "atlas.html")
+    hs.page.write_gallery(models, site / "models", papers=sorted(MODELS.glob("*/*.html")))
     return FRAME
 
 

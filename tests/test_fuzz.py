@@ -26,7 +26,7 @@ from headscope.corpus.vectors import read_vectors
 from headscope.errors import UserError
 from headscope.measures.patterns.labels import read_maps
 from headscope.measures.registry import load_measure_file
-from headscope.runs.tune.record import read_record
+from headscope.runs.tune import read_record
 from headscope.tasks.senteval import read_senteval
 
 CASES, EXAMPLES = 700, 150

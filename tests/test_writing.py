@@ -26,8 +26,8 @@ from headscope.measures.patterns.network import PatternNet, save_network
 from headscope.page import Document, Section, Table, write_document
 from headscope.page.report import write_folder, write_report
 from headscope.results import Atlas, export
-from headscope.runs.checkpoint import Checkpoint, write_checkpoint
 from headscope.runs.probe.vectors import make_head_outputs
+from headscope.runs.run import Checkpoint, write_checkpoint
 from headscope.runs.survey import survey
 
 SOURCE = Path(headscope.__file__).parent

@@ -84,10 +84,10 @@ def main() -> int:
 def explorer() -> Iterator[str]:
     """An explorer of a tiny model."""
     from headscope.page.explorer.start import Explorer
-    from headscope.runs.live import Answers, LiveModel
+    from headscope.runs.live import LiveModel
     from tiny import tiny_model
 
-    with Explorer(Answers(LiveModel(tiny_model("bert")))) as served:
+    with Explorer(LiveModel(tiny_model("bert"))) as served:
         yield served.address
 
 

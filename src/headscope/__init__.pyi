@@ -67,9 +67,13 @@ from .page.show import show as show
 from .papers.portrait import portrait as portrait
 from .results import Atlas as Atlas, TextAttention as TextAttention, merge as merge, open as open
 from .runs.ablate import ablate as ablate, group_losses as group_losses
-from .runs.agreement import check as check
-from .runs.attention import attention as attention, examples as examples, logit_parts as logit_parts
-from .runs.circuits import circuits as circuits
+from .runs.looking import (
+    attention as attention,
+    check as check,
+    circuits as circuits,
+    examples as examples,
+    logit_parts as logit_parts,
+)
 from .runs.probe import probe as probe
 from .runs.retrieval import Needle as Needle, retrieval as retrieval
 from .runs.survey import compare as compare, survey as survey, track as track

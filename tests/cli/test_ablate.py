@@ -15,6 +15,8 @@ import pytest
 
 from cli.conftest import Run
 from headscope.results import Atlas
+from headscope.runs.tune import Tuned, TuneSettings
+from headscope.tasks import Task
 
 TEXTS = [
     "the cat sat on the mat",
@@ -100,9 +102,19 @@ def test_a_tuned_folder_knows_its_task(
     tuned = tmp_path / "tuned"
     shutil.copytree(folders["classifier"], tuned)
     labels = ["entailment", "not_entailment"]
-    task = {"name": "rte", "title": "RTE", "kind": "classification"}
-    record = {"task": task | {"labels": labels, "metrics": ["accuracy"]}}
-    (tuned / "headscope-tune.json").write_text(json.dumps(record))
+    Tuned(
+        folder=tuned,
+        model="tiny",
+        task=Task("rte", "RTE", "classification", tuple(labels), ("accuracy",)),
+        settings=TuneSettings(),
+        scores={"accuracy": 0.5},
+        majority={"accuracy": 0.5},
+        examples={"train": 8, "dev": 8},
+        seconds=1.0,
+        losses=[],
+        identity="",
+        versions={},
+    ).write()
     rows = [f"{one}\t{two}\t{labels[len(one) % 2]}" for one, two in pairwise(TEXTS)]
     (tmp_path / "glue" / "RTE").mkdir(parents=True)
     header = "sentence1\tsentence2\tlabel"

@@ -11,7 +11,7 @@ import pytest
 
 from cli.conftest import Run
 from cli.test_mistakes import mistake
-from headscope.runs.attention import attention
+from headscope.runs.looking import attention
 
 TEXT = "the cat sat"
 

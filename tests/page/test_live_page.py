@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from headscope.models import wrap
 from headscope.page.explorer.start import Explorer
 from headscope.page.serving import open_browser
-from headscope.runs.live import Answers, LiveModel
+from headscope.runs.live import LiveModel
 from headscope.runs.live.text import LiveText
 from tiny import tiny_network, tiny_tokenizer
 
@@ -58,7 +58,7 @@ def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
     explorers: list[Explorer] = []
 
     def opened(kind: str = "bert", **window: Any) -> Opened:
-        explorer = Explorer(Answers(make(kind)))
+        explorer = Explorer(make(kind))
         explorers.append(explorer)
         window = {"viewport": {"width": 1440, "height": 900}} | window
         context = browser.new_context(**window)

@@ -22,7 +22,7 @@ from headscope.papers.kovaleva2019_tuned import (
     tuned_places,
 )
 from headscope.results import Atlas
-from headscope.runs.tune.record import RECORD
+from headscope.runs.tune import RECORD
 from headscope.tasks import find_task
 from papers.test_kovaleva2019 import ROWS, glue  # noqa: F401 (fixture)
 

@@ -14,8 +14,8 @@ import headscope as hs
 from headscope.errors import UserError
 from headscope.models import observe
 from headscope.runs import eager
-from headscope.runs.agreement import check
 from headscope.runs.eager import ALONE, LONG_TEXT, MAPS, OUTPUTS, PADDED, reach_of
+from headscope.runs.looking import check
 from tiny import BOTH, HYBRIDS, tiny_config, tiny_model, tiny_network, tiny_tokenizer
 
 HEALTHY = ("bert", "mpnet", "gpt2", "t5", "gemma3", "gpt-oss", "qwen3.5", "deepseek-v3.2")

@@ -11,11 +11,12 @@ from transformers import AutoModel, AutoTokenizer
 
 import headscope as hs
 from headscope.corpus import Example, Word
+from headscope.encode import collate
 from headscope.errors import UserError
 from headscope.heads import Head
+from headscope.measures import word_map
 from headscope.models import Model, load
-from headscope.runs.attention import attention
-from headscope.runs.examples import word_attention
+from headscope.runs.looking import attention
 from planted import HEADS, planted_bert
 from tiny import tiny_model, tiny_network, tiny_tokenizer
 
@@ -110,10 +111,15 @@ def test_words_are_summed_over_attended_pieces_and_averaged_over_attending_ones(
 def test_word_maps_are_those_that_the_measures_read(demo: Model) -> None:
     texts = ("Unbelievable", "hippopotamuses", "barked")
     example = Example("1", (" ".join(texts),), tuple(Word(text) for text in texts))
-    maps, kept = word_attention(demo, example, "encoder")
+    encoder = demo.encoder(max_length=32, long="truncate", stack="encoder")
+    batch = collate(encoder.encode([example]), pad=demo.pad)
+    words, maps = word_map(batch, demo.device), list[torch.Tensor]()
+    with torch.inference_mode():
+        demo.forward(batch, listeners=[lambda view: maps.append(words.apply(view.attention)[0])])
     found = attention(demo, " ".join(texts), words=True)
-    assert kept == [0, 1, 2]
-    np.testing.assert_allclose(found.maps.values[:, :, 1:-1, 1:-1], maps, atol=1e-6)
+    assert words.words[0].tolist() == [0, 1, 2]
+    expected = torch.stack(maps)[..., : words.most].numpy()
+    np.testing.assert_allclose(found.maps.values[:, :, 1:-1, 1:-1], expected, atol=1e-6)
 
 
 def test_only_the_chosen_heads_are_kept(demo: Model) -> None:

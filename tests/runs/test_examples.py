@@ -25,7 +25,6 @@ from headscope.runs.examples import (
     relation_example,
     sentences,
     short_text,
-    word_attention,
 )
 from planted import HEADS, planted_bert
 
@@ -95,15 +94,12 @@ def test_a_part_is_cut_to_a_limit_after_the_parting() -> None:
     assert [example.id for example in train.first(5)] == ["0", "1", "2", "3", "5"]
 
 
-def test_word_attention_has_a_row_and_a_column_for_each_word(model: Model) -> None:
+def test_a_word_attends_to_what_its_pieces_attend_to(model: Model) -> None:
     words = ("the", "dogs", "sat")
-    maps, kept = word_attention(
-        model, Example("1", (" ".join(words),), tuple(Word(word) for word in words)), "encoder"
-    )
-    assert kept == [0, 1, 2]
-    assert maps.shape == (2, 5, 3, 3)
-    layer, head = HEADS["piece"]
-    np.testing.assert_allclose(maps[layer - 1, head - 1], np.eye(3)[[1, 1, 1]], atol=1e-5)
+    example = Example("1", (" ".join(words),), tuple(map(Word, words)))
+    seen = example_attention(model, example, planted("piece"))
+    kept = [seen.place[word] for word in range(3)]
+    np.testing.assert_allclose(seen.weights[np.ix_(kept, kept)], np.eye(3)[[1, 1, 1]], atol=1e-5)
 
 
 def framed(text: str, target: int, element: int) -> Example:

@@ -23,7 +23,7 @@ from transformers import (
 from headscope.encode import collate
 from headscope.errors import ModelError, UserError
 from headscope.models import Model, load, wrap
-from headscope.runs.live import Answers, LiveModel
+from headscope.runs.live import LiveModel
 from headscope.runs.live.text import LiveText
 from tiny import (
     HEADS,
@@ -430,7 +430,7 @@ def test_a_pass_stops_in_the_layer_in_which_nobody_waits_any_more() -> None:
         raise Gone
 
     with pytest.raises(Gone):
-        model.thumbnails(MASKED, check=check)
+        model.answer("thumbnails", {"text": MASKED.text}, check)
     assert len(calls) == 1
     assert model.thumbnails(MASKED).shape[:2] == (LAYERS, HEADS)  # and the model still works
 
@@ -450,7 +450,7 @@ def test_only_the_layers_that_are_needed_are_computed() -> None:
 
 
 def test_requests_are_checked_and_answered_with_arrays() -> None:
-    answers = Answers(live("bert"))
+    answers = live("bert")
     document, arrays = answers.answer(
         "maps", {"text": MASKED.text, "heads": ["1-2"], "rows": [0, 3], "keys": [0, 4]}
     )

@@ -14,7 +14,7 @@ from scipy.special import entr
 from transformers import AutoModelForCausalLM
 
 import headscope as hs
-from headscope.corpus import from_texts
+from headscope.corpus import Example, Word, from_texts
 from headscope.encode import batches
 from headscope.errors import ModelError, UserError
 from headscope.figures import pattern_grid
@@ -22,7 +22,7 @@ from headscope.figures.distances import behaviours
 from headscope.heads import Head
 from headscope.models import LayerView, Replacement
 from headscope.runs.ablate.work import head_means
-from headscope.runs.examples import word_attention
+from headscope.runs.examples import example_attention
 from headscope.runs.probe.vectors import make_head_outputs
 from runs.probe.planted_tasks import dogs
 from tiny import HYBRIDS, SENTENCES, WIDTH, eager_run, tiny_model, tiny_network
@@ -106,11 +106,13 @@ def test_maps_of_a_text_have_the_models_own_layer_numbers() -> None:
         found.head("3-1")
 
 
-def test_word_maps_of_a_hybrid_are_in_the_order_of_its_layers() -> None:
+def test_word_maps_of_a_hybrid_are_those_of_the_models_own_layer_numbers() -> None:
     model = tiny_model("qwen3.5")
-    example = next(iter(hs.read("demo")))
-    maps, _ = word_attention(model, example, "decoder")
-    assert maps.shape[:2] == (2, 4)
+    text = "the cat sat on the mat"
+    example = Example("1", (text,), tuple(map(Word, text.split())))
+    seen = example_attention(model, example, Head(3, 1))
+    words = hs.attention(model, text, words=True, heads="4-2").head("4-2")
+    np.testing.assert_allclose(seen.weights, words.values, atol=1e-6)
 
 
 def test_models_with_attention_in_different_layers_are_not_compared() -> None:

@@ -21,9 +21,11 @@ from headscope.measures import Sums
 from headscope.models import Model
 from headscope.results import Atlas
 from headscope.runs import run
-from headscope.runs.checkpoint import Checkpoint, write_checkpoint
 from headscope.runs.forward import BatchValues, Pass
+from headscope.runs.run import Checkpoint, write_checkpoint
 from headscope.runs.survey import survey
+from runs.engines.workers import same
+from runs.in_process import stop_after
 from tiny import tiny_model, tiny_network, tiny_tokenizer
 
 TEXTS = [" ".join(["the cat sat on a mat, a dog saw it."] * (1 + index % 4)) for index in range(20)]
@@ -75,38 +77,13 @@ def batches_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def same(one: Atlas, other: Atlas) -> None:
-    """Identical to the last bit, provenance too, but for when they were made."""
-    assert one.measures == other.measures
-    assert set(one.tree.children) == set(other.tree.children)
-    for name in one.tree.children:  # the examples, too
-        assert one.tree[name].to_dataset().identical(other.tree[name].to_dataset()), name
-    known = [
-        {key: value for key, value in results.provenance.items() if key != "created"}
-        for results in (one, other)
-    ]
-    assert known[0] == known[1]
-
-
-def stop_at(batches: int) -> Any:
-    """A listener to progress during which the user types Ctrl-C."""
-    told: list[int] = []
-
-    def progress(done: int, total: int) -> None:
-        told.append(done)
-        if len(told) == batches:
-            signal.raise_signal(signal.SIGINT)
-
-    return progress
-
-
 def stopped(
     model: Model, corpus: Corpus, checkpoint: Path, batches: int = 8, **options: Any
 ) -> Interrupted:
     """Interrupt a run after some batches."""
     with pytest.raises(Interrupted) as caught:
         survey(
-            model, corpus, checkpoint=checkpoint, progress=stop_at(batches), **{**HOW, **options}
+            model, corpus, checkpoint=checkpoint, progress=stop_after(batches), **{**HOW, **options}
         )
     return caught.value
 
@@ -182,7 +159,7 @@ def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_kept(
     model: Model, corpus: Corpus
 ) -> None:
     with pytest.raises(Interrupted) as caught:
-        survey(model, corpus, progress=stop_at(3), **HOW)
+        survey(model, corpus, progress=stop_after(3), **HOW)
     assert caught.value.message == "stopped; nothing was kept"
     assert caught.value.hint == "with output=PATH a stopped run can be resumed"
 

@@ -14,8 +14,7 @@ from headscope.results import Atlas
 from headscope.runs.ablate import ablate
 from headscope.runs.probe import probe
 from headscope.runs.survey import compare, survey
-from headscope.runs.tune import tune
-from headscope.runs.tune.record import read_record
+from headscope.runs.tune import read_record, tune
 from headscope.runs.tune.run import CHECKPOINTS
 from headscope.runs.tune.trainer import last_checkpoint
 from runs.probe.planted_tasks import QUICK as QUICK_PROBE

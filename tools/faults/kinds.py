@@ -18,8 +18,8 @@ from headscope.measures.patterns.labels import label_maps, read_labelled, write_
 from headscope.measures.patterns.network import PatternNet, digest, load_network, save_network
 from headscope.models import Model, load
 from headscope.results import Atlas
-from headscope.runs.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from headscope.runs.probe.vectors import make_head_outputs
+from headscope.runs.run import Checkpoint, read_checkpoint, write_checkpoint
 from headscope.runs.survey import survey
 
 TEXTS = ["the dog barks", "a cat sleeps on the mat", "it saw a bird", "the bird sang"]
@@ -172,8 +172,7 @@ def _tune(folder: Path) -> None:
 
 
 def _read_tuned(folder: Path) -> str:
-    from headscope.runs.tune import load_classifier
-    from headscope.runs.tune.record import read_record
+    from headscope.runs.tune import load_classifier, read_record
 
     record = read_record(folder / "tuned")
     loaded, _ = load_classifier(folder / "tuned", record.task)

@@ -55,9 +55,9 @@ REQUESTS = (
 def _answers() -> Any:
     from transformers import AutoModelForMaskedLM
 
-    from headscope.runs.live import Answers, LiveModel
+    from headscope.runs.live import LiveModel
 
-    return Answers(LiveModel(tiny_model("bert", auto=AutoModelForMaskedLM)))
+    return LiveModel(tiny_model("bert", auto=AutoModelForMaskedLM))
 
 
 @cache

@@ -113,7 +113,7 @@ def _labels(path: Path) -> object:
 
 
 def _record(path: Path) -> object:
-    from headscope.runs.tune.record import read_record
+    from headscope.runs.tune import read_record
 
     return read_record(path.parent)
 

@@ -14,7 +14,7 @@ from headscope.errors import UserError
 from headscope.options import Option, Options, check_results_name
 
 if TYPE_CHECKING:
-    from headscope.runs.agreement import CheckOptions
+    from headscope.runs.looking import CheckOptions
 
 ABOUT = ("model", "corpus", "settings", "counts", "versions")
 

@@ -19,7 +19,7 @@ from headscope.options import AnyPath, FolderRun, Option, Options
 if TYPE_CHECKING:
     from headscope.cli.shown import AttentionShown, ExploreShown
     from headscope.results import TextAttention
-    from headscope.runs.attention import ExampleOptions
+    from headscope.runs.looking import ExampleOptions
 
 HEAD = "LAYER-HEAD from 1 (3-9), or L2H8 from 0."
 

@@ -11,8 +11,7 @@ from headscope.errors import UserError, unknown
 from headscope.files import check_writable
 from headscope.options import Option
 from headscope.page.explorer import ExploreOptions
-from headscope.runs.attention import AttentionOptions
-from headscope.runs.circuits import CircuitOptions
+from headscope.runs.looking import AttentionOptions, CircuitOptions
 from headscope.runs.retrieval import RetrievalOptions
 from headscope.runs.survey import TrackOptions
 

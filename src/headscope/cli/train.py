@@ -69,7 +69,7 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
     import headscope as hs
     from headscope.cli.printing import show_changes
     from headscope.figures import gallery, save_chart
-    from headscope.runs.tune.record import recorded_task
+    from headscope.runs.tune import recorded_task
 
     judge = options.task or options.dev or options.corpus
     recorded = None if judge else recorded_task(model)

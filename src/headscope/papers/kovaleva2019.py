@@ -46,7 +46,7 @@ from headscope.papers.recipe import PaperRecipe, Sampled, Training, part, rows, 
 from headscope.papers.report import as_sentence, gallery
 from headscope.results import Atlas
 from headscope.runs.ablate import ablate
-from headscope.runs.attention import attention
+from headscope.runs.looking import attention
 from headscope.runs.survey import compare
 from headscope.stats import frame_table
 from headscope.stats.grid import grid_heads, strongest_head

@@ -14,8 +14,7 @@ from headscope.corpus import Corpus
 from headscope.errors import CorpusError, UserError
 from headscope.page import Table
 from headscope.papers.report import as_sentence, counted, short_name
-from headscope.runs.tune import STARTS, Start, tune
-from headscope.runs.tune.record import RECORD, Tuned, read_record, recorded_task
+from headscope.runs.tune import RECORD, STARTS, Start, Tuned, read_record, recorded_task, tune
 from headscope.tasks import Task, find_task, label_ids, task_examples
 from headscope.tasks.metrics import majority, metric_title
 

@@ -30,7 +30,7 @@ from headscope.papers.recipe import Recipe, part
 from headscope.papers.report import short_name
 from headscope.results import Atlas
 from headscope.runs.ablate import group_losses
-from headscope.runs.circuits import circuits
+from headscope.runs.looking import circuits
 from headscope.runs.retrieval import choose_needles, retrieval
 from headscope.runs.survey import survey
 from headscope.stats import best_heads, model_summary, role_stability, sink_table
@@ -127,7 +127,7 @@ class Portrait(Recipe):
 
     def check(self) -> None:
         """Refuse models that predict no next token."""
-        from headscope.runs.ablate.groups import check_predicts
+        from headscope.runs.preparing import check_predicts
 
         check_predicts(self.model_loaded)
         self.results["groups"] = self

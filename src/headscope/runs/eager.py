@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -18,7 +19,7 @@ from headscope.models import LayerView, Model
 from headscope.models.attach import as_eager
 from headscope.models.forward import evaluating, network_inputs
 from headscope.models.shape import text_config
-from headscope.runs.agreement import Agreement, Check, CheckOptions
+from headscope.runs.looking import CheckOptions
 from headscope.runs.synthetic import encoded_tokens, ordinary_tokens, start_of
 
 LENGTHS = (24, 5, 40, 11)
@@ -39,6 +40,127 @@ ROUGH = 0.05
 REACH = re.compile(r"window|topk|top_k|local|chunk")
 """What a configuration calls the numbers of tokens beyond which attention changes."""
 FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One comparison with eager attention.
+
+    Parameters
+    ----------
+    text
+        What was run: ``"one text"``, ``"a batch of several lengths"`` or ``"a long text"``.
+    what
+        ``"maps"``, or ``"outputs"`` of the layers (the hidden states).
+    stack
+        ``"encoder"``, ``"decoder"`` or ``"cross"``; "" if nothing could be run.
+    tokens
+        The length of the longest text.
+    layers
+        How many layers were compared.
+    difference
+        The largest one: of maps, in attention; of outputs, relative to the layer's largest number.
+    layer
+        The layer in which it was found, from 1.
+    allowed
+        A larger difference is a failure.
+    error
+        Why the comparison could not be made; "" if it was.
+    """
+
+    text: str
+    what: str
+    stack: str = ""
+    tokens: int = 0
+    layers: int = 0
+    difference: float = math.inf
+    layer: int = 0
+    allowed: float = 0.0
+    error: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the difference is within rounding."""
+        return not self.error and self.difference <= self.allowed
+
+    @property
+    def digits(self) -> str:
+        """To which digit both agree, in words.
+
+        >>> Agreement("one text", "maps", difference=0.0).digits
+        'every bit'
+        >>> Agreement("one text", "maps", difference=3e-7).digits
+        '6 digits'
+        """
+        if self.difference == 0:
+            return "every bit"
+        if not self.difference < 0.1:
+            return "none"
+        digits = math.floor(-math.log10(self.difference))
+        return f"{digits} digit{'s' * (digits != 1)}"
+
+    def sentence(self) -> str:
+        """What is wrong, in words."""
+        if self.error:
+            return f"{self.what} of {self.text} could not be compared: {self.error}"
+        return (
+            f"{self.what} of the {self.stack} on {self.text} differ by {self.difference:.2g} "
+            f"(layer {self.layer})"
+        )
+
+
+@dataclass(frozen=True)
+class Check:
+    """What :func:`check` found.
+
+    Parameters
+    ----------
+    model
+        The model's name.
+    rows
+        The comparisons.
+    notes
+        What was not compared, and remarks on the model.
+    """
+
+    model: str
+    rows: tuple[Agreement, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything agrees."""
+        return bool(self.rows) and all(row.agrees for row in self.rows)
+
+    def verdict(self) -> str:
+        """The result in one sentence."""
+        if self.passed:
+            worst = max(self.rows, key=lambda row: row.difference)
+            exact = worst.difference == 0
+            digits = "in every bit" if exact else f"to {worst.digits} or more"
+            return f"PASS: {self.model} agrees with eager attention {digits}"
+        wrong = "; ".join(row.sentence() for row in self.rows if not row.agrees)
+        return f"FAIL: {self.model} does not agree with eager attention: {wrong}"
+
+    def frame(self) -> pd.DataFrame:
+        """One row per comparison."""
+        return pd.DataFrame(
+            {
+                "text": row.text,
+                "tokens": row.tokens,
+                "compared": f"{row.what} ({row.stack})" if row.stack else row.what,
+                "layers": row.layers,
+                "largest difference": row.difference,
+                "agrees to": row.digits if not row.error else row.error,
+                "allowed": row.allowed,
+                "verdict": "ok" if row.agrees else "FAIL",
+            }
+            for row in self.rows
+        )
+
+    def __str__(self) -> str:
+        notes = "".join(f"\nnote: {note}" for note in self.notes)
+        return f"{self.frame().to_string(index=False)}{notes}\n{self.verdict()}"
 
 
 def compare_with_eager(model: Model, options: CheckOptions) -> Check:
@@ -92,19 +214,15 @@ def reach_of(config: Any) -> int:
     1024
     """
     values = vars(config)
+    positions = values.get("max_position_embeddings")  # no window is longer
+    most = positions if isinstance(positions, int) and positions else math.inf
     found = [
         value
         for key, value in values.items()
-        if REACH.search(key) and type(value) is int and value <= (position_like(values) or value)
+        if REACH.search(key) and type(value) is int and value <= most
     ]
     blocks = values.get("index_block_size", 0) * values.get("index_topk_blocks", 0)
     return int(max([0, blocks, *found]))
-
-
-def position_like(values: Mapping[str, Any]) -> int:
-    """The number of positions, where it is known: no window is longer."""
-    found = values.get("max_position_embeddings")
-    return found if isinstance(found, int) else 0
 
 
 def map_bytes(model: Model, length: int) -> int:

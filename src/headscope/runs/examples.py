@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,17 +19,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.corpus import ROOT, Corpus, Example, FrameLink, Mention, Word
-from headscope.encode import Batch, Counts, Encoded, collate, work_units
-from headscope.errors import UserError
+from headscope.corpus import ROOT, Corpus, Example, Mention, Word
+from headscope.encode import Batch, Counts, work_units
 from headscope.heads import Head, HeadLike
-from headscope.measures import Dependency, word_map
+from headscope.measures import Dependency
 from headscope.measures.base import Context
 from headscope.models import LayerView, Model
 from headscope.options import Pass
 from headscope.progress import Reporter
 from headscope.results.kept import SCALE, KeptMap
-from headscope.runs.attention import ExampleOptions
 from headscope.runs.keeping import (
     WINDOW,
     away,
@@ -40,6 +37,8 @@ from headscope.runs.keeping import (
     sparse_map,
     working,
 )
+from headscope.runs.looking import ExampleOptions
+from headscope.runs.preparing import check_not_cross
 from headscope.runs.survey.work import SurveyWork
 from headscope.runs.text_maps import Maps, head_maps, token_names, word_groups
 from headscope.stats.tables.examples import example_table
@@ -85,40 +84,6 @@ class HeadExample:
     target: frozenset[int] = frozenset()
 
 
-def word_attention(model: Model, example: Example, stack: str) -> tuple[Map, list[int]]:
-    """Compute the word maps of all heads on one annotated example.
-
-    Parameters
-    ----------
-    model
-        The model.
-    example
-        An example with words.
-    stack
-        Whose heads: "encoder" or "decoder".
-
-    Returns
-    -------
-    maps : numpy.ndarray
-        (layer, head, word, word). A layer's place is :meth:`headscope.models.Shape.place`.
-    words : list of int
-        Which words of the example these are; words without a token of their own are missing.
-    """
-    longest = min(LONGEST_INPUT, model.longest or LONGEST_INPUT)
-    encoder = model.encoder(max_length=longest, long="truncate", stack=stack)
-    batch = collate(encoder.encode([example]), pad=model.pad)
-    words = word_map(batch, model.device)
-    maps: list[Any] = []
-
-    def listen(view: LayerView) -> None:
-        if view.stack == stack:
-            maps.append(words.apply(view.attention)[0, :, :, : words.most].cpu().numpy())
-
-    with torch.inference_mode():
-        model.forward(batch, listeners=[listen], stack=stack)
-    return np.stack(maps), [int(word) for word in words.words[0]]
-
-
 def frame_example(model: Model, corpus: Iterable[Example], *, head: Head) -> HeadExample | None:
     """Find the short sentence in which a head attends most along a frame link, either way.
 
@@ -136,14 +101,18 @@ def frame_example(model: Model, corpus: Iterable[Example], *, head: Head) -> Hea
     HeadExample or None
         The sentence with target and element marked; None if no sentence has a frame link.
     """
-    shape = model.shape(model.main_stack())
     best: HeadExample | None = None
     most = -1.0
     for example in islice((one for one in corpus if one.links and fits(one)), FRAMES):
-        maps, kept = word_attention(model, example, model.main_stack())
-        weights = maps[shape.place(head.layer), head.head]
+        seen = example_attention(model, example, head)
+        kept = sorted(seen.place)
+        places = [seen.place[word] for word in kept]
+        weights = seen.weights[np.ix_(places, places)]
         for link in example.links:
-            target, element = _ends(link, kept)
+            target, element = (
+                [kept.index(word) for word in range(start, end + 1) if word in seen.place]
+                for start, end in (link.target, link.filler)
+            )
             if not (target and element):
                 continue
             both = weights[np.ix_(target, element)], weights[np.ix_(element, target)]
@@ -154,16 +123,6 @@ def frame_example(model: Model, corpus: Iterable[Example], *, head: Head) -> Hea
                 best = HeadExample(words, weights, marked, target=frozenset(target))
                 most = strongest
     return best
-
-
-def _ends(link: FrameLink, kept: list[int]) -> tuple[list[int], list[int]]:
-    """The rows of a link's target and of its element in the word map."""
-    place = {word: index for index, word in enumerate(kept)}
-    target, element = (
-        [place[word] for word in range(start, end + 1) if word in place]
-        for start, end in (link.target, link.filler)
-    )
-    return target, element
 
 
 def fits(example: Example) -> bool:
@@ -236,11 +195,7 @@ def corpus_maps(
         Shows how far it is.
     """
     stack = settings.stack or model.main_stack()
-    if stack == "cross":
-        raise UserError(
-            "the rows and keys of cross attention are different texts, so it has no examples",
-            hint="give stack='encoder' or stack='decoder'",
-        )
+    check_not_cross(stack, "so it has no examples")
     context = Context(model.shape(stack), model.causal(stack))
     work = SurveyWork(model, [], stack, context, settings, examples=1)
     counts, size = Counts(), corpus.size()
@@ -374,13 +329,9 @@ def example_attention(model: Model, example: Example, head: Head) -> WordAttenti
     (encoded,) = encoder.encode([example])
     groups, words, _ = word_groups(encoded, token_names(model, encoded))
     maps, *_ = head_maps(model, encoded, stack, (head,), groups)
-    return WordAttention(tuple(words), maps[0, 0], _places(encoded, groups))
-
-
-def _places(encoded: Encoded, groups: Maps) -> dict[int, int]:
-    """From each word of the example to its place among the groups of tokens."""
     owners = [int(encoded.word[int(group.argmax())]) for group in groups]
-    return {word: place for place, word in enumerate(owners) if word >= 0}
+    places = {word: place for place, word in enumerate(owners) if word >= 0}
+    return WordAttention(tuple(words), maps[0, 0], places)
 
 
 def relation_example(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ from headscope.measures.base import Context, Measure, Together
 from headscope.models import LayerView, Listener, Model
 from headscope.models.projections import ValueNorms, norm_weighted
 from headscope.runs.keeping import Keeper
+
+Off = TypeVar("Off")
+"""A replacement of heads."""
 
 
 @dataclass(frozen=True)
@@ -80,20 +83,17 @@ class Pass:
 
     def run(self, batch: Batch) -> BatchValues:
         """One forward pass; rarely another one, with more room for examples."""
-        found = self.attempt(batch) or self.attempt(batch, careful=True)
+        found = self._surely(batch)
         if self.keeper is None or found.examples is None or found.examples.complete:
             return found
         with self.keeper.more_room(found.examples.most):
-            return self.attempt(batch) or self.attempt(batch, careful=True)
+            return self._surely(batch)
 
-    @overload
-    def attempt(
-        self, batch: Batch, listeners: Sequence[Listener] = (), *, careful: Literal[True]
-    ) -> BatchValues: ...
-    @overload
-    def attempt(
-        self, batch: Batch, listeners: Sequence[Listener] = (), *, careful: bool = False
-    ) -> BatchValues | None: ...
+    def _surely(self, batch: Batch) -> BatchValues:
+        found = self.attempt(batch) or self.attempt(batch, careful=True)
+        assert found is not None  # a careful pass finds out what is at fault
+        return found
+
     def attempt(
         self, batch: Batch, listeners: Sequence[Listener] = (), *, careful: bool = False
     ) -> BatchValues | None:
@@ -115,8 +115,7 @@ class Pass:
             self.keeper.careful = careful
         for group in self.groups:
             group.start(batch, self.model.device)
-        device = self.model.device
-        hearing = Hearing(self.groups, self.stack, batch, device, careful, self.norms)
+        hearing = Hearing(self, batch, careful)
         with torch.inference_mode(), ExitStack() as hooks:
             for group in self.groups:
                 hooks.enter_context(group.during())
@@ -156,21 +155,12 @@ class Place:
 class Hearing:
     """Hands the blocks of a pass to the measures, and watches that all attention is finite."""
 
-    def __init__(
-        self,
-        groups: Sequence[Together],
-        stack: str,
-        batch: Batch,
-        device: torch.device,
-        careful: bool,
-        norms: ValueNorms | None = None,
-    ) -> None:
-        self.norms = norms
+    def __init__(self, owner: Pass, batch: Batch, careful: bool) -> None:
+        self.groups, self.stack, self.norms = owner.groups, owner.stack, owner.norms
+        self.batch, self.careful, self.home = batch, careful, owner.model.device
         self.lengths: Tensor | None = None  # of what the keys of the present layer send
-        self.groups, self.stack, self.batch, self.careful = groups, stack, batch, careful
-        self.whole_maps = any(group.whole_maps for group in groups)
-        self.broken = torch.full((len(batch),), -1, device=device)
-        self.home = device
+        self.whole_maps = any(group.whole_maps for group in self.groups)
+        self.broken = torch.full((len(batch),), -1, device=self.home)
         self.places: dict[torch.device, Place] = {}
 
     @property
@@ -249,3 +239,49 @@ def finite(block: Tensor, mask: Tensor, keys: Tensor, first_row: int = 0) -> tup
     block = block.masked_fill(~real, 0.0)
     bad = ~torch.isfinite(block).flatten(1).all(1)
     return block.nan_to_num(0.0, 0.0, 0.0), bad
+
+
+class Stacking:
+    """Runs a recorded batch with several replacements at once, where that gives the same.
+
+    Some networks mix the copies of a batch, or round by what is in it: the first time, the copies
+    are compared with single passes.
+
+    Parameters
+    ----------
+    same
+        Whether they are the same; None until that is known.
+    """
+
+    def __init__(self, same: bool | None = None) -> None:
+        self.same = same
+
+    def outputs(
+        self, offs: Sequence[Off], run: Callable[[Sequence[Off]], Sequence[Tensor]]
+    ) -> Sequence[Tensor]:
+        """What each replacement gives.
+
+        Parameters
+        ----------
+        offs
+            The replacements.
+        run
+            Runs some of them in one pass.
+        """
+        if len(offs) == 1 or self.same is False:
+            return [run([off])[0] for off in offs]
+        if self.same:
+            return run(offs)
+        singly = [run([off])[0] for off in offs]
+        try:
+            together = run(offs)
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            together = []
+        self.same = len(together) == len(singly) and all(map(_alike, singly, together))
+        return together if self.same else singly
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.allclose(
+        one, other, rtol=1e-3, atol=1e-4, equal_nan=True
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from headscope.corpus import Corpus, CorpusLike
 from headscope.corpus.reading import open_corpus
-from headscope.models.names import check_loading
+from headscope.errors import ModelError, UserError
 from headscope.options import CorpusRun, ModelRun, Pass
 
 if TYPE_CHECKING:
@@ -45,31 +45,6 @@ def opened(
         yield used
 
 
-@contextmanager
-def loaded(
-    model: ModelLike, options: ModelRun, *, head: Literal["lm", "own"] | None = None
-) -> Iterator[Model]:
-    """The model of a run that needs no corpus."""
-    check_loading(model, options)
-    with opened(model, options, head=head) as used:
-        yield used
-
-
-@contextmanager
-def prepared(
-    model: ModelLike,
-    corpus: CorpusLike,
-    options: CorpusRun,
-    *,
-    head: Literal["lm", "own"] | None = None,
-) -> Iterator[tuple[Model, Corpus]]:
-    """The model and the corpus of a run."""
-    check_loading(model, options)
-    texts = read_for(corpus, options)
-    with opened(model, options, head=head) as used:
-        yield used, texts
-
-
 def drawn(corpus: Corpus, options: Pass) -> Corpus:
     """The examples that a pass uses: the first ones, a random sample, or all."""
     return corpus.first(options.limit).sample(options.sample, seed=options.seed)
@@ -83,3 +58,43 @@ def read_for(corpus: CorpusLike, options: CorpusRun) -> Corpus:
         for note in texts.notes:
             options.reporter.say(f"note: {note}")
     return texts
+
+
+def check_decoder(model: Model, why: str, *, stack: str = "", **advice: str) -> None:
+    """Refuse models that do not predict the next token.
+
+    Parameters
+    ----------
+    model
+        The model.
+    why
+        What needs that, for the end of the message.
+    stack
+        The stack that is looked at. Default: the main one.
+    advice
+        What to do instead; by default, to choose a model that does.
+    """
+    if model.encoder_decoder or not model.causal(stack or model.main_stack()):
+        advice = advice or {"hint": "choose a causal language model, such as 'demo-llm'"}
+        raise ModelError(f"{model.name} is not a decoder-only language model{why}", **advice)
+
+
+def check_predicts(model: Model, why: str = ", so it predicts no next token") -> None:
+    """Refuse models that do not predict the next token, or were loaded without the head for it."""
+    check_decoder(model, why)
+    if "lm" not in model.capabilities:
+        raise ModelError(
+            f"{model.name} was loaded without a language-model head, so it predicts no next token",
+            hint="load it with headscope.load(name, head='lm')",
+            command="choose a causal language model",
+        )
+
+
+def check_not_cross(stack: str, why: str) -> None:
+    """Refuse cross attention, whose rows and columns are the tokens of different texts."""
+    if stack == "cross":
+        raise UserError(
+            f"the rows and columns of cross attention are different texts, {why}",
+            hint="give stack='encoder' or stack='decoder'",
+            command="give --stack encoder or --stack decoder",
+        )

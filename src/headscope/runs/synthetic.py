@@ -20,10 +20,11 @@ from headscope.measures.relations import Diagonals, Weighted
 from headscope.measures.sums import Sums
 from headscope.models import Model
 from headscope.models.loading import ModelLike
+from headscope.models.names import check_loading
 from headscope.options import ModelRun, Option, takes
 from headscope.results import Atlas
 from headscope.runs.forward import Pass
-from headscope.runs.preparing import loaded
+from headscope.runs.preparing import check_decoder, opened
 from headscope.runs.run import describe, versions
 from headscope.runs.survey.work import Tally
 
@@ -101,13 +102,14 @@ class Sequences:
         ModelError
             If the model is no decoder, has too few tokens, or takes too short texts.
         """
-        if model.encoder_decoder or not model.causal(stack):
-            raise ModelError(
-                f"{model.name} is not a decoder-only language model: induction heads complete "
-                "what they have read, and an encoder sees the second copy from the first",
-                hint="measure it on text: hs.survey(model, corpus, measures='repetition')",
-                command="measure it on text: headscope survey MODEL CORPUS --measure repetition",
-            )
+        check_decoder(
+            model,
+            ": induction heads complete what they have read, and an encoder sees the second copy "
+            "from the first",
+            stack=stack,
+            hint="measure it on text: hs.survey(model, corpus, measures='repetition')",
+            command="measure it on text: headscope survey MODEL CORPUS --measure repetition",
+        )
         tokens = len(ordinary_tokens(model))
         if tokens < self.n:
             raise ModelError(
@@ -271,7 +273,8 @@ def synthetic(model: ModelLike, options: SyntheticOptions) -> Atlas:
     >>> atlas.heads(by="synthetic:induction", top=3)["head"].tolist()  # doctest: +SKIP
     ['19-7', '18-5', '18-6']
     """
-    with loaded(model, options) as used:
+    check_loading(model, options)
+    with opened(model, options) as used:
         stack = options.stack or used.main_stack()
         chosen = Sequences(options.n, options.sequences, options.seed)
         chosen.check(used, stack)

@@ -25,7 +25,7 @@ from headscope.models.stream import Call, Stream, StreamLayer, find_stream, reco
 from headscope.results import TextAttention
 
 if TYPE_CHECKING:
-    from headscope.runs.attention import AttentionOptions
+    from headscope.runs.looking import AttentionOptions
 
 
 Maps = NDArray[np.float32]

@@ -142,7 +142,7 @@ def custom_task(corpus: Corpus) -> Task:
     return Task("custom", title, "classification", tuple(labels), ("accuracy",))
 
 
-def label_ids(task: Task, examples: Iterable[Example]) -> NDArray[Any]:
+def label_ids(task: Task | ProbingTask, examples: Iterable[Example]) -> NDArray[Any]:
     """The class indices of examples (int64), or their scores (float64) for a regression.
 
     Raises
@@ -183,7 +183,7 @@ def _check_classes(corpus: Corpus, found: list[str], counts: Counter[str]) -> No
         )
 
 
-def _value(task: Task, example: Example, where: str) -> float:
+def _value(task: Task | ProbingTask, example: Example, where: str) -> float:
     label = _label(example, where)
     if task.labels:
         if label not in task.labels:

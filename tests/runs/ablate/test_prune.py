@@ -13,7 +13,7 @@ from headscope.errors import UserError
 from headscope.heads import Head, parse_heads
 from headscope.models import Replacement
 from headscope.runs.ablate import ablate
-from headscope.runs.ablate.prune import GreedySearch, Losses
+from headscope.runs.ablate.run import GreedySearch, Losses
 from runs.ablate.made import RUN, TASK, classifier, labelled, one_by_one
 from tiny import SENTENCES
 
@@ -78,8 +78,8 @@ def trials_and_order(
     trials = []
     while not search.finished:
         search.step()
-        trials.append(search.state.trials)
-    return trials, search.state.removed
+        trials.append(search.trials)
+    return trials, search.removed
 
 
 def test_the_greedy_order_removes_the_cheapest_head_each_time() -> None:

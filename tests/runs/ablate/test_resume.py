@@ -83,7 +83,7 @@ def test_a_finished_run_is_opened_and_another_one_is_not_mixed_with_it(
         ablate(model, **given(layers=False, output=new, **zero | {"overwrite": False}))
     with pytest.raises(UserError, match="is the checkpoint of another run: way: 'zero' there"):
         ablate(model, **given(layers=False, way="mean", output=new))
-    monkeypatch.setattr(work, "Sweep", None)  # nothing may be computed
+    monkeypatch.setattr(work, "LayerCache", None)  # nothing may be computed
     found = ablate(model, **given(layers=False, output=path))
     assert found["ablation"].attrs["way"] == "uniform"
 
@@ -93,7 +93,7 @@ def test_other_options_of_the_scores_need_no_new_passes(
 ) -> None:
     model, path = classifier(), tmp_path / "off.nc"
     first = ablate(model, **given(layers=False, output=path))
-    monkeypatch.setattr(work, "Sweep", None)  # nothing may be computed
+    monkeypatch.setattr(work, "LayerCache", None)  # nothing may be computed
     again = ablate(model, **given(layers=False, output=path, correction="none"))
     assert first["head_off"].attrs["correction"] == "holm"
     assert again["head_off"].attrs["correction"] == "none"

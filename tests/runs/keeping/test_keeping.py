@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from torch import Tensor
 
-from headscope.corpus import from_texts
-from headscope.models import Model, observe
+import headscope as hs
+from headscope.corpus import from_texts, read
+from headscope.encode import Batch, collate
+from headscope.errors import UserError
+from headscope.measures import Context, Position
+from headscope.models import LayerView, Model, observe
 from headscope.results import Atlas
-from headscope.results.kept import KeptMap
-from headscope.runs.keeping import largest, sparse_map
+from headscope.results.kept import PARTS, ExampleStore, KeptMap
+from headscope.runs import forward
+from headscope.runs.forward import Hearing, Pass, Place
+from headscope.runs.keeping import Keeper, largest, sparse_map
 from headscope.runs.survey import survey
 from runs.keeping.plain import (
     CAUSAL,
@@ -25,6 +35,8 @@ from runs.keeping.plain import (
     score,
     top_keys,
 )
+from runs.test_circuits import Counting
+from runs.test_survey import broken_bert
 from tiny import HEADS, LAYERS, SENTENCES, tiny_model
 
 KINDS = ("bert", "gpt2", "llama")
@@ -208,3 +220,206 @@ def test_another_seed_draws_another_sample_and_the_strongest_stay() -> None:
     assert [found.text for found in one.strongest("2-2")] == [
         found.text for found in other.strongest("2-2")
     ]
+
+
+# --- devices ---
+
+DEPTH = {"bert": "num_hidden_layers", "gpt2": "n_layer"}
+
+
+def made(kind: str, *, length: int = 60, **changes: Any) -> tuple[Pass, Keeper, Batch]:
+    """A pass over six passages that keeps four."""
+    model: Model = tiny_model(kind, **changes)
+    stack = model.main_stack()
+    encoder = model.encoder(max_length=length, long="truncate", stack=stack)
+    batch = collate(encoder.encode(read("demo", limit=6)), pad=model.pad)
+    context = Context(model.shape(stack), causal=model.causal(stack))
+    keeper = Keeper(model, context)
+    keeper.store = ExampleStore(context.shape.labels, context.shape.heads, 4, 1)
+    keeper.keys = {id(item): PARTS * number for number, item in enumerate(batch.items, 1)}
+    measure = Position().bind(context, [item.example for item in batch.items])
+    return Pass(model, [measure], stack, context, keeper), keeper, batch
+
+
+def found(survey: Pass, batch: Batch) -> Keeper:
+    examples = survey.run(batch).examples
+    assert examples is not None
+    return examples
+
+
+def copies(kind: str, layers: int) -> int:
+    survey, _, batch = made(kind, **{DEPTH[kind]: layers})
+    survey.run(batch)
+    with Counting() as counting:
+        survey.run(batch)
+    return sum(counting.counts.values())
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_copies_grow_neither_with_layers_nor_with_blocks(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = copies(kind, 2)
+    assert copies(kind, 5) == few > 0
+    monkeypatch.setattr(observe, "WEIGHTS", 1)
+    cut = copies(kind, 2)
+    assert copies(kind, 5) == cut <= few + 10
+
+
+class Spread(Hearing):
+    """Layers in turn on two devices; here both are the processor."""
+
+    second = False
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
+        self.second = view.layer % 2 == 1
+        super().rows(view, block, first_row)
+
+    def place(self, device: torch.device) -> Place:
+        where = torch.device("cuda:1") if self.second else device
+        if where not in self.places:
+            here = super().place(device)
+            groups = [group.on(self.batch, device) for group in self.groups]
+            self.places[where] = replace(here, groups=groups) if self.second else here
+        return self.places[where]
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_a_model_spread_over_devices_keeps_the_same(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey, keeper, batch = made(kind)
+    together = found(survey, batch)
+    monkeypatch.setattr(forward, "Hearing", Spread)
+    keeper.needed = {}
+    apart = found(survey, batch)
+    for name in ("scores", "entering", "chosen", "codes", "share", "even"):
+        np.testing.assert_array_equal(getattr(apart, name), getattr(together, name))
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_no_more_than_the_window_is_held(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observe, "WEIGHTS", 1)
+    longest = {"bert": "max_position_embeddings", "gpt2": "n_positions"}[kind]
+    survey, _, batch = made(kind, length=400, **{longest: 400})
+    assert batch.width > 2 * 128
+    held: list[int] = []
+    end = Keeper.end
+
+    def spy(self: Keeper, view: LayerView) -> None:
+        storages = {block.untyped_storage().data_ptr(): block for block in self.blocks}
+        held.append(sum(block.untyped_storage().nbytes() for block in storages.values()))
+        end(self, view)
+
+    monkeypatch.setattr(Keeper, "end", spy)
+    survey.run(batch)
+    heads = 4
+    assert held == [len(batch) * heads * 128 * 128 * 4] * 2
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_blocks_are_not_changed_after_they_are_handed_over(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are held until the layer ends, while the model and other measures go on with them."""
+    from headscope.measures import MEASURES
+
+    survey, keeper, batch = made(kind)
+    context = keeper.context
+    items = [item.example for item in batch.items]
+    without_head = [MEASURES[name] for name in MEASURES if "lm" not in MEASURES[name].needs]
+    measures = [measure().bind(context, items) for measure in without_head]
+    survey = Pass(survey.model, measures, survey.stack, context, keeper)
+    copied: list[tuple[Tensor, Tensor]] = []
+    rows, end = Keeper.rows, Keeper.end
+
+    def copying(self: Keeper, view: LayerView, block: Tensor, first_row: int) -> None:
+        rows(self, view, block, first_row)
+        copied.append((self.blocks[-1], self.blocks[-1].clone()))
+
+    def comparing(self: Keeper, view: LayerView) -> None:
+        assert copied
+        assert all(torch.equal(*pair) for pair in copied)
+        copied.clear()
+        end(self, view)
+
+    monkeypatch.setattr(Keeper, "rows", copying)
+    monkeypatch.setattr(Keeper, "end", comparing)
+    survey.run(batch)
+
+
+# --- examples of a corpus ---
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+@pytest.mark.parametrize("relation", ["", "det", "previous"])
+def test_on_demand_gives_what_results_that_keep_all_give(kind: str, relation: str) -> None:
+    model, corpus = tiny_model(kind), read("demo", limit=10)
+    atlas = hs.survey(model, corpus, measures="position", max_length=60, batch_size=3)
+    for head in ("1-2", "L1H3"):
+        kept = atlas.examples(head, relation=relation, k=6)
+        found = hs.examples(
+            model, corpus, head, relation=relation, top=6, max_length=60, batch_size=4
+        )
+        assert list(found.columns) == list(kept.columns)
+        for name in set(found.columns) & {"score", "attention"}:
+            np.testing.assert_allclose(found[name], kept[name], atol=1e-4)
+        same = ["rank", "id", "text", *(["found", "of", "direction"] if relation else [])]
+        pd.testing.assert_frame_equal(pd.DataFrame(found[same]), pd.DataFrame(kept[same]))
+
+
+def test_the_limit_counts_the_first_examples_and_progress_ends_at_it() -> None:
+    told: list[tuple[int, int]] = []
+    found = hs.examples(
+        tiny_model("bert"),
+        list(SENTENCES),
+        "1-1",
+        limit=3,
+        batch_size=1,
+        max_length=60,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert sorted(found["id"]) == ["1", "2", "3"]
+    assert told[-1] == (3, 3)
+
+
+def test_long_inputs_show_their_first_128_tokens() -> None:
+    model = tiny_model("bert", max_position_embeddings=400)
+    text = " ".join(SENTENCES * 4)
+    found = hs.examples(model, [text], "2-1", max_length=400)
+    kept = hs.survey(model, [text], measures="position", max_length=400)
+    assert found["text"].tolist() == kept.examples("2-1")["text"].tolist()
+    assert len(found["text"][0]) < len(text) / 2
+    np.testing.assert_allclose(found["score"], kept.examples("2-1")["score"], atol=1e-5)
+
+
+def test_examples_whose_attention_is_not_finite_are_left_out() -> None:
+    found = hs.examples(
+        broken_bert(), from_texts(["a dog", "who sat", "the cat"]), "1-1", max_length=24
+    )
+    assert sorted(found["id"]) == ["1", "3"]
+
+
+def test_what_cannot_be_looked_for_is_an_error_before_the_model_is_run(tmp_path: Path) -> None:
+    model = tiny_model("bert")
+    with pytest.raises(UserError, match="have no dependency trees") as caught:
+        hs.examples("no-such-model", list(SENTENCES), "1-1", relation="det")
+    assert "parse=True" in caught.value.hint
+    with pytest.raises(UserError, match="unknown relation 'deet'; did you mean 'det'"):
+        hs.examples("no-such-model", read("demo", limit=3), "1-1", relation="deet")
+    with pytest.raises(UserError, match="the model has no head 3-1"):
+        hs.examples(model, list(SENTENCES), "3-1", max_length=60)
+    with pytest.raises(UserError, match="one head is needed here"):
+        hs.examples(model, list(SENTENCES), "1-1,1-2", max_length=60)
+    with pytest.raises(UserError, match="the number of examples must be 1 or more, got 0"):
+        hs.examples(model, list(SENTENCES), "1-1", top=0, max_length=60)
+    with pytest.raises(UserError, match="cross attention"):
+        hs.examples(tiny_model("t5"), list(SENTENCES), "1-1", stack="cross", max_length=60)
+
+
+def test_a_known_head_of_the_embedded_model_finds_determiners() -> None:
+    found = hs.examples("demo", read("demo", limit=12), "3-9", relation="det", top=12)
+    assert found["found"].sum() / found["of"].sum() > 0.8
+    assert set(found["direction"]) == {"dependent → head word"}
+    previous = hs.examples("demo", read("demo", limit=4), "1-3", relation="previous", top=4)
+    assert previous["found"].sum() / previous["of"].sum() > 0.99

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from scipy.stats import pearsonr, spearmanr
 from sklearn.linear_model import LogisticRegression
+from torch import Tensor
+from torch.nn import functional
 
 from headscope.corpus import Example
 from headscope.errors import CorpusError, UserError
 from headscope.runs.probe import L2, Probing
-from headscope.runs.probe.classify import classify, standardise
+from headscope.runs.probe import classify as rmsprop
+from headscope.runs.probe.classify import classify, solve_rmsprop, standardise
+from headscope.runs.probe.linear import Problems
 from headscope.runs.probe.rows import LabelledRows
 from headscope.tasks.task import ProbingTask
 
@@ -211,3 +218,249 @@ def test_fewer_examples_than_folds() -> None:
     )
     with pytest.raises(UserError, match="5 folds need at least 5 training examples, got 3 instead"):
         classify(torch.randn(1, 4, 2), rows, Probing())
+
+
+# --- by RMSProp ---
+
+
+def some_problems(
+    *,
+    classes: int = 2,
+    units: int = 3,
+    rows: int = 150,
+    soft: bool = False,
+    dtype: torch.dtype = torch.float64,
+) -> tuple[Problems, Tensor]:
+    """Problems on two training sets, and the validation rows of each.
+
+    Later units are more informative.
+    """
+    generator = torch.Generator().manual_seed(classes)
+    targets = torch.randint(classes, (rows,), generator=generator)
+    x = torch.randn(units, rows, 6, generator=generator, dtype=dtype)
+    centres = torch.randn(classes, 6, generator=generator, dtype=dtype)
+    x += torch.arange(units)[:, None, None] * 0.5 * centres[targets]
+    fold = torch.arange(rows) % 3
+    wanted = (
+        (3 * functional.one_hot(targets, classes) + torch.rand(rows, classes, generator=generator))
+        .to(dtype)
+        .softmax(1)
+        if soft
+        else targets
+    )
+    return Problems(
+        x, wanted, classes, torch.stack([fold != 0, fold == 0]), (1e-4, 1e-1)
+    ), torch.stack([fold == 0, fold == 1])
+
+
+def plain_loop(
+    problems: Problems,
+    held: Tensor,
+    unit: int,
+    number: int,
+    l2: float,
+    *,
+    rate: float,
+    batch: int,
+    patience: int,
+    epochs: int,
+    seed: int,
+) -> tuple[torch.nn.Linear, int, int]:
+    """The classifier with the best validation accuracy, its epoch, and the number of epochs.
+
+    For soft targets, the classifier with the lowest cross-entropy.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer = torch.nn.Linear(problems.x.shape[2], problems.classes, dtype=problems.x.dtype)
+    optimizer = torch.optim.RMSprop(layer.parameters(), lr=rate, weight_decay=l2)
+    random = np.random.default_rng(seed)
+    x, y = problems.x[unit], problems.targets
+    train, judges = np.flatnonzero(problems.sets[number]), np.flatnonzero(held[number])
+    best, best_layer, best_epoch = -np.inf, layer, 0
+    for epoch in range(1, epochs + 1):
+        order = train[random.permutation(len(train))]
+        for start in range(0, len(order), batch):
+            indices = order[start : start + batch]
+            optimizer.zero_grad()
+            functional.cross_entropy(layer(x[indices]), y[indices]).backward()
+            optimizer.step()
+        with torch.no_grad():
+            reported = layer(x[judges])
+            quality = (
+                float((reported.argmax(1) == y[judges]).double().mean())
+                if y.ndim == 1
+                else -float(functional.cross_entropy(reported, y[judges]))
+            )
+        if quality > best:
+            best, best_layer, best_epoch = quality, copy.deepcopy(layer), epoch
+        elif epoch - best_epoch == patience:
+            break
+    return best_layer, best_epoch, epoch
+
+
+@pytest.mark.parametrize(
+    ("classes", "soft"), [(2, False), (3, False), (30, False), (2, True), (5, True)]
+)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"rate": 0.1, "batch": 32, "patience": 3, "epochs": 40, "seed": 0},
+        {"rate": 0.02, "batch": 7, "patience": 1, "epochs": 6, "seed": 5},
+    ],
+)
+def test_every_problem_agrees_with_a_plain_loop(
+    classes: int, soft: bool, setting: dict[str, float]
+) -> None:
+    problems, held = some_problems(classes=classes, soft=soft)
+    fitted = solve_rmsprop(problems, held, **setting)
+    assert fitted.weight.shape == (3, 2, 2, 6, classes)
+    assert fitted.bias.shape == (3, 2, 2, classes)
+    steps = 0
+    for unit in range(3):
+        for number in range(2):
+            for place, l2 in enumerate(problems.l2):
+                layer, _, epochs = plain_loop(problems, held, unit, number, l2, **setting)
+                torch.testing.assert_close(
+                    fitted.weight[unit, number, place],
+                    layer.weight.detach().mT,
+                    rtol=1e-7,
+                    atol=1e-9,
+                )
+                torch.testing.assert_close(
+                    fitted.bias[unit, number, place], layer.bias.detach(), rtol=1e-7, atol=1e-9
+                )
+                steps = max(
+                    steps, epochs * -(-int(problems.sets[number].sum()) // int(setting["batch"]))
+                )
+    assert fitted.steps == steps
+
+
+def test_problems_of_the_comparison_stop_after_different_epochs_and_keep_earlier_weights() -> None:
+    """Otherwise the comparison would miss a problem stopped by another, or the last weights."""
+    problems, held = some_problems()
+    setting = {"rate": 0.1, "batch": 32, "patience": 3, "epochs": 40, "seed": 0}
+    found = [
+        plain_loop(problems, held, unit, number, l2, **setting)[1:]
+        for unit in range(3)
+        for number in range(2)
+        for l2 in problems.l2
+    ]
+    assert len({ran for _, ran in found}) > 2
+    assert all(ran - best == 3 for best, ran in found)
+
+
+def test_single_precision_agrees_up_to_rounding() -> None:
+    problems, held = some_problems(classes=3, dtype=torch.float32)
+    fitted = solve_rmsprop(problems, held, epochs=3, batch=32)
+    assert fitted.weight.dtype == torch.float32
+    layer, _, _ = plain_loop(
+        problems, held, 2, 0, 0.1, rate=0.1, batch=32, patience=3, epochs=3, seed=0
+    )
+    torch.testing.assert_close(
+        fitted.weight[2, 0, 1], layer.weight.detach().mT, rtol=1e-3, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_problems_do_not_depend_on_those_trained_beside_them(classes: int) -> None:
+    problems, held = some_problems(classes=classes, units=5)
+    fitted = solve_rmsprop(problems, held, batch=32)
+    for unit in range(5):
+        for number in range(2):
+            for place, l2 in enumerate(problems.l2):
+                alone = Problems(
+                    problems.x[unit : unit + 1],
+                    problems.targets,
+                    classes,
+                    problems.sets[number : number + 1],
+                    (l2,),
+                )
+                single = solve_rmsprop(alone, held[number : number + 1], batch=32)
+                torch.testing.assert_close(
+                    fitted.weight[unit, number, place], single.weight[0, 0, 0], rtol=1e-7, atol=1e-9
+                )
+                torch.testing.assert_close(
+                    fitted.bias[unit, number, place], single.bias[0, 0, 0], rtol=1e-7, atol=1e-9
+                )
+
+
+def test_results_do_not_depend_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    problems, held = some_problems(classes=3, units=5)
+    whole = solve_rmsprop(problems, held, batch=32)
+    calls: list[int] = []
+    train = rmsprop._train
+    monkeypatch.setattr(rmsprop, "_train", lambda x, *rest: calls.append(len(x)) or train(x, *rest))
+    monkeypatch.setattr(rmsprop, "MEMORY", 1)
+    parts = solve_rmsprop(problems, held, batch=32)
+    assert calls == [1] * 10
+    torch.testing.assert_close(parts.weight, whole.weight, rtol=1e-7, atol=1e-9)
+    assert parts.steps == whole.steps
+
+
+def test_rows_outside_a_training_set_have_no_effect() -> None:
+    problems, held = some_problems()
+    other = problems.x.clone()
+    other[:, ~(problems.sets[0] | held[0])] = torch.nan
+    some = replace(problems, sets=problems.sets[:1])
+    torch.testing.assert_close(
+        solve_rmsprop(some, held[:1], batch=32).weight,
+        solve_rmsprop(replace(some, x=other), held[:1], batch=32).weight,
+        rtol=1e-7,
+        atol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("classes", [2, 10])
+def test_separable_classes_are_learned_and_noise_is_not(classes: int) -> None:
+    generator = torch.Generator().manual_seed(1)
+    targets = torch.randint(classes, (600,), generator=generator)
+    x = 4 * torch.eye(classes)[targets] + 0.3 * torch.randn(2, 600, classes, generator=generator)
+    x = torch.cat([x, torch.randn(1, 600, classes, generator=generator)])
+    train = torch.arange(600) < 400
+    held = (torch.arange(600) >= 400) & (torch.arange(600) < 500)
+    fitted = solve_rmsprop(
+        Problems(x, targets, classes, train[None], (1e-5, 1e-2)), held[None], batch=64
+    )
+    right = (fitted.logits(x[:, 500:]).argmax(-1) == targets[500:]).double().mean(-1)[:, 0]
+    assert right[:2].min() == 1.0
+    assert right[2].max() < 0.7
+
+
+def test_a_thousand_classes_are_learned() -> None:
+    generator = torch.Generator().manual_seed(0)
+    targets = torch.arange(3000) % 1000
+    x = torch.randn(1000, 24, generator=generator)[targets] + 0.1 * torch.randn(
+        3, 3000, 24, generator=generator
+    )
+    train = torch.arange(3000) < 2000
+    fitted = solve_rmsprop(Problems(x, targets, 1000, train[None], (1e-5,)), ~train[None], epochs=6)
+    assert (fitted.logits(x[:, 2000:]).argmax(-1) == targets[2000:]).double().mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"batch": 0}, "the batch parameter must be 1 or more, got 0 instead"),
+        ({"patience": 0}, "the patience parameter must be 1 or more, got 0 instead"),
+        ({"epochs": -1}, "the epochs parameter must be 1 or more, got -1 instead"),
+    ],
+)
+def test_counts_must_be_positive(change: dict[str, int], message: str) -> None:
+    problems, held = some_problems()
+    with pytest.raises(UserError, match=f"^{message}"):
+        solve_rmsprop(problems, held, **change)
+
+
+def test_every_training_set_needs_rows_to_train_on_and_to_stop_by() -> None:
+    problems, held = some_problems()
+    with pytest.raises(
+        UserError,
+        match=r"^the validation parameter must have one row per training set, of shape "
+        r"\(2, 150\); got \(1, 150\) instead",
+    ):
+        solve_rmsprop(problems, held[:1])
+    with pytest.raises(UserError, match=r"^training set 2 has no rows to decide when to stop"):
+        solve_rmsprop(problems, held & torch.tensor([[True], [False]]))
+    with pytest.raises(UserError, match=r"^training set 1 has no rows to train on"):
+        solve_rmsprop(replace(problems, sets=problems.sets & torch.tensor([[False], [True]])), held)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
-from headscope.runs.probe import L2, linear, newton
+from headscope.runs.probe import L2, linear
 from headscope.runs.probe.linear import Fitted, Problems, solve
 
 Case = tuple[torch.Tensor, torch.Tensor]
@@ -217,14 +217,14 @@ def separable(rows: int, width: int, classes: int) -> tuple[torch.Tensor, torch.
 
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize(("l2", "train"), [(1e-6, 120), (1e-5, 120), (1e-5, 180), (1e-2, 120)])
-@pytest.mark.parametrize("blocks", [newton.BLOCKS, 0])
+@pytest.mark.parametrize("blocks", [linear.BLOCKS, 0])
 def test_separable_classes_under_a_weak_penalty_are_solved_to_the_optimum(
     classes: int, l2: float, train: int, blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every prediction for other rows is that of scikit-learn's Newton solver in float64; with
     fewer or more training rows than features, and too wide for the curvature of each class.
     """
-    monkeypatch.setattr(newton, "BLOCKS", blocks)
+    monkeypatch.setattr(linear, "BLOCKS", blocks)
     rows = 400
     x, labels = separable(rows, 160, classes)
     sets = (torch.arange(rows) < train)[None]

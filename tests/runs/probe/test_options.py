@@ -158,9 +158,9 @@ def test_a_task_without_examples_is_an_error(tmp_path: Path) -> None:
     [
         (
             {"labels": ("no", "maybe")},
-            "Dogs: the label of an example must be one of no, maybe; got 'yes' instead",
+            "example train1: the label of Dogs must be one of maybe, no; got 'yes' instead",
         ),
-        ({"labels": ()}, "Dogs: the label of an example must be a number; got "),
+        ({"labels": ()}, "example train0: the label of Dogs must be a number, got "),
         ({"train": "no"}, "Dogs: all training examples have the same label, 'no'"),
         ({"test": None}, "Dogs has no test examples"),
         ({"train": None}, "Dogs has no training examples"),

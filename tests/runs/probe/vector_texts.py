@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headscope.runs.probe.blocks import Texts
-from headscope.runs.probe.vectors import HeadOutputs
+from headscope.runs.probe.vectors import HeadOutputs, Texts
 from models.test_pooling import alone, at, head_outputs, hidden_states
 from tiny import LAYERS
 

@@ -10,7 +10,7 @@ import pytest
 import headscope as hs
 from headscope.heads import Head
 from headscope.models import Model, Shape
-from headscope.runs.retrieval.scores import choose_heads, layer_note, variants_of
+from headscope.runs.retrieval.asking import choose_heads, layer_note, variants_of
 from runs.retrieval.planted import LENGTH, NEEDLES, TEXTS, retrieving_model
 
 SHAPE = Shape(6, 4, 8)

@@ -15,8 +15,8 @@ from headscope.errors import CorpusError, ModelError, UserError
 from headscope.heads import Head
 from headscope.models import Model, Shape, wrap
 from headscope.runs.retrieval import RetrievalOptions, choose_needles, read_needles
+from headscope.runs.retrieval.asking import choose_heads, retrieval_scores, unigram_recall
 from headscope.runs.retrieval.prompts import Prompts
-from headscope.runs.retrieval.scores import choose_heads, retrieval_scores, unigram_recall
 from tiny import SENTENCES, tiny_model, tiny_network, tiny_tokenizer
 
 NEEDLE = hs.Needle(

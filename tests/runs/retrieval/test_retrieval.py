@@ -14,8 +14,8 @@ import headscope as hs
 from headscope.errors import Interrupted, UserError
 from headscope.models import Model, Replacement, wrap
 from headscope.page.packs.atlas import atlas_content
-from headscope.runs.retrieval.decoding import Decoder
-from headscope.runs.retrieval.scores import retrieval_scores
+from headscope.runs.retrieval.asking import retrieval_scores
+from headscope.runs.retrieval.prompts import Decoder
 from headscope.stats.tables.circuits import (
     retrieval_answers,
     retrieval_heads,

@@ -261,7 +261,7 @@ def test_the_papers_learning_rate_is_the_default(bert, tmp_path):
 def test_training_equals_a_plain_loop(tmp_path, monkeypatch):
     """The first step of AdamW on the hidden state of the first layer, gradients clipped to norm 1,
     no dropout and no warm-up."""
-    monkeypatch.setattr("headscope.runs.tune.pooled.DROPOUT", 0.0)
+    monkeypatch.setattr("headscope.runs.tune.classifier.DROPOUT", 0.0)
     folder = saved(
         "bert", tmp_path / "model", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
     )

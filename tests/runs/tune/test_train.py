@@ -59,6 +59,19 @@ def test_an_ablation_of_a_tuned_model_asks_for_its_examples(tuned):
     assert caught.value.hint.startswith("give data='glue'")
 
 
+def test_a_model_that_was_tuned_for_a_built_in_task_is_ablated_with_nothing_given(tmp_path):
+    given = {"limit": 16, "max_length": 24}
+    tuned = hs.tune("demo", task="opinion", output=tmp_path / "opinion", epochs=1, **given)
+    how = {"heads": False, "layers": False, "sets": ["1-1"], **given}
+    atlas = hs.ablate(tuned.folder, **how)
+    assert atlas.provenance["objective"]["labels"] == ["negative", "positive"]
+    assert atlas["set_off"].attrs["baseline"] == pytest.approx(tuned.scores["accuracy"])
+    named = hs.ablate(
+        tuned.folder, task="opinion", heads=False, layers=False, sets=["1-1"], **given
+    )
+    assert named["set_off"].equals(atlas["set_off"])
+
+
 def test_transformers_gives_the_saved_checkpoint_the_same_score(tuned):
     network, tokenizer = (
         AutoModelForSequenceClassification.from_pretrained(tuned.folder).eval(),

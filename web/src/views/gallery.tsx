@@ -1,7 +1,7 @@
 import { useMemo } from "preact/hooks";
 
 import { ThemeButton } from "../components/header";
-import { smallGrid } from "../components/grid-layout";
+import { layersAcross, smallGrid } from "../components/grid-layout";
 import { hint } from "../components/link";
 import { Cells } from "../components/many";
 import { Symbols } from "../components/smallgrid";
@@ -14,7 +14,8 @@ import { useStore } from "../store";
 import { LOOKS } from "./document";
 import { Swatch } from "./head/top";
 
-const MOST = 40;
+/** Heads that a search lists, and the width of a model's grid. */
+const [MOST, WIDEST] = [40, 540];
 
 /** The front page of a site: a grid of each model, search over all heads, claims across models. */
 export function GalleryView() {
@@ -102,9 +103,10 @@ function ModelBlock({ atlas, model, words }: ModelProps) {
   const { name, type, layers, heads } = atlas.document.model;
   const corpus = atlas.document.corpus;
   const arrangement = useMemo(() => {
-    const wide = Math.max(4, Math.min(22, Math.floor(420 / atlas.heads)));
-    const tall = Math.max(4, Math.min(wide, Math.floor(300 / atlas.layers)));
-    return smallGrid(atlas, { cell: [wide, tall], left: 1.5, top: 1.5 });
+    const across = layersAcross(atlas);
+    const columns = across ? atlas.layers : atlas.heads;
+    const size = Math.max(4, Math.min(22, Math.floor(WIDEST / columns)));
+    return smallGrid(atlas, { cell: [size, size], left: 1.5, top: 1.5, across });
   }, [atlas]);
   const found = useMemo(() => {
     const hits = words.trim() ? findByWords(atlas, words) : undefined;

@@ -101,12 +101,12 @@ def explore(model: ModelLike, options: ExploreOptions) -> Explorer:
     atlas = Atlas.open(results) if isinstance(results, str | Path) else results
     with options.reporter.status("loading libraries and model"):
         from headscope.models import as_model
-        from headscope.runs.live import Answers, LiveModel
+        from headscope.runs.live import LiveModel
 
         loaded = as_model(model, options, head="own")
     try:
         live = LiveModel(loaded, stack=options.stack)
-        explorer = Explorer(Answers(live), atlas, port=options.port)
+        explorer = Explorer(live, atlas, port=options.port)
     except BaseException:
         if loaded is not model:
             loaded.close()

@@ -35,7 +35,7 @@ log = logging.getLogger("headscope.explorer")
 
 
 class LiveAnswers(Protocol):
-    """What the explorer needs of a model; :class:`headscope.runs.live.Answers` is one."""
+    """What the explorer needs of a model; :class:`headscope.runs.live.LiveModel` is one."""
 
     @property
     def actions(self) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from headscope.papers.claims import Untested, Verdict, judged, named, percent
 from headscope.papers.recipe import PaperRecipe, Sampled, part, rows
 from headscope.papers.report import as_sentence, counted, gallery
 from headscope.results import Atlas
-from headscope.runs.attention import attention
+from headscope.runs.looking import attention
 from headscope.stats import (
     antecedent_gains,
     antecedent_scores,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from headscope.corpus import Corpus, read
+from headscope.corpus.grammar import GRAMMAR
 from headscope.errors import UserError, unknown
 from headscope.heads import HeadsLike, split_heads
 from headscope.models.names import check_loading
@@ -28,9 +29,9 @@ from headscope.options import (
     takes,
 )
 from headscope.runs.preparing import opened
-from headscope.runs.tune.record import recorded_task
+from headscope.runs.tune import recorded_task
 from headscope.tasks import Task, custom_task, find_task, label_ids, task_examples
-from headscope.tasks.glue import labelled
+from headscope.tasks.glue import is_made, labelled
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
@@ -69,8 +70,9 @@ class Judging(Options):
     Parameters
     ----------
     task
-        The task of a classifier: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli; in Python also a Task
-        of your own. Default: the one that a folder made by tune was tuned for.
+        The task of a classifier: mrpc, sts-b, sst-2, qqp, rte, qnli or mnli; opinion or paraphrase,
+        which need no data; in Python also a Task of your own. Default: the one that a folder made
+        by tune was tuned for.
     data
         The task's files: a folder in GLUE's layout (FOLDER/MRPC/dev.tsv, .gz too), or hub to
         download them.
@@ -121,7 +123,7 @@ class Judging(Options):
         task = find_task(self.task) if isinstance(self.task, str) else self.task
         if not others and not self._given("task", "train") and isinstance(model, str | Path):
             task = recorded_task(model)
-            if task is not None and not self._given("data", "dev"):
+            if task and not is_made(task) and not self._given("data", "dev"):
                 raise UserError(
                     f"{model} was tuned for {task.title}; its examples are needed to judge it",
                     hint="give data='glue' (the folder of the task's files), or dev='dev.tsv'",
@@ -146,8 +148,8 @@ class Judging(Options):
         return None, read("demo" if self.corpus is None else self.corpus)
 
     def _labelled(self, task: Task | None, labels: list[str]) -> tuple[Task, Corpus]:
-        if task is not None and labels == ["task", "data"]:
-            return task, task_examples(task, str(self.data), "dev")
+        if task and (labels == ["task", "data"] or (labels == ["task"] and is_made(task))):
+            return task, task_examples(task, str(self.data or GRAMMAR), "dev")
         if self.dev is not None and self.data is None:
             table = labelled(self.dev)
             task = task or custom_task(table if self.train is None else labelled(self.train))

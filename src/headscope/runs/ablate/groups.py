@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from headscope.corpus import Corpus
 from headscope.encode import START, TEXT, Batch, Encoded, collate
-from headscope.errors import ModelError, UserError
+from headscope.errors import UserError
 from headscope.heads import Head, HeadsLike, all_heads, head_names, parse_heads
 from headscope.models import Model, Replacement
 from headscope.models.replace import FittedReplacement
 from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.runs.ablate import Doubling, GroupOptions
+from headscope.runs.preparing import check_predicts
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.runs.synthetic import encoded_tokens
 from headscope.stats.tables.ablation import COPIES, NAME, group_dataset
@@ -100,20 +101,6 @@ class GroupRun(Run[Atlas]):
         documents = [item.example.group for item in self.items]
         data = group_dataset(self.losses, names, draws=self.options.draws, documents=documents)
         return Atlas.build({NAME: data}, self.provenance() | {"notes": list(self.model.notes)})
-
-
-def check_predicts(model: Model) -> None:
-    """Refuse models that do not predict the next token."""
-    if model.encoder_decoder or not model.causal(model.main_stack()):
-        raise ModelError(
-            f"{model.name} is not a decoder-only language model, so it predicts no next token",
-            hint="choose a causal language model, such as demo-llm",
-        )
-    if "lm" not in model.capabilities:
-        raise ModelError(
-            f"{model.name} was loaded without a language-model head, so it predicts no next token",
-            hint="load it with headscope.load(name, head='lm')",
-        )
 
 
 def doubled(model: Model, corpus: Corpus, options: Doubling, stack: str) -> list[Encoded]:

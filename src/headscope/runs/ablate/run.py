@@ -1,13 +1,18 @@
-"""One ablation: every batch with all heads, then with some of them disabled in turn.
+"""One ablation: every batch with all heads, then with some of them disabled in turn; and the
+pruning curve, a model's score with fewer and fewer heads.
 
 One full pass over a batch records the inputs of the layers, and each further pass computes only the
 layers from its first disabled head up. Only what the objective reads of each example is kept, so
 memory grows with examples × passes × classes, not with the model.
+
+For the curve, heads are removed in three orders: by gradient importance, computed once; greedily,
+where the loss decides at each step; and at random. Every second example chooses the heads, and the
+curve is that of the others: the examples that chose the heads would flatter them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -15,12 +20,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
+import xarray as xr
+from numpy.typing import NDArray
 
 from headscope.corpus import Corpus
-from headscope.encode import Batch, Encoder
+from headscope.encode import Batch, Encoded, Encoder
 from headscope.encode.batch import WINDOW
 from headscope.errors import ModelError, UserError
+from headscope.files import uninterrupted
+from headscope.heads import Head, head_names, parse_heads
 from headscope.models import Model, ModelLike, using_model
 from headscope.options import Loading, Pass
 from headscope.progress import Update
@@ -32,32 +42,274 @@ from headscope.runs.ablate.objectives import (
     TaskObjective,
     as_objective,
 )
-from headscope.runs.ablate.outputs import (
-    BatchOutputs,
-    OutputParts,
-    importance_dataset,
-    outputs_dataset,
-    with_scores,
-)
-from headscope.runs.ablate.prune import Pruning
 from headscope.runs.ablate.work import (
+    NOTHING,
     AblationWork,
+    BatchOutputs,
+    Disabled,
+    OutputParts,
     describe_time,
+    disabled_set,
+    head_importance,
     head_means,
+    importance_dataset,
+    join_outputs,
+    outputs_dataset,
     plan,
     time_passes,
-    tokens_of_example,
+    with_scores,
 )
 from headscope.runs.preparing import drawn
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.runs.tune.classifier import load_classifier
-from headscope.runs.workers import Here, Work
+from headscope.runs.workers import Engine, Here, Work
 from headscope.runs.workers import Task as WorkerTask
 from headscope.tasks import Task
+
+# --- the pruning curve ---
+
+SOURCE = "Michel et al. 2019, §4.2"
+TITLE = "Loss with fewer and fewer heads"
+
+
+class Pruning:
+    """The steps of a pruning curve: a greedy search, then batches of the other examples.
+
+    Parameters
+    ----------
+    model, objective
+        The model, and what it is judged by.
+    items
+        All encoded examples.
+    options
+        With the stack whose heads are removed.
+
+    Raises
+    ------
+    UserError
+        If there are fewer than two examples.
+
+    References
+    ----------
+    Michel et al. 2019, "Are Sixteen Heads Really Better than One?", §4.2.
+    """
+
+    def __init__(
+        self, model: Model, objective: Objective, items: Sequence[Encoded], options: AblateOptions
+    ) -> None:
+        if len(items) < 2:
+            raise UserError(
+                "a pruning curve needs two examples or more: one half chooses the heads, the other "
+                "is scored",
+                hint="give more examples",
+            )
+        self.model, self.objective, self.options = model, objective, options
+        self.shape = model.shape(options.stack)
+        self.heads = self.shape.every_head
+        self.choosing, self.scored = (
+            list(model.batches(items[half::2], size=options.batch_size)) for half in (0, 1)
+        )
+        self.chosen_on = len(items) - len(items) // 2
+        every, points = len(self.heads), options.prune_points
+        counts = {round(every * step / points) for step in range(1, points)}
+        self.counts = sorted(counts - {0, every})
+        candidates, budget = options.prune_candidates, options.prune_budget
+        self.trials = every * (1 + candidates) if budget is None else budget
+        self.search = GreedySearch(
+            self.heads, self._mean_losses, candidates=candidates, budget=self.trials
+        )
+        self.parts = OutputParts()
+        self.workers: Engine | None = None
+        """Those who run batches with heads disabled: set before the first step."""
+
+    @property
+    def steps(self) -> int:
+        """The number of steps, at most one per head for the search, and one per scored batch."""
+        return len(self.heads) + len(self.scored)
+
+    @property
+    def total(self) -> int:
+        """The work in all steps: passes times examples."""
+        scored = sum(len(batch) for batch in self.scored)
+        return self.trials * self.chosen_on + (3 * len(self.counts) + 1) * scored
+
+    @property
+    def done(self) -> int:
+        """The work that is done, in the units of :attr:`total`."""
+        over = self.search.finished or self.parts.examples
+        trials = self.trials if over else self.search.trials
+        return trials * self.chosen_on + (3 * len(self.counts) + 1) * self.parts.examples
+
+    def do(self, step: int) -> None:
+        """Do a step. Doing one again changes nothing."""
+        if step >= len(self.heads):
+            self.parts.add(step, self._outputs([self.scored_batch(step)], self.passes))
+        elif not self.search.finished:
+            self.search.step()
+
+    def scored_batch(self, step: int) -> Batch:
+        """The batch that is scored in a step after the search."""
+        return self.scored[step - len(self.heads)]
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a checkpoint must hold."""
+        search, (parts, arrays) = self.search, self.parts.state()
+        kept = {"removed": head_names(search.removed), "trials": search.trials}
+        return {"search": kept | {"costs": list(search.costs.values())}, "parts": parts}, arrays
+
+    def restore(self, state: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from what a checkpoint held."""
+        kept, search = state["search"], self.search
+        search.removed = parse_heads(kept["removed"]) if kept["removed"] else ()
+        search.costs = dict(zip(self.heads, kept["costs"], strict=False))
+        search.trials = kept["trials"]
+        self.parts.restore(state["parts"], arrays)
+
+    def dataset(self) -> xr.Dataset:
+        """The curves: outputs and losses with fewer and fewer heads, in three orders."""
+        outputs = self.parts.joined()
+        assert outputs is not None  # there are two examples or more
+        about, way = self.objective.about(), self.options.way
+        dataset = outputs_dataset(self.passes, outputs, about, way, title=TITLE, source=SOURCE)
+        orders = {f"order_{kind}": head_names(order) for kind, order in self.orders.items()}
+        left = len(self.heads) - dataset["off"]
+        return dataset.assign(left=left).assign_attrs(orders, chosen_on=self.chosen_on)
+
+    @cached_property
+    def orders(self) -> dict[str, tuple[Head, ...]]:
+        """The order in which heads are removed: by importance, greedily, at random."""
+        values = np.concatenate(
+            [
+                head_importance(
+                    self.model, self.objective, self.objective.ask(batch), self.options.stack
+                )
+                for batch in self.choosing
+            ]
+        ).mean(0)
+        shuffled = np.random.default_rng(self.options.seed).permutation(len(self.heads))
+        return {
+            "importance": tuple(
+                self.heads[place] for place in np.argsort(values, axis=None, kind="stable")
+            ),
+            "greedy": self.search.removed,
+            "random": tuple(self.heads[index] for index in shuffled),
+        }
+
+    @cached_property
+    def passes(self) -> list[Disabled]:
+        """What is disabled at each point of each curve, after a pass with all heads."""
+        passes = [NOTHING]
+        for kind, order in self.orders.items():
+            for count in self.counts:
+                if count <= len(order):
+                    name = f"{kind}, {len(self.heads) - count} left"
+                    passes.append(disabled_set(self.shape, order[:count], kind, name))
+        return passes
+
+    def _outputs(
+        self, chosen: Sequence[Batch], passes: Sequence[Disabled], base: Disabled = NOTHING
+    ) -> BatchOutputs:
+        """What the passes give for some batches, in their order."""
+        how = {"pruning": True}
+        tasks = (
+            WorkerTask(place, (batch, passes, base), how) for place, batch in enumerate(chosen)
+        )
+        assert self.workers is not None
+        done = dict(self.workers.map(tasks))
+        return join_outputs(done[place][0] for place in range(len(chosen)))
+
+    def _mean_losses(self, base: Sequence[Head], tried: Sequence[Head]) -> list[float]:
+        """The mean loss without ``base``, then without each tried head as well."""
+        start = disabled_set(self.shape, base) if base else NOTHING
+        passes = [start, *(disabled_set(self.shape, [*base, head]) for head in tried)]
+        losses = self._outputs(self.choosing, passes, start).losses.astype(np.float64)
+        return [float(value) for value in np.nanmean(losses, 1)]
+
+
+Losses = Callable[[Sequence[Head], Sequence[Head]], list[float]]
+"""The loss with some heads removed, then with each of some others removed as well."""
+
+
+class GreedySearch:
+    """Removes the head that costs least, again and again, until one is left.
+
+    What a head's removal costs is remembered from when it was last tried; only the heads that
+    seemed cheapest are tried again.
+
+    Parameters
+    ----------
+    heads
+        All heads.
+    losses
+        Computes the loss without some heads.
+    candidates
+        How many heads are tried at each step: those whose removal cost least when last tried.
+    budget
+        After how many trials the search ends.
+
+    Attributes
+    ----------
+    removed
+        The removed heads, in their order.
+    costs
+        What removing each head added to the loss when it was last tried.
+    trials
+        How many trials were made.
+
+    Examples
+    --------
+    >>> from headscope.heads import head_names
+    >>> costs = {Head(0, 0): 3.0, Head(0, 1): 1.0, Head(0, 2): 2.0}
+    >>> def losses(base, tried):
+    ...     start = sum(costs[head] for head in base)
+    ...     return [start, *(start + costs[head] for head in tried)]
+    >>> search = GreedySearch(list(costs), losses, candidates=2, budget=99)
+    >>> while not search.finished:
+    ...     search.step()
+    >>> head_names(search.removed)
+    '1-2,1-3'
+    """
+
+    def __init__(
+        self, heads: Sequence[Head], losses: Losses, *, candidates: int, budget: int
+    ) -> None:
+        self.heads, self.losses = tuple(heads), losses
+        self.candidates, self.budget = candidates, budget
+        self.removed: tuple[Head, ...] = ()
+        self.costs: dict[Head, float] = {}
+        self.trials = 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether one head is left, or the budget does not suffice for another step."""
+        left = len(self.heads) - len(self.removed)
+        over = left <= 1 or self.trials + min(self.candidates, left) > self.budget
+        return bool(self.costs) and over
+
+    def step(self) -> None:
+        """Try each head alone at first; afterwards remove one head."""
+        first = not self.costs
+        tried = self.heads if first else self._cheapest()
+        start, *losses = self.losses(self.removed, tried)
+        costs = {head: loss - start for head, loss in zip(tried, losses, strict=True)}
+        with uninterrupted():  # a checkpoint holds all of a step, or nothing
+            self.costs = self.costs | costs
+            self.trials += len(tried)
+            self.removed += () if first else (min(tried, key=costs.__getitem__),)
+
+    def _cheapest(self) -> Sequence[Head]:
+        """The heads to try again, of those that are left."""
+        left = [head for head in self.heads if head not in self.removed]
+        return sorted(left, key=self.costs.__getitem__)[: self.candidates]
+
+
+# --- the run ---
 
 NO_TASK = "give task= and data= for a tuned classifier, or choose a masked or causal language model"
 PRUNING = "pruning/"
 """Begins the names of the pruning curve's arrays in a checkpoint."""
+IMPORTANCE = 3.0
+"""Gradient importance takes about as long as so many full passes."""
 SHOWN = 20
 """How many of the skipped examples are named in the provenance."""
 
@@ -87,7 +339,7 @@ class AblationRun(Run[Atlas]):
         self.encoder = self._new_encoder()
         self.parts = OutputParts()
         self.skips = True
-        self.pruning_done = self.batch_count = 0
+        self.batch_count = 0
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -159,15 +411,16 @@ class AblationRun(Run[Atlas]):
         window = list(islice(self._batches(self._new_encoder()), WINDOW))
         if not window:
             return None
+        batch, options = window[len(window) // 2], self.options
         threads = self.engine.threads if self.engine else None
-        times = time_passes(self.works, window[len(window) // 2], self.passes, threads=threads)
-        total = (
-            times.sweep(self.passes, self.shape, importance=self.options.importance) * self.examples
-        )
+        full, disabled = time_passes(self.works, batch, self.passes, threads=threads)
+        total = full * (1 + IMPORTANCE * options.importance) + disabled * (len(self.passes) - 1)
+        total *= self.examples
         if self.pruning:  # most of its passes disable heads of low layers
-            total += times.lowest * self.pruning.total
+            total += full * self.pruning.total
         done, all_work = self.progress()
-        return total * tokens_of_example(window) / times.tokens * (1 - done / all_work)
+        tokens = sum(batch.ids.size for batch in window) / sum(map(len, window))  # of an example
+        return total * tokens / batch.ids.size * (1 - done / all_work)
 
     def blocks(self) -> Iterator[Block]:
         """Batches of examples, then the steps of the pruning curve."""
@@ -233,26 +486,20 @@ class AblationRun(Run[Atlas]):
         step = index - self.batch_count
         if self.pruning and step >= len(self.pruning.heads):
             self.pruning.parts.add(step, outputs)
-            self.pruning_done = self.pruning.work_after(step)
             return
         self.parts.add(index, outputs)
         self.skips = self.skips and skips
 
-    def passed(self, block: Block) -> None:
-        """Count the work that is done."""
-        if self.pruning and isinstance(block.work, int):
-            self.pruning_done = self.pruning.work_after(block.work)
-
     def progress(self) -> tuple[int, int]:
         """Examples times passes."""
-        pruned = self.pruning.total if self.pruning else 0
-        done = self.parts.examples * len(self.passes) + self.pruning_done
-        return done, self.examples * len(self.passes) + pruned
+        done, total = (self.pruning.done, self.pruning.total) if self.pruning else (0, 0)
+        passes = len(self.passes)
+        return self.parts.examples * passes + done, self.examples * passes + total
 
     def so_far(self) -> str:
         """What has been done, for the message after Ctrl-C."""
         examples = sum(len(part.ids) for part in self.parts.batches.values())
-        if self.pruning and self.pruning.search.state.trials:
+        if self.pruning and self.pruning.search.trials:
             return f"{examples} examples and a part of the pruning curve"
         return f"{examples} examples"
 

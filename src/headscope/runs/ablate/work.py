@@ -2,11 +2,15 @@
 
 Each head, each layer and any sets of heads are disabled in turn, here or in a worker. One full pass
 over the batch records the inputs of the layers; each further pass computes only the layers from its
-first disabled head up.
+first disabled head up. What the passes gave becomes labelled datasets: the mean loss and its
+interval come from sums, kept in the same buckets of documents as those of a survey; scores come
+from the outputs of each example. Every example keeps its ``group`` (document), so that intervals
+can respect documents.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,9 +21,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+import xarray as xr
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.corpus import bucket_of
+from headscope.corpus.example import BUCKETS
 from headscope.encode import Batch
 from headscope.errors import UserError
 from headscope.heads import Head, HeadsLike, head_names
@@ -28,8 +35,14 @@ from headscope.models.cache import LayerCache
 from headscope.models.model import ModelWork
 from headscope.models.replace import FittedReplacement
 from headscope.progress import clock
+from headscope.results import Atlas
+from headscope.results.moments import BucketSums
+from headscope.runs.ablate import Scoring
 from headscope.runs.ablate.objectives import Objective, Question, example_losses
-from headscope.runs.ablate.outputs import BatchOutputs, finite_outputs
+from headscope.runs.forward import Stacking
+from headscope.stats.tables.ablation import agreement as rank_agreement
+from headscope.stats.tables.ablation import scored, with_nodes
+from headscope.tasks.metrics import METRICS
 
 BASELINE = "none"
 
@@ -138,140 +151,6 @@ takes half as long for 16 tokens, 0.7 times as long for 32, and gains nothing be
 """
 
 
-class Sweep:
-    """Runs a batch with some heads disabled, then with others.
-
-    The layers below the first disabled head are not computed again: their outputs are recorded in
-    one full pass. Passes that begin in the same layer are run together if the batch is small.
-
-    Parameters
-    ----------
-    model, objective
-        The model, and what it is judged by.
-    stack
-        The stack whose heads are disabled.
-    way
-        How: uniform, zero or mean.
-    """
-
-    def __init__(self, model: Model, objective: Objective, stack: str, way: str) -> None:
-        self.cache = LayerCache(model)
-        self.objective, self.stack, self.way = objective, stack, way
-        # Bitsandbytes rounds by what is in a batch, and halves would differ by more than 1e-6.
-        exact = not model.quantization and model.network.dtype == torch.float32
-        self.stacks = objective.by_example and exact
-        """Whether several passes may be run at once."""
-        self.trusted = False
-        """Whether that was seen to give what single passes give."""
-
-    def outputs(
-        self,
-        question: Question,
-        passes: Sequence[Disabled],
-        *,
-        base: Disabled = NOTHING,
-        means: Means | None = None,
-        update: Callable[[int], None] | None = None,
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The outputs and losses of each pass.
-
-        Parameters
-        ----------
-        question
-            A batch that the objective made.
-        passes
-            What is disabled in each pass.
-        base
-            What the recorded pass disables. All passes should disable at least this.
-        means
-            For the way mean: the mean output of every head.
-        update
-            Called with the number of passes done.
-
-        Returns
-        -------
-        outputs : array
-            (pass, example, number).
-        losses : array
-            (pass, example).
-        """
-        offs = [self._replacement(off, means) for off in passes]
-        done = 0
-        with torch.inference_mode():
-            with self.objective.asking(question):
-                recorded = self.cache.record(
-                    question.batch, replacement=self._replacement(base, means)
-                )
-                outputs = [self.objective.read(recorded, question)] * len(passes)
-            for group in self._groups(question.batch, passes, offs, base):
-                for place, output in zip(group, self._run(question, offs, group), strict=True):
-                    outputs[place] = output
-                done += len(group)
-                if update:
-                    update(done)
-            metric, gold = self.objective.metric, question.gold
-            losses = [example_losses(metric, output, gold) for output in outputs]
-            return _array(outputs), _array(losses)
-
-    def _groups(
-        self,
-        batch: Batch,
-        passes: Sequence[Disabled],
-        offs: Sequence[FittedReplacement],
-        base: Disabled,
-    ) -> list[list[int]]:
-        """The passes that are to be run, those that are run at once together."""
-        by_start: dict[int, list[int]] = {}
-        for place, off in enumerate(passes):
-            if off.heads != base.heads:
-                by_start.setdefault(self.cache.start(offs[place]), []).append(place)
-        most = max(STACKED_TOKENS // batch.ids.size, 1) if self.stacks else 1
-        groups = []
-        for places in by_start.values():
-            count = -(-len(places) // most)  # about equally large
-            groups += [places[part::count] for part in range(count)]
-        return groups
-
-    def _run(
-        self, question: Question, offs: Sequence[FittedReplacement], group: Sequence[int]
-    ) -> list[Tensor]:
-        """The outputs of some passes."""
-        if len(group) > 1 and self.stacks:
-            if self.trusted:
-                return self._run_stacked(question, offs, group)
-            singly = [self._run_one(question, offs[place]) for place in group]
-            try:
-                together = self._run_stacked(question, offs, group)
-            except (RuntimeError, ValueError, IndexError, TypeError):
-                together = []
-            self.trusted = self.stacks = bool(together) and all(map(_alike, singly, together))
-            return together if self.trusted else singly
-        return [self._run_one(question, offs[place]) for place in group]
-
-    def _run_one(self, question: Question, off: FittedReplacement) -> Tensor:
-        with self.objective.asking(question):
-            return self.objective.read(self.cache.forward(off), question)
-
-    def _run_stacked(
-        self, question: Question, offs: Sequence[FittedReplacement], group: Sequence[int]
-    ) -> list[Tensor]:
-        copies = question.repeated(len(group))
-        with self.objective.asking(copies):
-            output = self.cache.forward_stacked([offs[place] for place in group])
-            found = self.objective.read(output, copies)
-        return list(torch.tensor_split(found, len(group)))
-
-    def _replacement(self, off: Disabled, means: Means | None) -> FittedReplacement:
-        replacement = Replacement(off.heads, way=self.way, stack=self.stack, means=means)
-        return replacement.fit(self.cache.model)
-
-
-def _alike(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and torch.allclose(
-        one, other, rtol=1e-3, atol=1e-4, equal_nan=True
-    )
-
-
 def _array(tensors: list[Tensor]) -> NDArray[np.float32]:
     return np.asarray(torch.stack(tensors).float().cpu().numpy())
 
@@ -359,6 +238,9 @@ def head_importance(
 class AblationWork(ModelWork):
     """All passes over a batch. It is sent to each worker once.
 
+    The layers below the first disabled head are not computed again: their outputs are recorded in
+    one full pass. Passes that begin in the same layer are run together if the batch is small.
+
     Parameters
     ----------
     model, objective
@@ -374,7 +256,7 @@ class AblationWork(ModelWork):
         Set before the first batch, for objectives that draw random numbers.
     """
 
-    made_there: ClassVar[tuple[str, ...]] = ("sweep",)
+    made_there: ClassVar[tuple[str, ...]] = ("cache", "stacking")
 
     model: Model
     objective: Objective
@@ -386,10 +268,17 @@ class AblationWork(ModelWork):
     seed: int = 0
 
     @cached_property
-    def sweep(self) -> Sweep:
-        """Runs batches with heads disabled."""
+    def cache(self) -> LayerCache:
+        """Runs a batch with heads disabled."""
         torch.manual_seed(self.seed)
-        return Sweep(self.model, self.objective, self.stack, self.way)
+        return LayerCache(self.model)
+
+    @cached_property
+    def stacking(self) -> Stacking:
+        """Whether several passes may be run at once."""
+        # Bitsandbytes rounds by what is in a batch, and halves would differ by more than 1e-6.
+        exact = not self.model.quantization and self.model.network.dtype == torch.float32
+        return Stacking(None if self.objective.by_example and exact else False)
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {
@@ -417,7 +306,7 @@ class AblationWork(ModelWork):
         batch
             The examples.
         passes
-            What is disabled in each pass.
+            What is disabled in each pass; the first one should disable no more than ``base``.
         base
             What all of them disable.
         pruning
@@ -430,17 +319,83 @@ class AblationWork(ModelWork):
         Returns
         -------
         outputs : BatchOutputs
-            What the passes gave.
+            What the passes gave for the examples that have a finite output in the first one.
         skips : bool
             Whether layers below the first disabled head were skipped.
         """
-        sweep, question = self.sweep, self.objective.ask(batch)
+        cache, question = self.cache, self.objective.ask(batch)
         means = self.choosing_means if pruning else self.means
-        outputs, losses = sweep.outputs(question, passes, base=base, means=means, update=update)
-        values = None
+        outputs, losses = self._run_all(question, passes, base, means, update)
+        values = np.zeros((len(batch), 0, 0), np.float32)
         if importance:
             values = head_importance(self.model, self.objective, question, self.stack)
-        return finite_outputs(batch, question, outputs, losses, values), sweep.cache.skips
+        keep = np.isfinite(outputs[0]).all(1)
+        examples = [item.example for item in batch.items]
+        used = [example for example, kept in zip(examples, keep, strict=True) if kept]
+        found = BatchOutputs(
+            outputs[:, keep],
+            losses[:, keep],
+            question.gold.double().cpu().numpy()[keep],
+            values[keep],
+            np.array([bucket_of(example) for example in used], np.int64),
+            [example.id for example in used],
+            [example.group for example in used],
+            [example.id for example, kept in zip(examples, keep, strict=True) if not kept],
+        )
+        return found, cache.skips
+
+    def _run_all(
+        self,
+        question: Question,
+        passes: Sequence[Disabled],
+        base: Disabled,
+        means: Means | None,
+        update: Callable[[int], None] | None,
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The outputs, (pass, example, number), and losses, (pass, example), of each pass."""
+        fitted, *offs = (
+            Replacement(off.heads, way=self.way, stack=self.stack, means=means).fit(self.model)
+            for off in (base, *passes)
+        )
+        done = 0
+        with torch.inference_mode():
+            with self.objective.asking(question):
+                recorded = self.cache.record(question.batch, replacement=fitted)
+                outputs = [self.objective.read(recorded, question)] * len(passes)
+            places = [place for place, off in enumerate(passes) if off.heads != base.heads]
+            for group in self._groups(question.batch, places, offs):
+                chosen = [offs[place] for place in group]
+                found = self.stacking.outputs(chosen, lambda some: self._run(question, some))
+                for place, output in zip(group, found, strict=True):
+                    outputs[place] = output
+                done += len(group)
+                if update:
+                    update(done)
+            metric, gold = self.objective.metric, question.gold
+            losses = [example_losses(metric, output, gold) for output in outputs]
+            return _array(outputs), _array(losses)
+
+    def _groups(
+        self, batch: Batch, places: Sequence[int], offs: Sequence[FittedReplacement]
+    ) -> list[list[int]]:
+        """Some passes, those that are run at once together."""
+        by_start: dict[int, list[int]] = {}
+        for place in places:
+            by_start.setdefault(self.cache.start(offs[place]), []).append(place)
+        most = 1 if self.stacking.same is False else max(STACKED_TOKENS // batch.ids.size, 1)
+        groups = []
+        for alike in by_start.values():
+            count = -(-len(alike) // most)  # about equally large
+            groups += [alike[part::count] for part in range(count)]
+        return groups
+
+    def _run(self, question: Question, offs: Sequence[FittedReplacement]) -> list[Tensor]:
+        """The outputs of passes that are run at once."""
+        copies = question if len(offs) == 1 else question.repeated(len(offs))
+        with self.objective.asking(copies):
+            cache = self.cache
+            output = cache.forward(offs[0]) if len(offs) == 1 else cache.forward_stacked(offs)
+            return list(torch.tensor_split(self.objective.read(output, copies), len(offs)))
 
 
 class _TheModel:
@@ -456,56 +411,17 @@ def _exchanged(objective: Objective, one: Any, other: Any) -> Objective:
     return changed
 
 
-IMPORTANCE = 3.0
-"""Gradient importance takes about as long as so many full passes."""
 WARM = 1.0
 """A first pass that takes so many seconds is timed; a shorter one only warms up."""
 
 
-@dataclass(frozen=True)
-class PassTimes:
-    """The seconds that passes over one batch take.
-
-    Parameters
-    ----------
-    full
-        The pass with all heads.
-    lowest, highest
-        A pass with a head of the first layer disabled, and one with a head of the last.
-    tokens
-        The tokens of the batch, padding included.
-    """
-
-    full: float
-    lowest: float
-    highest: float
-    tokens: int
-
-    def disabled(self, off: Disabled, shape: Shape) -> float:
-        """The seconds of a pass: in proportion to the layers that are computed.
-
-        Examples
-        --------
-        >>> from headscope.heads import Head
-        >>> times = PassTimes(12.0, 12.0, 2.0, 100)
-        >>> times.disabled(Disabled("head", "2-1", (Head(1, 0),)), Shape(3, 2, 8))
-        7.0
-        """
-        if not off.heads or shape.layers == 1:
-            return self.lowest if off.heads else 0.0
-        above = shape.layers - 1 - _place(off, shape)
-        return self.highest + (self.lowest - self.highest) * above / (shape.layers - 1)
-
-    def sweep(self, passes: Sequence[Disabled], shape: Shape, *, importance: bool = False) -> float:
-        """The seconds of all passes over the batch, the first with all heads."""
-        extra = IMPORTANCE * self.full if importance else 0.0
-        return self.full + sum(self.disabled(off, shape) for off in passes) + extra
-
-
 def time_passes(
     work: AblationWork, batch: Batch, passes: Sequence[Disabled], *, threads: int | None = None
-) -> PassTimes:
-    """Measure passes over one batch.
+) -> tuple[float, float]:
+    """The seconds that one batch takes with all heads, and with some disabled.
+
+    A pass computes the layers from its first disabled head up. Of those passes that begin in the
+    middle one of all layers, the mean is about that of all passes.
 
     Parameters
     ----------
@@ -519,28 +435,18 @@ def time_passes(
         The threads of a worker; None for those of this process.
     """
     shape = work.model.shape(work.stack)
-    most = max(STACKED_TOKENS // batch.ids.size, 1)
-    places = sorted({_place(off, shape) for off in passes if off.heads})
+    places = sorted(_place(off, shape) for off in passes if off.heads)
+    middle = places[(len(places) - 1) // 2]
+    group = [off for off in passes if off.heads and _place(off, shape) == middle]
+    group = group[: max(STACKED_TOKENS // batch.ids.size, 1)]
     with _threads(threads):
         full = _seconds(work, batch, [NOTHING])
         if full < WARM:
             full = _seconds(work, batch, [NOTHING])
-        found: list[float] = []
-        for place in (places[0], places[-1]):
-            group = [off for off in passes if off.heads and _place(off, shape) == place][:most]
-            if len(group) > 1 and not found:
-                work(batch, [NOTHING, *group])  # the first of these is checked against single ones
-            took = _seconds(work, batch, [NOTHING, *group]) - full
-            found.append(max(took, 0.0) / len(group))
-    lowest, highest = found
-    if len(places) == 1:  # heads of one layer: all passes take the same time
-        lowest = highest
-    return PassTimes(full, lowest, highest, int(batch.ids.size))
-
-
-def tokens_of_example(window: Sequence[Batch]) -> float:
-    """The mean number of tokens of an example in some batches, padding included."""
-    return sum(batch.ids.size for batch in window) / sum(map(len, window))
+        if len(group) > 1:  # the first of these are checked against single ones
+            work(batch, [NOTHING, *group])
+        several = _seconds(work, batch, [NOTHING, *group])
+    return full, max(several - full, 0.0) / len(group)
 
 
 def describe_time(seconds: float, *, passes: int, examples: int, workers: int = 1) -> str:
@@ -575,3 +481,233 @@ def _threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+# --- what all passes gave ---
+
+SOURCE = "Kovaleva et al. 2019, §4.6, Figures 8 and 9"
+GRADIENTS = "Michel et al. 2019, §4.1"
+AXES = {"outputs": 1, "losses": 1, "gold": 0, "importance": 0, "buckets": 0}
+"""The arrays of a batch, and which of their axes is that of the examples."""
+NAMES = ("ids", "groups", "skipped")
+"""Its lists of names."""
+CHUNK = 1024
+"""Examples that are added at a time."""
+
+
+@dataclass(frozen=True)
+class BatchOutputs:
+    """What all passes gave for some examples.
+
+    Parameters
+    ----------
+    outputs
+        (pass, example, number).
+    losses
+        (pass, example).
+    gold
+        The right answers, (example,).
+    importance
+        (example, layer, head); of size 0 if it was not asked for.
+    buckets
+        The bucket of each example's document, (example,).
+    ids, groups
+        The names of the examples and of their documents; a document may have none.
+    skipped
+        The names of examples for which the model with all heads gives no finite output, such as a
+        causal text of one token.
+    """
+
+    outputs: NDArray[np.float32]
+    losses: NDArray[np.float32]
+    gold: NDArray[np.float64]
+    importance: NDArray[np.float32]
+    buckets: NDArray[np.int64]
+    ids: list[str]
+    groups: list[str]
+    skipped: list[str]
+
+    @property
+    def examples(self) -> int:
+        """How many examples were used or skipped."""
+        return len(self.ids) + len(self.skipped)
+
+
+def join_outputs(parts: Iterable[BatchOutputs]) -> BatchOutputs:
+    """Several batches as one."""
+    whole: dict[str, Any] = {}
+    batches = list(parts)
+    for name, axis in AXES.items():
+        whole[name] = np.concatenate([getattr(part, name) for part in batches], axis)
+    for name in NAMES:
+        whole[name] = [one for part in batches for one in getattr(part, name)]
+    return BatchOutputs(**whole)
+
+
+def outputs_dataset(
+    passes: Sequence[Disabled],
+    found: BatchOutputs,
+    objective: dict[str, Any],
+    way: str,
+    *,
+    title: str = "Loss with heads disabled",
+    source: str = SOURCE,
+) -> xr.Dataset:
+    """The outputs of all passes as a dataset.
+
+    Parameters
+    ----------
+    passes
+        What was disabled.
+    found
+        What the passes gave.
+    objective
+        What :meth:`Objective.about` says.
+    way
+        How heads were disabled.
+    title, source
+        Attributes of the dataset.
+
+    Returns
+    -------
+    xarray.Dataset
+        The sums of the losses (bucket, run), and each example's outputs (run, example, output),
+        right answer and group.
+    """
+    variables = {
+        **_sums(found.buckets, found.losses.T, ("run",)),
+        "outputs": (("run", "example", "output"), found.outputs),
+        "gold": (("example",), found.gold),
+        "kind": (("run",), np.array([off.kind for off in passes], object)),
+        "off": (("run",), np.array([off.size for off in passes])),
+    }
+    labels = _labels(found) | {"run": np.array([off.name for off in passes], object)}
+    metric, name = objective["metric"], objective["name"]
+    judged = {"metric": metric, "better": METRICS[metric].better, "way": way, "objective": name}
+    return xr.Dataset(variables, labels).assign_attrs(
+        title=title, unit="loss", source=source, listed="no", **judged
+    )
+
+
+def importance_dataset(found: BatchOutputs, layers: Sequence[int]) -> xr.Dataset:
+    """The gradient importance of every head as a dataset, with each example's values.
+
+    Parameters
+    ----------
+    found
+        The values.
+    layers
+        The numbers of the layers, from 1.
+    """
+    heads = found.importance.shape[2]
+    variables = {
+        **_sums(found.buckets, found.importance, ("layer", "head")),
+        "values": (("example", "layer", "head"), found.importance),
+    }
+    labels = _labels(found) | {"layer": list(layers), "head": range(1, heads + 1)}
+    return xr.Dataset(variables, labels).assign_attrs(
+        title="Gradient head importance", unit="mean |∂loss/∂ξ|", source=GRADIENTS
+    )
+
+
+def _sums(
+    buckets: NDArray[np.int64], values: NDArray[np.float32], dims: tuple[str, ...]
+) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
+    """Sum, sum of squares and count of finite values, (example, …), by bucket."""
+    shape = values.shape[1:]
+    total, square = BucketSums(BUCKETS, shape), BucketSums(BUCKETS, shape)
+    count = np.zeros((BUCKETS, *shape), np.int64)
+    for start in range(0, len(values), CHUNK):
+        part, places = values[start : start + CHUNK], buckets[start : start + CHUNK]
+        known = np.isfinite(part)
+        filled = np.where(known, part, 0.0).astype(np.float64)
+        total.add(places.tolist(), filled)
+        square.add(places.tolist(), filled**2)
+        np.add.at(count, places, known)
+    dims = ("bucket", *dims)
+    return {
+        "sum": (dims, total.values()),
+        "square": (dims, square.values()),
+        "count": (dims, count),
+    }
+
+
+def _labels(found: BatchOutputs) -> dict[str, Any]:
+    return {
+        "bucket": np.arange(1, BUCKETS + 1),
+        "example": np.array(found.ids, object),
+        "group": ("example", np.array(found.groups, object)),
+    }
+
+
+class OutputParts:
+    """The outputs of the batches done so far, by their numbers; they may come in any order."""
+
+    def __init__(self) -> None:
+        self.batches: dict[int, BatchOutputs] = {}
+        self.examples = 0
+        """How many examples were used or skipped."""
+
+    def add(self, number: int, outputs: BatchOutputs) -> None:
+        """Add a batch. One that is done again takes the place of the first."""
+        if number not in self.batches:
+            self.examples += outputs.examples
+        self.batches[number] = outputs
+
+    def joined(self) -> BatchOutputs | None:
+        """All batches as one, in the order of their numbers; None if there is none."""
+        ordered = [self.batches[number] for number in sorted(self.batches)]
+        return join_outputs(ordered) if ordered else None
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What a checkpoint must hold: the names of examples, and arrays, by the batch."""
+        batches = self.batches.items()
+        names = {
+            str(number): {name: getattr(part, name) for name in NAMES} for number, part in batches
+        }
+        arrays = {
+            f"{number}/{name}": getattr(part, name) for number, part in batches for name in AXES
+        }
+        return names, arrays
+
+    def restore(self, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take up what a checkpoint held."""
+        for number, names in state.items():
+            own: dict[str, Any] = {name: arrays[f"{number}/{name}"] for name in AXES}
+            self.add(int(number), BatchOutputs(**own, **names))
+
+
+def with_scores(atlas: Atlas, options: Scoring) -> Atlas:
+    """Add scores, intervals and tests; with gradient importance, its agreement with disabling.
+
+    Parameters
+    ----------
+    atlas
+        The outputs of an ablation, scored or not.
+    options
+        How scores are computed. They are written to the provenance.
+    """
+    how = options.subset(Scoring)
+    done = scored(atlas, **how)
+    if "importance" in done.measures and "head_off" in done.measures:
+        agreement = agreement_dataset(done, options.confidence)
+        done = with_nodes(done, {"importance_agreement": agreement})
+    tree = done.tree.copy()
+    provenance = done.provenance | {"scores": how}
+    tree.attrs["provenance"] = json.dumps(provenance, sort_keys=True)
+    return Atlas(tree)
+
+
+def agreement_dataset(atlas: Atlas, confidence: float) -> xr.Dataset:
+    """The rank agreement of gradient importance with what disabling each head does."""
+    table = rank_agreement(atlas, confidence=confidence)
+    columns = {"mean": "Spearman", "low": "low", "high": "high", "n": "heads"}
+    found = xr.Dataset(
+        {name: ("against", table[column].to_numpy()) for name, column in columns.items()},
+        {"against": table["importance against"].to_numpy(object)},
+    )
+    return found.assign_attrs(
+        title="Gradient importance and the effect of disabling heads",
+        unit="Spearman's ρ over all heads",
+        **{"source": GRADIENTS, "listed": "no", "kind": "correlation"},
+    )

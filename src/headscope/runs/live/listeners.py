@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -28,42 +29,41 @@ class EnoughLayers(Exception):
     """Raised by a listener to end a pass: the layers above are not needed."""
 
 
-class StackListener:
-    """Listens to the blocks of one stack.
-
-    Parameters
-    ----------
-    stack, shape
-        The stack whose heads are listened to, and its shape.
-    check
-        Called in every block.
-    norms
-        What weighs the maps: they are then norm-weighted.
+class LiveStack(NamedTuple):
+    """The stack whose heads are listened to, its shape, what is called in every block, and what
+    weighs the maps where they are to be norm-weighted.
     """
+
+    stack: str
+    shape: Shape
+    check: Check
+    norms: ValueNorms | None = None
+
+
+class StackListener:
+    """Listens to the blocks of one stack."""
 
     whole_maps = False
 
-    def __init__(
-        self, stack: str, shape: Shape, check: Check, norms: ValueNorms | None = None
-    ) -> None:
-        self.stack, self.shape, self.check, self.norms = stack, shape, check, norms
+    def __init__(self, where: LiveStack) -> None:
+        self.where, self.shape = where, where.shape
         self._lengths: Tensor | None = None  # of what the keys of the present layer send
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Take a block of rows."""
-        self.check()
-        if view.stack != self.stack:
+        self.where.check()
+        if view.stack != self.where.stack:
             return
-        if self.norms is not None:
+        if self.where.norms is not None:
             if self._lengths is None:
-                self._lengths = self.norms.of(view)
+                self._lengths = self.where.norms.of(view)
             block = norm_weighted(block, self._lengths)
         self.add(view.layer, block, first_row)
 
     def end(self, view: LayerView) -> None:
         """Take the end of a layer."""
         self._lengths = None
-        if view.stack == self.stack:
+        if view.stack == self.where.stack:
             self.after(view)
 
     def add(self, layer: int, block: Tensor, first_row: int) -> None:
@@ -83,25 +83,17 @@ class Pooled(StackListener):
 
     Parameters
     ----------
-    stack, shape, check, norms
-        As in :class:`StackListener`.
+    where
+        What is listened to.
     length
         The number of tokens.
     copy
         Which copy of the text is pooled, where a pass runs several.
     """
 
-    def __init__(
-        self,
-        stack: str,
-        shape: Shape,
-        check: Check,
-        norms: ValueNorms | None = None,
-        *,
-        length: int,
-        copy: int = 0,
-    ) -> None:
-        super().__init__(stack, shape, check, norms)
+    def __init__(self, where: LiveStack, *, length: int, copy: int = 0) -> None:
+        super().__init__(where)
+        shape = self.shape
         self.copy, self.side = copy, min(length, SIDE)
         self.cells = torch.arange(length) * self.side // length
         self.groups = torch.nn.functional.one_hot(self.cells, self.side).float()
@@ -130,8 +122,8 @@ class Window(StackListener):
 
     Parameters
     ----------
-    stack, shape, check, norms
-        As in :class:`StackListener`.
+    where
+        What is listened to.
     wanted
         For each layer, from 0, the heads, from 0, and their places in the result.
     rows, keys
@@ -140,16 +132,13 @@ class Window(StackListener):
 
     def __init__(
         self,
-        stack: str,
-        shape: Shape,
-        check: Check,
-        norms: ValueNorms | None = None,
+        where: LiveStack,
         *,
         wanted: Mapping[int, Sequence[tuple[int, int]]],
         rows: tuple[int, int],
         keys: tuple[int, int],
     ) -> None:
-        super().__init__(stack, shape, check, norms)
+        super().__init__(where)
         self.wanted, self.window, self.keys = wanted, rows, slice(*keys)
         count = sum(map(len, wanted.values()))
         self.weights = np.zeros((count, rows[1] - rows[0], keys[1] - keys[0]), np.float32)
@@ -191,15 +180,15 @@ class Moved(StackListener):
 
     Parameters
     ----------
-    stack, shape, check
-        As in :class:`StackListener`.
+    where
+        What is listened to.
     named
         Which rows may be named as the one that moves most, (token,).
     """
 
-    def __init__(self, stack: str, shape: Shape, check: Check, *, named: NDArray[np.bool_]) -> None:
-        super().__init__(stack, shape, check)
-        grid = (shape.layers, shape.heads)
+    def __init__(self, where: LiveStack, *, named: NDArray[np.bool_]) -> None:
+        super().__init__(where)
+        grid = (self.shape.layers, self.shape.heads)
         self.named = torch.from_numpy(named)
         self.sums = torch.zeros(grid, dtype=torch.float64)
         self.most = torch.full(grid, -1.0)

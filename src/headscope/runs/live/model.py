@@ -1,18 +1,21 @@
-"""The model behind the explorer: maps, predictions and effects of one text at a time."""
+"""The model behind the explorer: maps, predictions and effects of one text at a time; and the
+requests of the page, checked, with their answers as documents and arrays.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
 from headscope.encode import collate
@@ -22,9 +25,11 @@ from headscope.models import Model, Replacement
 from headscope.models.cache import LayerCache
 from headscope.models.projections import ValueNorms
 from headscope.models.replace import WAYS, FittedReplacement
+from headscope.runs.forward import Stacking
 from headscope.runs.live.listeners import (
     Check,
     EnoughLayers,
+    LiveStack,
     Move,
     Moved,
     Pooled,
@@ -47,6 +52,7 @@ from headscope.runs.live.text import (
     read_text,
     what_it_predicts,
 )
+from headscope.runs.preparing import check_not_cross
 
 STACKED_TOKENS = 2048
 """So many tokens are run at once when heads are switched off in turn."""
@@ -105,6 +111,11 @@ class LiveModel:
     stack
         The stack to look at. Default: the encoder if there is one.
 
+    Attributes
+    ----------
+    check
+        Called in every layer; what it raises ends the pass.
+
     Examples
     --------
     >>> import headscope as hs
@@ -115,27 +126,32 @@ class LiveModel:
     >>> maps = live.maps(text, "1-3") / 65535
     >>> live.read(text).tokens[maps[0, 3].argmax()]  # what "barked" attends to
     'dog'
+    >>> live.answer("read", {"text": "Dogs bark."})[0]["words"]
+    ['Dogs', 'bark', '.']
     """
 
     def __init__(self, model: Model, *, stack: str = "") -> None:
         self.model = model
         self.stack = stack or model.main_stack()
-        if self.stack == "cross":
-            raise UserError(
-                "the rows and columns of cross attention are different texts, which the explorer "
-                "cannot show",
-                hint="give stack='encoder' or stack='decoder'",
-                command="give --stack encoder or --stack decoder",
-            )
+        check_not_cross(self.stack, "which the explorer cannot show")
         self.shape = model.shape(self.stack)
         self.kind: Kind = what_it_predicts(model)
         self._texts: OrderedDict[LiveText, Recorded] = OrderedDict()
         accepted = inspect.signature(model.network.forward).parameters
         self._keeps = "logits_to_keep" in accepted
-        self._stacks: bool | None = None
+        self._stacking = Stacking()
+        self.check: Check = nothing
         # A decoder beside an encoder reads the text itself, not what the encoder is to predict.
         decodes = model.encoder_decoder and self.stack == "decoder"
         self._options: dict[str, Any] = {"stack": self.stack} if decodes else {}
+
+    def _listening(self, weights: MapsOf = "attention") -> LiveStack:
+        norms = self._norms if weights == "norm" else None
+        return LiveStack(self.stack, self.shape, self.check, norms)
+
+    @cached_property
+    def _norms(self) -> ValueNorms:
+        return ValueNorms(self.model, self.stack)
 
     def describe(self) -> dict[str, Any]:
         """What the page knows about the model; ``LiveModel`` in ``web/src/data/types.ts``."""
@@ -151,7 +167,7 @@ class LiveModel:
             "mask": str(self.model.tokenizer.mask_token or "") if self.kind == "masked" else "",
         }
 
-    def read(self, text: LiveText, *, check: Check = nothing) -> Reading:
+    def read(self, text: LiveText) -> Reading:
         """The tokens and words of a text.
 
         Raises
@@ -159,39 +175,29 @@ class LiveModel:
         UserError
             If it is empty, or longer than the model takes.
         """
-        check()
+        self.check()
         return read_text(self.model, text, self.stack)
 
-    def thumbnails(
-        self, text: LiveText, *, weights: MapsOf = "attention", check: Check = nothing
-    ) -> NDArray[np.uint8]:
+    def thumbnails(self, text: LiveText, *, weights: MapsOf = "attention") -> NDArray[np.uint8]:
         """All heads' maps, pooled to at most 32 × 32 cells, as square roots in 256 steps.
 
         Parameters
         ----------
-        text, weights, check
+        text, weights
             See :meth:`maps`.
 
         Returns
         -------
         ndarray of uint8, (layer, head, cell, cell)
         """
-        kept = self._recorded(text, check)
-        norms = self._weighing(weights)
-        if norms is None:
+        kept = self._recorded(text)
+        if weights == "attention":
             return kept.small
-        pooled = Pooled(self.stack, self.shape, check, norms, length=len(kept.reading))
+        pooled = Pooled(self._listening(weights), length=len(kept.reading))
         first = (self.stack, self.shape.numbers[0])
         with torch.inference_mode():
             kept.cache.forward(listeners=[pooled], layer=first, **self._options)
         return as_bytes(pooled.result(), self.model.label)
-
-    def _weighing(self, weights: MapsOf) -> ValueNorms | None:
-        return self._norms if weights == "norm" else None
-
-    @cached_property
-    def _norms(self) -> ValueNorms:
-        return ValueNorms(self.model, self.stack)
 
     def maps(
         self,
@@ -203,7 +209,6 @@ class LiveModel:
         off: HeadsLike = (),
         how: str = "zero",
         weights: MapsOf = "attention",
-        check: Check = nothing,
     ) -> NDArray[np.uint16]:
         """Maps of some heads, or windows of them.
 
@@ -220,8 +225,6 @@ class LiveModel:
         weights
             ``"attention"``, or ``"norm"``: times the length of what each key sends through the
             head, divided by the row's sum (Kobayashi et al. 2020).
-        check
-            Called in every layer; what it raises ends the pass.
 
         Returns
         -------
@@ -229,20 +232,13 @@ class LiveModel:
             Weights, 65535 for 1.
         """
         chosen = self.shape.parse(heads)
-        kept = self._recorded(text, check)
+        kept = self._recorded(text)
         whole = (0, len(kept.reading))
         wanted: dict[int, list[tuple[int, int]]] = {}
         for place, head in enumerate(chosen):
             wanted.setdefault(head.layer, []).append((head.head, place))
-        window = Window(
-            self.stack,
-            self.shape,
-            check,
-            self._weighing(weights),
-            wanted=wanted,
-            rows=_inside(rows, whole),
-            keys=_inside(keys, whole),
-        )
+        span = {"rows": _inside(rows, whole), "keys": _inside(keys, whole)}
+        window = Window(self._listening(weights), wanted=wanted, **span)
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward(
                 self._replacement(kept, off, how),
@@ -259,7 +255,6 @@ class LiveModel:
         *,
         off: HeadsLike = (),
         how: str = "zero",
-        check: Check = nothing,
     ) -> Prediction:
         """What the model predicts, with all heads on and with some off.
 
@@ -276,10 +271,8 @@ class LiveModel:
             ``"zero"``: their output is 0. ``"uniform"``: they attend equally to every token that
             they may see. ``"mean"``: their output is their mean output over the tokens of this
             text, all heads on.
-        check
-            Called in every layer; what it raises ends the pass.
         """
-        kept = self._recorded(text, check)
+        kept = self._recorded(text)
         place = place_of_prediction(self.kind, kept.reading, at)
         before = after = self._predicted(kept, None, place)
         if off:
@@ -293,13 +286,12 @@ class LiveModel:
         at: int | None = None,
         *,
         how: str = "zero",
-        check: Check = nothing,
     ) -> NDArray[np.float32]:
         """How far the prediction moves when each head of a layer is switched off in turn.
 
         Parameters
         ----------
-        text, at, how, check
+        text, at, how
             See :meth:`predictions`.
         layer
             The layer's number, from 1.
@@ -311,7 +303,7 @@ class LiveModel:
         """
         if layer not in self.shape.labels:
             raise unknown("layer", str(layer), map(str, self.shape.labels))
-        kept = self._recorded(text, check)
+        kept = self._recorded(text)
         place = place_of_prediction(self.kind, kept.reading, at)
         before = self._predicted(kept, None, place)
         offs = [
@@ -320,7 +312,7 @@ class LiveModel:
         most = max(STACKED_TOKENS // len(kept.reading), 1)
         after: list[Tensor] = []
         for start in range(0, len(offs), most):
-            check()
+            self.check()
             after += self._each(kept, offs[start : start + most], place)
         return divergences(before, torch.stack(after)).float().cpu().numpy()
 
@@ -332,32 +324,29 @@ class LiveModel:
         how: str = "zero",
         most: int = 4,
         weights: MapsOf = "attention",
-        check: Check = nothing,
     ) -> Changes:
         """How the maps of all heads change when some are switched off.
 
         Parameters
         ----------
-        text, off, how, check
+        text, off, how
             See :meth:`predictions`.
         most
             How many heads are listed.
         weights
             What the pooled maps show; see :meth:`maps`. Divergences are of attention.
         """
-        kept = self._recorded(text, check)
+        kept = self._recorded(text)
         named = ~kept.reading.special
-        listening = (self.stack, self.shape, check)
-        moved = Moved(*listening, named=named if named.any() else named | True)
-        norms = self._weighing(weights)
-        pooled = Pooled(*listening, norms, length=len(kept.reading), copy=1)
+        moved = Moved(self._listening(), named=named if named.any() else named | True)
+        pooled = Pooled(self._listening(weights), length=len(kept.reading), copy=1)
         replacement = self._replacement(kept, off, how)
         none = FittedReplacement({}, "zero", {})
         with torch.inference_mode(), suppress(EnoughLayers):
             kept.cache.forward_stacked(
                 [none, replacement], listeners=[pooled, moved], **self._options
             )
-        small = self.thumbnails(text, weights=weights, check=check).copy()
+        small = self.thumbnails(text, weights=weights).copy()
         for layer in pooled.means:  # the layers that were computed
             place = self.shape.place(layer)
             small[place] = as_bytes(pooled.result()[place], self.model.label)
@@ -369,24 +358,68 @@ class LiveModel:
         *,
         off: HeadsLike = (),
         how: str = "zero",
-        check: Check = nothing,
     ) -> Token:
         """The most likely next token."""
         if self.kind != "next":
             raise UserError("only causal language models write on")
-        choices = self.predictions(text, off=off, how=how, check=check).choices
+        choices = self.predictions(text, off=off, how=how).choices
         best = max(choices, key=lambda one: one.after)
         return Token(best.id, best.name, best.after, best.id in end_tokens(self.model))
 
+    # --- the requests of the page ---
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of what the page can ask."""
+        return tuple(ACTIONS)
+
+    def answer(
+        self, action: str, request: Mapping[str, Any], check: Check = nothing
+    ) -> tuple[Document, Arrays]:
+        """Answer one request of the page with a document and arrays, which become a pack.
+
+        Requests are answered one after the other: the explorer has one thread for the model.
+
+        Parameters
+        ----------
+        action
+            One of :attr:`actions`.
+        request
+            What is asked, as JSON holds it.
+        check
+            Called in every layer; what it raises ends the work.
+
+        Raises
+        ------
+        UserError
+            If the request is not one, or cannot be answered.
+        """
+        if action not in ACTIONS:
+            raise unknown("action", action, ACTIONS)
+        kind, document = ACTIONS[action]
+        try:
+            checked = kind.model_validate(dict(request))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the request"
+            raise UserError(f"the request cannot be read: {where}: {first['msg']}") from None
+        text = LiveText(checked.text, checked.second or None, tuple(checked.more))
+        options = checked.model_dump(exclude={"text", "second", "more"})
+        self.check = check
+        try:
+            return document(checked, getattr(self, action)(text, **options))
+        finally:
+            self.check = nothing
+
     # --- passes over single texts ---
 
-    def _recorded(self, text: LiveText, check: Check) -> Recorded:
+    def _recorded(self, text: LiveText) -> Recorded:
         """The text with all heads on, computed once."""
         if text in self._texts:
             self._texts.move_to_end(text)
             return self._texts[text]
         reading = read_text(self.model, text, self.stack)
-        pooled = Pooled(self.stack, self.shape, check, length=len(reading))
+        pooled = Pooled(self._listening(), length=len(reading))
         cache = LayerCache(self.model)
         batch = collate([reading.encoded], pad=self.model.pad)
         while len(self._texts) >= KEPT:
@@ -417,32 +450,25 @@ class LiveModel:
             return scores
         return scores[:, 0] if self._keeps else scores[:, place]
 
-    def _predicted(
-        self, kept: Recorded, replacement: FittedReplacement | None, place: int
-    ) -> Tensor:
+    def _predicted(self, kept: Recorded, off: FittedReplacement | None, place: int) -> Tensor:
         """The log-probabilities of tokens or classes at one place, (class,)."""
-        with torch.inference_mode():
-            output = kept.cache.forward(replacement, **self._options, **self._kept_logits(place))
-        return log_probabilities(self.model, self._scores(output, place)[0])
+        return self._each(kept, [off], place)[0]
 
-    def _each(self, kept: Recorded, offs: Sequence[FittedReplacement], place: int) -> list[Tensor]:
+    def _each(
+        self, kept: Recorded, offs: Sequence[FittedReplacement | None], place: int
+    ) -> Sequence[Tensor]:
         """The predictions with each replacement, several at once where that gives the same."""
-        if self._stacks is False or len(offs) == 1:
-            return [self._predicted(kept, off, place) for off in offs]
-        try:
+        options = self._options | self._kept_logits(place)
+
+        def run(some: Sequence[Any]) -> list[Tensor]:
             with torch.inference_mode():
-                output = kept.cache.forward_stacked(
-                    offs, **self._options, **self._kept_logits(place)
-                )
-            together = list(log_probabilities(self.model, self._scores(output, place)))
-        except (RuntimeError, ValueError, IndexError, TypeError):
-            together = []
-        if self._stacks is None:  # tried once: some networks mix the copies, or round by batch
-            alone = self._predicted(kept, offs[-1], place)
-            self._stacks = len(together) == len(offs) and torch.allclose(
-                alone, together[-1], rtol=1e-3, atol=1e-4
-            )
-        return together if self._stacks else self._each(kept, offs, place)
+                if len(some) == 1:
+                    output = kept.cache.forward(some[0], **options)
+                else:
+                    output = kept.cache.forward_stacked(some, **options)
+            return list(log_probabilities(self.model, self._scores(output, place)))
+
+        return self._stacking.outputs(offs, run)
 
 
 def _inside(given: Sequence[int] | None, whole: tuple[int, int]) -> tuple[int, int]:
@@ -455,3 +481,83 @@ def _inside(given: Sequence[int] | None, whole: tuple[int, int]) -> tuple[int, i
             f"the window must lie within tokens 0 to {whole[1]}; got {given[0]} to {given[1]}"
         )
     return first, last
+
+
+# --- requests of the page ---
+
+Document = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+Span = Annotated[list[int], Field(min_length=2, max_length=2)]
+HEADS = 64
+"""The most maps in one answer."""
+
+
+class _Text(BaseModel):
+    """A text, its pair, and the tokens that were generated after it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    text: str
+    second: str | None = None
+    more: list[int] = []
+
+
+class _Off(_Text):
+    """A text with some heads off."""
+
+    off: list[str] = []
+    how: str = "zero"
+
+
+class _Thumbnails(_Text):
+    weights: MapsOf = "attention"
+
+
+class _Maps(_Off):
+    heads: Annotated[list[str], Field(min_length=1, max_length=HEADS)]
+    rows: Span | None = None
+    keys: Span | None = None
+    weights: MapsOf = "attention"
+
+
+class _Changes(_Off):
+    weights: MapsOf = "attention"
+
+
+class _Predictions(_Off):
+    at: int | None = None
+
+
+class _Effects(_Text):
+    layer: int
+    at: int | None = None
+    how: str = "zero"
+
+
+def _reading(request: Any, found: Any) -> tuple[Document, Arrays]:
+    return {
+        "tokens": found.tokens,
+        "words": found.words,
+        "unit": found.unit.tolist(),
+        "special": np.flatnonzero(found.special).tolist(),
+        "stop": np.flatnonzero(found.stop).tolist(),
+        "masks": found.masks,
+        "written": len(request.more),
+    }, {}
+
+
+def _changes(_request: Any, found: Any) -> tuple[Document, Arrays]:
+    moves = [asdict(move) | {"head": str(move.head)} for move in found.moves]
+    document = {"moves": moves, "side": found.small.shape[-1]}
+    return document, {"small": found.small, "divergence": found.divergence}
+
+
+ACTIONS: Mapping[str, tuple[type[_Text], Callable[[Any, Any], tuple[Document, Arrays]]]] = {
+    "read": (_Text, _reading),
+    "thumbnails": (_Thumbnails, lambda _, small: ({"side": small.shape[-1]}, {"small": small})),
+    "maps": (_Maps, lambda request, maps: ({"heads": request.heads}, {"weights": maps})),
+    "predictions": (_Predictions, lambda _, prediction: (asdict(prediction), {})),
+    "effects": (_Effects, lambda request, far: ({"layer": request.layer}, {"divergence": far})),
+    "changes": (_Changes, _changes),
+    "generate": (_Off, lambda _, token: (token._asdict(), {})),
+}
+"""The methods of :class:`LiveModel` that can be asked: the request, and what the answer holds."""

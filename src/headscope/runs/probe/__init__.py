@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from headscope.errors import UserError, wrong_type
 from headscope.models.names import check_loading
 from headscope.options import AnyPath, ModelRun, Option, Options, Workers, takes
-from headscope.runs.preparing import loaded
+from headscope.runs.preparing import opened
 from headscope.tasks.probing import find_tasks
 from headscope.tasks.task import ProbingTask, all_notes
 
@@ -262,7 +262,7 @@ def probe(model: ModelLike, tasks: TaskLike | Sequence[TaskLike], options: Probe
         probing_tasks = _find(tasks, options)
     for note in all_notes(probing_tasks):
         options.reporter.say(note)
-    with loaded(model, options) as used:
+    with opened(model, options) as used:
         from headscope.runs.probe.run import ProbingRun
 
         return ProbingRun(used, probing_tasks, options).execute()

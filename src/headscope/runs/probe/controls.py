@@ -34,9 +34,8 @@ from headscope.results import Atlas
 from headscope.runs.probe import Probing, Vectors
 from headscope.runs.probe.classify import classify, standardise
 from headscope.runs.probe.linear import Problems, solve
-from headscope.runs.probe.results import TaskResults, joined
 from headscope.runs.probe.rows import LabelledRows, task_texts
-from headscope.runs.probe.task import TaskProbe, count_repeats
+from headscope.runs.probe.task import TaskProbe, TaskResults, count_repeats, joined
 from headscope.runs.probe.vectors import HeadOutputs, make_head_outputs
 from headscope.tasks.probing import control_task, first_word
 from headscope.tasks.task import SPLITS, ProbingTask

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
 
 import numpy as np
 import torch
@@ -18,9 +16,8 @@ from headscope.errors import CorpusError
 from headscope.heads import Head
 from headscope.models import Model
 from headscope.runs.probe import Vectors
-from headscope.runs.probe.blocks import Texts
-from headscope.runs.probe.vectors import HeadOutputs, text_embeddings
-from headscope.tasks.task import SPLITS, ProbingTask
+from headscope.runs.probe.vectors import HeadOutputs, Texts, text_embeddings
+from headscope.tasks.task import SPLITS, ProbingTask, label_ids
 
 
 @dataclass(frozen=True)
@@ -69,8 +66,7 @@ class LabelledRows:
                     f"{task.title} has no {purpose} examples",
                     hint="a task needs a training and a test split",
                 )
-        index = {label: number for number, label in enumerate(task.labels)}
-        gold = np.array([_label(task, index, example) for _, example in examples], np.float64)
+        gold = label_ids(task, [example for _, example in examples]).astype(np.float64)
         if len(np.unique(gold[splits == "train"])) < 2:
             raise CorpusError(
                 f"{task.title}: all training examples have the same label, "
@@ -161,22 +157,6 @@ def _pearson(one: Tensor, two: Tensor) -> Tensor:
         spread > 0,
         (one * two).sum(-1) / spread.clamp(min=1e-300),
         torch.full_like(spread, torch.nan),
-    )
-
-
-def _label(task: ProbingTask, index: Mapping[str, int], example: Example) -> float:
-    """The class of an example, or its number."""
-    if example.label in index:
-        return index[str(example.label)]
-    if not task.labels:
-        with suppress(ValueError):
-            number = float(str(example.label))
-            if isfinite(number):
-                return number
-    allowed = f"one of {', '.join(task.labels[:10])}" if task.labels else "a number"
-    raise CorpusError(
-        f"{task.title}: the label of an example must be {allowed}; got {example.label!r} instead "
-        f"({' | '.join(example.texts)[:60]})"
     )
 
 

@@ -15,9 +15,8 @@ from headscope.models import Model
 from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.runs.probe import ProbeOptions, Vectors
-from headscope.runs.probe.results import TaskResults, joined
 from headscope.runs.probe.rows import LabelledRows, TaskFeatures, task_texts
-from headscope.runs.probe.task import SMALL, Scores, TaskProbe, count_repeats
+from headscope.runs.probe.task import SMALL, Scores, TaskProbe, TaskResults, count_repeats, joined
 from headscope.runs.probe.vectors import HeadOutputs, make_head_outputs
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.tasks.task import SPLITS, ProbingTask, all_notes

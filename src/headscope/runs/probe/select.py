@@ -11,9 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from headscope.runs.probe.linear import Fitted, Problems, solve
-from headscope.runs.probe.many_classes import MANY
+from headscope.runs.probe.many_classes import MANY, Descent, SoftmaxRegression
 from headscope.runs.probe.rows import LabelledRows
-from headscope.runs.probe.softmax import Descent, SoftmaxRegression
 
 CANDIDATES, NUMBERS, WORK = 144, 9216, 8e9
 """Greedy selection considers at most so many heads, so many features of them together (which must

@@ -32,7 +32,7 @@ from headscope.options import (
     Workers,
     takes,
 )
-from headscope.runs.preparing import opened, prepared, read_for
+from headscope.runs.preparing import opened, read_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -263,10 +263,12 @@ def survey(model: ModelLike, corpus: CorpusLike, options: SurveyOptions) -> Atla
     >>> round(float(atlas.mean("position").sel(layer=1, head=3, offset="previous")), 1)
     1.0
     """
-    with prepared(model, corpus, options, head=options.head) as (loaded, texts):
+    check_loading(model, options)
+    texts = read_for(corpus, options)
+    with opened(model, options, head=options.head) as used:
         from headscope.runs.survey.surveying import survey_run
 
-        return survey_run(loaded, texts, options).execute()
+        return survey_run(used, texts, options).execute()
 
 
 NOT_FOR_RESULTS = {"engine", "workers", "address"}

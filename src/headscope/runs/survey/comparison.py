@@ -176,18 +176,28 @@ class CompareWork(SurveyWork):
         other = self.encoder(self.second)
         for example in examples:
             mine, theirs = (list(one.encode([example])) for one in (encoder, other))
-            if [item.ids.tolist() for item in mine] != [item.ids.tolist() for item in theirs]:
-                raise UserError(
-                    f"the two models have different tokenizers: of example {example.id} "
-                    f"{self.model.name} makes {_tokens(self.model, mine)}, "
-                    f"{self.second.name} {_tokens(self.second, theirs)}",
-                    hint=ALIKE,
-                )
+            check_tokens(self.model, self.second, example, mine, theirs)
             yield from mine
 
     def make_forward(self) -> Callable[[Batch], BatchValues]:
         """Both models, in lockstep."""
         return Lockstep(self).run
+
+
+def check_tokens(
+    first: Model,
+    second: Model,
+    example: Example,
+    mine: Sequence[Encoded],
+    theirs: Sequence[Encoded],
+) -> None:
+    """Refuse two models that make different tokens of an example: no map could be compared."""
+    if [item.ids.tolist() for item in mine] != [item.ids.tolist() for item in theirs]:
+        raise ModelError(
+            f"the two models have different tokenizers: of example {example.id} "
+            f"{first.name} makes {_tokens(first, mine)}, {second.name} {_tokens(second, theirs)}",
+            hint=ALIKE,
+        )
 
 
 def _tokens(model: Model, items: Sequence[Encoded]) -> str:

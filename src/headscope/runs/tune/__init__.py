@@ -1,22 +1,24 @@
 """Fine-tuning: models trained on a task with labels, from pretrained or random weights.
 
 Kovaleva et al. 2019 (§3, Table 1) train a classifier on top of a model; Jo and Myaeng 2020 (§5.2)
-train one on a layer or on chosen heads. Here are the options and the functions; nothing of it needs
-torch before the examples are read.
+train one on a layer or on chosen heads. Here are the options, the functions, and the record that is
+kept beside the weights; nothing of it needs torch before the examples are read.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from headscope.errors import UserError
-from headscope.files import check_writable
+from headscope.errors import UserError, cut
+from headscope.files import check_writable, sealed, unsealed, write_text
 from headscope.models.names import check_model_name
 from headscope.models.pooling import Pooling
 from headscope.options import PYTHON, AnyPath, Engines, Option, Options, Saving, Source, takes
@@ -27,13 +29,11 @@ if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
     from headscope.models.loading import ModelLike
     from headscope.runs.tune.classifier import CheckpointScores as CheckpointScores
+    from headscope.runs.tune.classifier import PooledClassifier as PooledClassifier
     from headscope.runs.tune.classifier import load_classifier as load_classifier
+    from headscope.runs.tune.classifier import load_pooled as load_pooled
     from headscope.runs.tune.classifier import score_checkpoint as score_checkpoint
     from headscope.runs.tune.classifier import task_for as task_for
-    from headscope.runs.tune.pooled import PooledClassifier as PooledClassifier
-    from headscope.runs.tune.pooled import load_pooled as load_pooled
-    from headscope.runs.tune.record import Tuned as Tuned
-    from headscope.runs.tune.record import read_record as read_record
     from headscope.runs.tune.rows import predict as predict
 else:
     import lazy_loader
@@ -42,9 +42,14 @@ else:
     __getattr__, __dir__, __all__ = lazy_loader.attach(
         __name__,
         submod_attrs={
-            "classifier": ["CheckpointScores", "load_classifier", "score_checkpoint", "task_for"],
-            "pooled": ["PooledClassifier", "load_pooled"],
-            "record": ["Tuned", "read_record"],
+            "classifier": [
+                "CheckpointScores",
+                "PooledClassifier",
+                "load_classifier",
+                "load_pooled",
+                "score_checkpoint",
+                "task_for",
+            ],
             "rows": ["predict"],
         },
     )
@@ -465,3 +470,158 @@ def folder_name(task: str, start: str, pooling: Pooling | None, seed: int) -> st
     else:
         name = f"{task}-{pooling_slug(pooling)}" + ("" if start == "pretrained" else f"-{start}")
     return name + (f"-seed{seed}" if seed else "")
+
+
+# --- the record of a tuned model ---
+
+RECORD = "headscope-tune.json"
+"""The name of the record, beside the weights."""
+DAMAGED = (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError, ArithmeticError)
+"""What reading a damaged record may raise."""
+SCORES = ("scores", "majority")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A model that was tuned or scored: where it is, how it was made, and how good it is.
+
+    Attributes
+    ----------
+    folder
+        The checkpoint, which every function that takes a model reads.
+    model
+        The name of the model that training started from.
+    task
+        The task, its classes in the order of the classifier's outputs.
+    settings
+        The settings of the run.
+    scores
+        The task's metrics on the dev examples: shares or correlations from 0 to 1.
+    majority
+        The same metrics for always answering the most frequent class of the training examples.
+    examples
+        The number of examples, ``train`` and ``dev``.
+    seconds
+        The time that training and scoring took.
+    losses
+        The mean training loss of each epoch.
+    identity
+        A digest of everything that changes the numbers.
+    versions
+        The versions of the libraries that numbers depend on.
+    notes
+        What a reader of the scores should know.
+    pooling
+        What the classifier saw, unless it is the model's own.
+    about
+        All of it, so that another run can be told what differs.
+    again
+        Whether the folder was already finished, and nothing was computed.
+    """
+
+    folder: Path
+    model: str
+    task: Task
+    settings: TuneSettings
+    scores: dict[str, float]
+    majority: dict[str, float]
+    examples: dict[str, int]
+    seconds: float
+    losses: list[float]
+    identity: str
+    versions: dict[str, str]
+    notes: list[str] = field(default_factory=list)
+    pooling: Pooling | None = None
+    about: dict[str, Any] = field(default_factory=dict, compare=False)
+    again: bool = field(default=False, compare=False)
+
+    @property
+    def start(self) -> Start:
+        """The weights that training started from."""
+        return self.settings.start
+
+    @property
+    def minutes(self) -> float:
+        """How long training and scoring took."""
+        return self.seconds / 60
+
+    def write(self) -> None:
+        """Write the record to the folder, last of all: a folder with a record is finished."""
+        about = asdict(self) | {
+            "minutes": round(self.minutes, 2),
+            "pooling": None if self.pooling is None else self.pooling.as_dict(),
+        }
+        for name in ("folder", "again"):
+            del about[name]
+        for key in SCORES:
+            about[key] = {
+                name: None if math.isnan(value) else value for name, value in about[key].items()
+            }
+        text = json.dumps(sealed(about), indent=2, ensure_ascii=False, allow_nan=False)
+        write_text(self.folder / RECORD, text + "\n")
+
+
+def read_record(folder: str | Path) -> Tuned:
+    """Read the record of a finished folder.
+
+    Parameters
+    ----------
+    folder
+        A folder that :func:`headscope.runs.tune.tune` made.
+
+    Raises
+    ------
+    UserError
+        If the folder has no record, or one that cannot be read.
+    """
+    path = Path(folder) / RECORD
+    if not path.exists():
+        raise UserError(
+            f"{folder} has no {RECORD}: it is not the folder of a finished run",
+            hint="make one with headscope.tune",
+            command="make one with headscope tune",
+        )
+    try:
+        about: dict[str, Any] = unsealed(json.loads(path.read_text(encoding="utf-8")))
+        about.pop("minutes")
+        if about.get("pooling") is not None:
+            about["pooling"] = Pooling.from_dict(about["pooling"])
+        for key in SCORES:
+            about[key] = {
+                name: math.nan if value is None else float(value)
+                for name, value in about[key].items()
+            }
+        task, settings = about.pop("task"), TuneSettings(**about.pop("settings"))
+        lists = {name: tuple(task[name]) for name in ("labels", "metrics")}
+        return Tuned(folder=Path(folder), task=Task(**task | lists), settings=settings, **about)
+    except DAMAGED as error:
+        raise UserError(
+            f"{path} cannot be read: {cut(str(error), 300)}",
+            hint="delete the folder and tune again",
+        ) from None
+
+
+def recorded_task(folder: str | Path) -> Task | None:
+    """The task that a model was tuned for, its classes in the order of the classifier's outputs.
+
+    Parameters
+    ----------
+    folder
+        A hub id or a folder.
+
+    Returns
+    -------
+    Task or None
+        None if there is no record there: the model was not tuned by Headscope.
+
+    Raises
+    ------
+    UserError
+        If there is a record that cannot be read.
+
+    Examples
+    --------
+    >>> recorded_task("bert-base-uncased") is None
+    True
+    """
+    return read_record(folder).task if (Path(folder) / RECORD).is_file() else None

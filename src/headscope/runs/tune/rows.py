@@ -20,7 +20,7 @@ from headscope.models import Model
 from headscope.tasks.task import Task, label_ids
 
 if TYPE_CHECKING:
-    from headscope.runs.tune.pooled import PooledClassifier
+    from headscope.runs.tune.classifier import PooledClassifier
 
 TokenRow = dict[str, Any]
 """The token ids, token types and label of one example."""

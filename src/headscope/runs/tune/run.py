@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -19,14 +19,26 @@ from headscope.corpus import Corpus
 from headscope.errors import Interrupted, ModelError, ResultsError, UserError
 from headscope.files import FILES, folder_damage, seal_folder
 from headscope.identity import another_run, differences
-from headscope.models import Model, ModelLike, Pooling, using_model
+from headscope.models import Model, ModelLike, using_model
 from headscope.options import Source
 from headscope.progress import Reporter
 from headscope.runs.run import AGAIN, Run
-from headscope.runs.tune import SeveralOptions, TuneOptions, TuneSettings
-from headscope.runs.tune.classifier import load_classifier, task_for
-from headscope.runs.tune.pooled import PooledClassifier, load_base, remove_pooled, save_pooled
-from headscope.runs.tune.record import RECORD, Tuned, read_record
+from headscope.runs.tune import (
+    RECORD,
+    SeveralOptions,
+    Tuned,
+    TuneOptions,
+    TuneSettings,
+    read_record,
+)
+from headscope.runs.tune.classifier import (
+    PooledClassifier,
+    load_base,
+    load_classifier,
+    remove_pooled,
+    save_pooled,
+    task_for,
+)
 from headscope.runs.tune.rows import TokenRows, encode_rows, predict
 from headscope.runs.tune.trainer import (
     last_checkpoint,
@@ -49,8 +61,7 @@ LIBRARIES = ("headscope", "torch", "transformers", "accelerate")
 
 def tune_on(model: ModelLike, data: TaskData, options: TuneOptions) -> Tuned:
     """Fine-tune a model on examples that were read and checked."""
-    loaded = load_to_train(model, data.task, options)
-    return Tuning(loaded, data, options).execute()
+    return Tuning(*load_to_train(model, data.task, options), data, options).execute()
 
 
 def tune_all(
@@ -72,7 +83,11 @@ def tune_all(
         for place, (data, one) in enumerate(runs):
             keep(place, tune_on(model, data, one))
         return list(done.values())
-    work = _TuneWork(model, [(data, replace(one, progress=False)) for data, one in runs])
+    quiet = [(data, replace(one, progress=False)) for data, one in runs]
+
+    def work(place: int) -> Tuned:
+        return tune_on(model, *quiet[place])
+
     try:
         with reporter.progress("fine-tuning runs") as update, engine.start(work) as pool:
             update(0, len(runs))
@@ -88,53 +103,23 @@ def tune_all(
     return [done[place] for place in range(len(runs))]
 
 
-@dataclass(frozen=True)
-class _TuneWork:
-    """Runs that are sent to each worker once."""
+def load_to_train(
+    model: ModelLike, task: Task, options: TuneOptions
+) -> tuple[Model, PooledClassifier | None, list[str]]:
+    """Load a model with a classifier for a task: its own or, with a pooling, a pooled one.
 
-    model: ModelLike
-    runs: Sequence[tuple[TaskData, TuneOptions]]
-
-    def __call__(self, place: int) -> Tuned:
-        return tune_on(self.model, *self.runs[place])
-
-
-@dataclass(frozen=True)
-class LoadedClassifier:
-    """A model to train.
-
-    Attributes
-    ----------
-    model
-        The model, with its own classifier unless there is a pooled one.
-    pooled
-        The classifier on a layer or on heads.
-    notes
-        Which weights of the classifier were never trained.
+    Which of its weights were never trained is said in notes.
     """
-
-    model: Model
-    pooled: PooledClassifier | None
-    notes: list[str]
-
-    @property
-    def pooling(self) -> Pooling | None:
-        """What a pooled classifier sees."""
-        return self.pooled.pooling if self.pooled else None
-
-
-def load_to_train(model: ModelLike, task: Task, options: TuneOptions) -> LoadedClassifier:
-    """Load a model with a classifier for a task: its own or, with a pooling, a pooled one."""
     drawn = {"seed": options.seed, "random": options.start == "random"}
     with _checkpoint_of(model) as (place, name):
         how: dict[str, Any] = {"title": name, **drawn, **options.subset(Source)}
         if options.sees is None:
             loaded, notes = load_classifier(place, task, **how)
-            return LoadedClassifier(loaded, None, notes)
+            return loaded, None, notes
         base = load_base(place, options.sees, **how)
     pooled = PooledClassifier(base, base.pooling, task.outputs, seed=options.seed)
     note = f"the classifier on {base.pooling.title} of {name} was never trained: its weights"
-    return LoadedClassifier(base, pooled, [f"{note} are random"])
+    return base, pooled, [f"{note} are random"]
 
 
 @contextmanager
@@ -173,28 +158,37 @@ class Tuning(Run[Tuned]):
 
     Parameters
     ----------
-    loaded
-        The model and its classifier.
+    model, pooled, notes
+        The model, its classifier if that is on a layer or on heads, and which weights of the
+        classifier were never trained.
     data
         The task and its examples.
     options
         How to train.
     """
 
-    def __init__(self, loaded: LoadedClassifier, data: TaskData, options: TuneOptions) -> None:
+    def __init__(
+        self,
+        model: Model,
+        pooled: PooledClassifier | None,
+        notes: list[str],
+        data: TaskData,
+        options: TuneOptions,
+    ) -> None:
         super().__init__(options, Path(options.output).name)
         self.state_path = None  # transformers' Trainer keeps its own
         self.folder = Path(options.output).absolute()
-        self.loaded, self.data, self.options = loaded, data, options
+        self.model, self.pooled, self.untrained = model, pooled, notes
+        self.pooling = pooled.pooling if pooled else None
+        self.data, self.options = data, options
         self.settings = TuneSettings.of(options)
-        self.model = loaded.model
-        self.tuned_task = data.task if loaded.pooled else task_for(loaded.model, data.task)
+        self.tuned_task = data.task if pooled else task_for(model, data.task)
         self.checkpoints = self.folder / CHECKPOINTS
 
     @cached_property
     def about(self) -> dict[str, Any]:
         """Model, task, data, settings and pooling."""
-        pooling = self.loaded.pooling
+        pooling = self.pooling
         return {
             "task": asdict(self.data.task) | {"title": ""},
             "train": self.data.train.about,
@@ -244,7 +238,7 @@ class Tuning(Run[Tuned]):
         dev, dev_skipped = self._encode(self.data.dev)
         self.check_corpora()
         self._check_classes(rows)
-        notes = [*_start_notes(self.loaded, self.settings.start), *self.data.train.notes]
+        notes = [*self._start_notes(), *self.data.train.notes]
         began, seconds, losses = time.monotonic(), 0.0, list[float]()
         if self.settings.start != "untrained":
             self._open_state()
@@ -264,7 +258,7 @@ class Tuning(Run[Tuned]):
             about=self.about,
             versions={name: version(name) for name in LIBRARIES},
             notes=[*notes, *skipped, *dev_skipped],
-            pooling=self.loaded.pooling,
+            pooling=self.pooling,
         )
 
     def save(self, result: Tuned) -> None:
@@ -274,12 +268,20 @@ class Tuning(Run[Tuned]):
             with without_bars():
                 self.model.network.save_pretrained(self.folder)
             self.model.tokenizer.save_pretrained(self.folder)
-        if self.loaded.pooled:
-            save_pooled(self.loaded.pooled, self.folder)
+        if self.pooled:
+            save_pooled(self.pooled, self.folder)
         with writing(self.folder):
             seal_folder(self.folder)
         result.write()
         shutil.rmtree(self.checkpoints, ignore_errors=True)
+
+    def _start_notes(self) -> list[str]:
+        """A note if the classifier is new and stays untrained, or is not new."""
+        start, new = self.settings.start, self.untrained
+        trained = f"{self.model.name} already has a trained classifier for these classes"
+        if start == "untrained":
+            return new or [f"{trained}: its score is not that of an untrained one"]
+        return [] if new or start == "random" else [f"{trained}: training continues from it"]
 
     def _encode(self, corpus: Corpus) -> tuple[TokenRows, list[str]]:
         return encode_rows(self.model, self.tuned_task, corpus, max_length=self.settings.max_length)
@@ -294,9 +296,7 @@ class Tuning(Run[Tuned]):
             )
 
     def _score(self, dev: TokenRows) -> dict[str, float]:
-        outputs = predict(
-            self.model, dev, batch_size=self.settings.batch_size, pooled=self.loaded.pooled
-        )
+        outputs = predict(self.model, dev, batch_size=self.settings.batch_size, pooled=self.pooled)
         return score(self.tuned_task, outputs, dev.labels)
 
     def _check_folder(self) -> None:
@@ -322,7 +322,7 @@ class Tuning(Run[Tuned]):
         try:
             with reporter.progress(self.title) as update:
                 return train_rows(
-                    self.model, self.loaded.pooled, rows, self.options, self.checkpoints, update
+                    self.model, self.pooled, rows, self.options, self.checkpoints, update
                 )
         except KeyboardInterrupt:
             kept = last_checkpoint(self.checkpoints)
@@ -332,12 +332,3 @@ class Tuning(Run[Tuned]):
             raise Interrupted(
                 f"stopped; the state after step {step} is kept in {self.checkpoints}", **AGAIN
             ) from None
-
-
-def _start_notes(loaded: LoadedClassifier, start: str) -> list[str]:
-    """A note if the classifier is new and stays untrained, or is not new."""
-    name = loaded.model.name
-    trained = f"{name} already has a trained classifier for these classes"
-    if start == "untrained":
-        return loaded.notes or [f"{trained}: its score is not that of an untrained one"]
-    return [] if loaded.notes or start == "random" else [f"{trained}: training continues from it"]

@@ -23,7 +23,7 @@ from headscope.files import DISK, sealed, sync_folder, unsealed, write_text
 from headscope.models import NAME, Model
 from headscope.progress import Update
 from headscope.runs.tune import TuneOptions
-from headscope.runs.tune.pooled import PooledClassifier
+from headscope.runs.tune.classifier import PooledClassifier
 from headscope.runs.tune.rows import LengthOrder, TokenRows, collator
 
 DECAY = 0.01

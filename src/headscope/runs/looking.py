@@ -1,4 +1,5 @@
-"""One text or one head: maps, the parts of logits, and texts on which a head does what it does.
+"""Looking at a model without a survey: one text, one head, its weights, and whether it can be
+trusted.
 
 Here are options and functions; nothing of it needs torch before a model is loaded.
 """
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from headscope.corpus import CorpusLike
 from headscope.errors import UserError, wrong_type
-from headscope.heads import Head, HeadLike, HeadsLike, parse_heads
+from headscope.heads import Head, HeadLike, HeadsLike, split_heads
 from headscope.models.names import check_loading
-from headscope.options import RARE, AnyPath, CorpusRun, ModelRun, Option, takes
-from headscope.runs.preparing import drawn, loaded, opened, read_for
+from headscope.options import RARE, AnyPath, CorpusRun, ModelRun, Option, Saving, takes
+from headscope.runs.preparing import check_not_cross, drawn, opened, read_for
 from headscope.stats.tables.examples import check_relation
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from headscope.models.loading import ModelLike
-    from headscope.results import TextAttention
+    from headscope.results import Atlas, TextAttention
+    from headscope.runs.eager import Check
 else:  # names, or heads
     HeadsLike = Sequence[Any]
 
@@ -80,10 +82,8 @@ class AttentionOptions(LogitOptions):
         if isinstance(self.heads, Head):  # a tuple itself
             object.__setattr__(self, "heads", (self.heads,))
         super().__post_init__()
-        # Heads with a star need the shape of the model.
-        named = [name for name in self.heads or () if isinstance(name, str) and "*" not in name]
-        if named:
-            parse_heads(named)
+        if self.heads:  # those with a star need the shape of the model
+            split_heads(self.heads)
         if self.patterns and (self.heads or self.words):
             what = "heads" if self.heads else "words"
             raise UserError(
@@ -95,12 +95,7 @@ class AttentionOptions(LogitOptions):
             raise UserError(
                 "network= has no effect without patterns=True", hint="give patterns=True"
             )
-        if self.stack == "cross":
-            raise UserError(
-                "the rows and columns of cross attention are different tokens, and cannot be drawn "
-                "as one text",
-                hint="give stack='encoder' or stack='decoder'",
-            )
+        check_not_cross(self.stack, "and cannot be drawn as one text")
 
 
 @takes(AttentionOptions)
@@ -142,7 +137,8 @@ def attention(
     [['barked', 'dog']]
     """
     texts = read_texts(text, options.pair)
-    with loaded(model, options) as used:
+    check_loading(model, options)
+    with opened(model, options) as used:
         from headscope.runs.text_maps import text_attention
 
         return text_attention(used, texts, options)
@@ -192,7 +188,8 @@ def logit_parts(model: ModelLike, text: str, options: LogitOptions) -> xr.DataAr
     True
     """
     texts = read_texts(text, None)
-    with loaded(model, options, head="lm") as used:
+    check_loading(model, options)
+    with opened(model, options, head="lm") as used:
         from headscope.runs.text_maps import parts_of_logits
 
         return parts_of_logits(used, texts, options.max_length)
@@ -273,3 +270,136 @@ def examples(
         from headscope.runs.examples import find_examples
 
         return find_examples(used, texts, head, options)
+
+
+class CheckOptions(ModelRun):
+    """Options of :func:`check`.
+
+    Parameters
+    ----------
+    max_length
+        Tokens of the long text. The default is 512, or more where a window or an index is longer,
+        up to 4096, or what the model takes.
+    seed
+        Seed of the tokens.
+    """
+
+    max_length: Annotated[int | None, Option(name="maximum length")] = None
+    seed: int = 0
+
+
+@takes(CheckOptions)
+def check(model: ModelLike, options: CheckOptions) -> Check:
+    """Compare a model, as Headscope observes it, with transformers' own eager attention.
+
+    The same weights are run twice on the same device: observed, and with the attention that
+    transformers itself calls eager. Compared are the maps of every layer and what every layer gives
+    to the next: on one text, on a batch of texts of several lengths against each text alone, and on
+    a long text, beyond any window or index that the configuration names. The texts are random
+    tokens.
+
+    Parameters
+    ----------
+    model
+        A hub id, a folder, ``"demo"``, a :class:`~headscope.Model`, or a network with its
+        tokenizer, ``(network, tokenizer)``.
+
+    Returns
+    -------
+    Check
+        Its ``passed`` says whether all agrees; printing it shows the table.
+
+    Raises
+    ------
+    UserError
+        If the model cannot be loaded or observed, or does not take so many tokens. What goes wrong
+        after that is part of the result.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> found = hs.check("demo", max_length=64)
+    >>> found.passed
+    True
+    >>> found.rows[0].digits
+    'every bit'
+    """
+    check_loading(model, options)
+    with opened(model, options) as used:
+        from headscope.runs.eager import compare_with_eager
+
+        return compare_with_eager(used, options)
+
+
+class CircuitOptions(ModelRun, Saving):
+    """Options of :func:`circuits`.
+
+    Parameters
+    ----------
+    seed
+        Seed of the random heads that composition is compared with.
+    stack
+        encoder or decoder, for models with both. Default: the encoder.
+    """
+
+    prefix: ClassVar[str] = "circuits"
+
+    seed: int = 0
+    stack: Annotated[str, RARE] = ""
+
+
+@takes(CircuitOptions)
+def circuits(model: ModelLike, options: CircuitOptions) -> Atlas:
+    """Read circuits off the weights of a model: no corpus is needed (Elhage et al. 2021).
+
+    Parameters
+    ----------
+    model
+        A hub id, a folder, ``"demo"``, a :class:`~headscope.Model`, or a network with its
+        tokenizer, ``(network, tokenizer)``. A model that is loaded by name gets its language-model
+        head where its unembedding differs from its embeddings.
+
+    Returns
+    -------
+    Atlas
+        With the groups
+
+        - ``copying``: the copying score of every head, from -1 to 1. It is positive if attention to
+          a token raises the score of the same token. Absent where the model has no unembedding;
+        - ``ov_norm`` and ``qk_norm``: the Frobenius norms of ``W_V W_O`` and ``W_Q W_Kᵀ``. In
+          these and in all other numbers, the norm before attention is folded into the matrices that
+          read the stream, and before a LayerNorm they are centred: units say which;
+        - ``composition``: for every pair of heads, how much the later one (``layer``, ``head``)
+          reads of what the earlier one (``from_layer``, ``from_head``) writes, by ``kind``: through
+          its queries, keys or values. ``excess`` is the ratio of norms minus ``baseline``, the mean
+          of random heads of the same shape, which varies by ``baseline_deviation``.
+
+        The provenance has ``notes`` on what the matrices leave out.
+
+    Raises
+    ------
+    UserError
+        The architecture stores its projections in an unknown way, or the stack is ``"cross"``.
+
+    See Also
+    --------
+    headscope.Atlas.composition : The heads that one head composes with.
+
+    References
+    ----------
+    Elhage et al. (2021), A mathematical framework for transformer circuits.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> atlas = hs.circuits("demo")
+    >>> atlas.measures
+    ('copying', 'ov_norm', 'qk_norm', 'composition')
+    >>> len(atlas.composition("3-9", kind="K", top=2))  # earlier heads and later ones
+    4
+    """
+    check_loading(model, options)
+    with options.reporter.status("loading libraries"):
+        from headscope.runs.circuits import Circuits, with_unembedding
+    with with_unembedding(model, options) as used:
+        return Circuits(used, options).execute()

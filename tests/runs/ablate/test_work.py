@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -9,29 +10,27 @@ import pytest
 import torch
 
 from headscope.corpus import from_texts
-from headscope.heads import Head
-from headscope.models import Shape
+from headscope.models import Model
 from headscope.models.cache import LayerCache
 from headscope.progress import Reporter
-from headscope.runs.ablate import ablate
+from headscope.runs.ablate import TaskObjective, ablate
 from headscope.runs.ablate.objectives import (
     CustomObjective,
     LanguageModelObjective,
     Objective,
+    Question,
     TaskObjective,
 )
 from headscope.runs.ablate.work import (
-    NOTHING,
     STACKED_TOKENS,
     AblationWork,
-    Disabled,
-    PassTimes,
-    Sweep,
+    disabled_set,
+    head_importance,
     plan,
     time_passes,
 )
 from runs.ablate.made import RUN, TASK, classifier, labelled, language_model, stream
-from tiny import HEADS, SENTENCES
+from tiny import HEADS, SENTENCES, WIDTH, place
 
 
 @pytest.fixture
@@ -49,9 +48,8 @@ def stacks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def swept(objective: Objective, model: Any, batch: Any) -> Any:
-    sweep = Sweep(model, objective, model.main_stack(), "uniform")
-    passes = plan(model.shape(model.main_stack()))
-    return sweep.outputs(objective.ask(batch), passes)[0]
+    work = AblationWork(model, objective, stack=model.main_stack(), way="uniform")
+    return work(batch, plan(model.shape(model.main_stack())))[0].outputs
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
@@ -137,15 +135,20 @@ class Lines(Reporter):
 def test_what_a_run_will_take_is_said_before_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    times = PassTimes(full=60.0, lowest=60.0, highest=20.0, tokens=10)
-    monkeypatch.setattr("headscope.runs.ablate.run.time_passes", lambda *_, **__: times)
+    timed: list[int] = []
+
+    def times(_work: Any, batch: Any, *_: Any, **__: Any) -> tuple[float, float]:
+        timed.append(batch.ids.size)
+        return 600.0, 400.0
+
+    monkeypatch.setattr("headscope.runs.ablate.run.time_passes", times)
     reporter = Lines()
     given = {"task": TASK, "dev": labelled(), "layers": False, **RUN}
     silent = ablate(classifier(), **given)
     found = ablate(classifier(), progress=reporter, **given)
     said = [line for line in reporter.lines if "will take" in line]
     padded = sum(batch.ids.size for batch in stream(classifier(), labelled(), 2))
-    seconds = (60 + 4 * 60 + 4 * 20) * padded / 10
+    seconds = (600 + 8 * 400) * padded / timed[0]
     minutes, second = divmod(round(seconds), 60)
     clock = f"{minutes // 60}:{minutes % 60:02d}:{second:02d}"
     assert said == [f"9 passes over 5 examples will take about {clock}"]
@@ -153,15 +156,24 @@ def test_what_a_run_will_take_is_said_before_it_starts(
     assert found["ablation"].identical(silent["ablation"])
 
 
-def test_passes_are_timed_in_proportion_to_the_layers_that_they_compute() -> None:
-    times = PassTimes(full=10.0, lowest=8.0, highest=2.0, tokens=64)
-    shape = Shape(4, 2, 8)
-    middle = Disabled("set", "2-1,4-1", (Head(1, 0), Head(3, 0)))
-    assert times.disabled(NOTHING, shape) == 0.0
-    assert times.disabled(middle, shape) == pytest.approx(6.0)
-    passes = [NOTHING, Disabled("head", "1-1", (Head(0, 0),)), middle]
-    assert times.sweep(passes, shape) == pytest.approx(24.0)
-    assert times.sweep(passes, shape, importance=True) == pytest.approx(54.0)
+def test_passes_are_timed_where_they_begin_in_the_middle_layer() -> None:
+    """They take in proportion to the layers above the first disabled head."""
+    timed: list[list[str]] = []
+
+    class Work:
+        model, stack = classifier(), "encoder"
+
+        def __call__(self, _batch: Any, passes: Any) -> None:
+            timed.append([off.name for off in passes])
+            time.sleep(0.01 * len(passes))
+
+    shape = Work.model.shape("encoder")
+    passes = [*plan(shape, layers=False), disabled_set(shape, "2-1,1-2")]
+    full, disabled = time_passes(Work(), stream(Work.model, labelled(), 2)[0], passes)  # type: ignore[arg-type]
+    assert timed[0] == ["none"]
+    assert timed[-1] == ["none", "1-1", "1-2", "1-3", "1-4", "1-2,2-1"]  # of two layers the lower
+    assert full == pytest.approx(0.01, rel=1.0)
+    assert disabled == pytest.approx(0.01, rel=1.0)
 
 
 def test_timing_keeps_the_number_of_threads() -> None:
@@ -169,8 +181,52 @@ def test_timing_keeps_the_number_of_threads() -> None:
     before = torch.get_num_threads()
     work = AblationWork(model, TaskObjective(model, TASK), stack="encoder", way="uniform")
     batch = stream(model, labelled(), 2)[0]
-    found = time_passes(work, batch, plan(model.shape("encoder")), threads=before + 1)
+    full, disabled = time_passes(work, batch, plan(model.shape("encoder")), threads=before + 1)
     assert torch.get_num_threads() == before
-    assert found.tokens == batch.ids.size
-    assert found.full > 0
-    assert found.lowest >= 0
+    assert full > 0
+    assert disabled >= 0
+
+
+# --- gradient importance ---
+
+STEP = 1e-4
+
+
+def gated_losses(
+    model: Model, kind: str, question: Question, layer: int, head: int, gate: float
+) -> np.ndarray[Any, Any]:
+    """The loss of each example with one head's output multiplied by a gate."""
+
+    def scale(_module: Any, arguments: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        split = arguments[0].unflatten(-1, (HEADS, WIDTH)).clone()
+        split[..., head, :] *= gate
+        return (split.flatten(-2), *arguments[1:])
+
+    projection = place(model.network.base_model, kind, model.main_stack(), layer)[1]
+    hook = projection.register_forward_pre_hook(scale)
+    try:
+        with torch.inference_mode():
+            logits = model.forward(question.batch).logits
+    finally:
+        hook.remove()
+    losses = torch.nn.functional.cross_entropy(logits, question.gold, reduction="none")
+    return np.asarray(losses.numpy())
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2"])
+def test_importance_is_the_derivative_of_each_examples_loss_by_a_gate_on_the_head(
+    kind: str,
+) -> None:
+    model = classifier(kind)
+    model.network.double()
+    objective = TaskObjective(model, TASK)
+    for batch in stream(model, labelled(), 3):
+        question = objective.ask(batch)
+        found = head_importance(model, objective, question, model.main_stack())
+        for layer, head in ((0, 0), (0, 3), (1, 1)):
+            above, below = (
+                gated_losses(model, kind, question, layer, head, 1 + step) for step in (STEP, -STEP)
+            )
+            expected = np.abs(above - below) / (2 * STEP)
+            assert found[:, layer, head] == pytest.approx(expected, rel=1e-3, abs=1e-6)
+            assert expected.max() > 1e-4

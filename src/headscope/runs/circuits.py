@@ -30,7 +30,7 @@ from headscope.results.schema import COMPOSITION
 from headscope.runs.run import Run, describe
 
 if TYPE_CHECKING:
-    from headscope.runs.circuits import CircuitOptions
+    from headscope.runs.looking import CircuitOptions
 
 DRAWS = 64
 """Pairs of random heads behind a baseline."""
@@ -114,7 +114,7 @@ class Circuits(Run[Atlas]):
         """A number per head. There is no corpus, hence no interval and no example."""
         dims = ("layer", "head")
         nothing = np.full(values.shape, np.nan)
-        return xr.Dataset(
+        found = xr.Dataset(
             {
                 "mean": (dims, values),
                 "low": (dims, nothing),
@@ -122,13 +122,9 @@ class Circuits(Run[Atlas]):
                 "n": (dims, np.zeros(values.shape, np.int64)),
             },
             self._grid(),
-            {
-                "title": title,
-                "unit": self._unit(unit),
-                "source": SOURCE,
-                "kind": "weights",
-                "listed": "yes",
-            },
+        )
+        return found.assign_attrs(
+            title=title, unit=self._unit(unit), source=SOURCE, kind="weights", listed="yes"
         )
 
     def _composition(self, ratios: Array) -> xr.Dataset:
@@ -149,25 +145,18 @@ class Circuits(Run[Atlas]):
         deviations = np.array([float(one.std()) for one in drawn])
         excess = (ratios - means.reshape(-1, 1, 1, 1, 1)).astype(np.float32)
         grid = self._grid()
-        return xr.Dataset(
+        found = xr.Dataset(
             {
                 "excess": (("kind", "layer", "head", "from_layer", "from_head"), excess),
                 "baseline": ("kind", means),
                 "baseline_deviation": ("kind", deviations),
             },
-            {
-                "kind": list(KINDS),
-                **grid,
-                "from_layer": grid["layer"],
-                "from_head": grid["head"],
-            },
-            {
-                "title": "composition of an earlier head with a later one",
-                "unit": self._unit("ratio of norms over that of random heads"),
-                "source": SOURCE,
-                "kind": COMPOSITION,
-                "listed": "no",
-            },
+            {"kind": list(KINDS), **grid, **{f"from_{dim}": grid[dim] for dim in grid}},
+        )
+        return found.assign_attrs(
+            title="composition of an earlier head with a later one",
+            unit=self._unit("ratio of norms over that of random heads"),
+            **{"source": SOURCE, "kind": COMPOSITION, "listed": "no"},
         )
 
     def _unit(self, unit: str) -> str:
