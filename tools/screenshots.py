@@ -33,7 +33,9 @@ def take(results: Path, folder: Path) -> None:
     """Take all pictures of one results file."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
-        page = Atlas.open(results).report(Path(place) / "page.html")
+        atlas = Atlas.open(results)
+        atlas.card("3-9", folder / "card.png")
+        page = atlas.report(Path(place) / "page.html")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         for name, picture in PICTURES.items():
             shot = _shot(browser, page, *picture)

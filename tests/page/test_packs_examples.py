@@ -89,6 +89,22 @@ WORDS = (
 )
 
 
+class NoCards:
+    """Cards need results of a whole survey; ``test_card.py`` tests them."""
+
+    grid = ""
+
+    def __init__(self, atlas: FakeAtlas) -> None: ...
+
+    def part(self, head: str) -> str:
+        return head
+
+
+@pytest.fixture(autouse=True)
+def no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headscope.page.packs.examples.Cards", NoCards)
+
+
 @pytest.fixture
 def kept() -> FakeKept:
     texts = tuple(text(n, WORDS[n % len(WORDS)]) for n in range(12))

@@ -122,7 +122,12 @@ def test_the_policy_allows_this_very_script_and_style_only() -> None:
 def test_no_name_can_add_an_element_to_the_page() -> None:
     plain, attacked = Reader(render(made_results())), Reader(render(hostile()))
     assert [tag for tag, _ in attacked.elements] == [tag for tag, _ in plain.elements]
-    assert "onerror" not in json.dumps([one for _, one in attacked.elements])
+    # A name stands in what previews show, as the value of an attribute, and nowhere else.
+    elements = [dict(one) for _, one in attacked.elements]
+    titles = [one.pop("content") for one in elements if one.get("property") == "og:title"]
+    assert len(titles) == 1
+    assert HOSTILE in titles[0]
+    assert "onerror" not in json.dumps(elements)
     document, _ = attacked.packs()["atlas"]
     assert document["model"]["name"] == HOSTILE
     assert document["notes"] == [HOSTILE]
@@ -130,6 +135,9 @@ def test_no_name_can_add_an_element_to_the_page() -> None:
 
 def test_the_page_asks_for_nothing_from_outside() -> None:
     for tag, attributes in Reader(render(made_results())).elements:
+        if attributes.get("rel") == "icon":
+            assert attributes.pop("href").startswith("data:image/svg+xml;base64,")
+            tag = "icon"
         assert tag not in ("link", "img", "iframe", "object", "embed", "base")
         assert not attributes.keys() & {"src", "srcset", "href"}
 
@@ -178,7 +186,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 def test_a_folder_has_the_page_and_its_data_in_files(tmp_path: Path) -> None:
     page = write_folder(made_results(), tmp_path / "site")
     files = sorted(str(file.relative_to(tmp_path / "site")) for file in page.parent.rglob("*.*"))
-    assert files == ["data/atlas.pack", "index.html"]
+    assert files == ["card.png", "data/atlas.pack", "index.html"]
     document, _ = unpack((page.parent / "data" / "atlas.pack").read_bytes())
     assert document["model"]["name"] == "made"
     html = page.read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import struct
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -275,3 +276,17 @@ def test_a_folder_loads_a_heads_examples_when_they_are_asked_for(browser: Any, s
     assert "data/head/1-3.pack" in asked
     assert not [name for name in asked if name.startswith("data/head/") and "1-3" not in name]
     context.close()
+
+
+def test_the_card_of_a_head_is_saved_from_its_page(
+    explore, demo_page: Path, tmp_path: Path
+) -> None:
+    opened = explore(demo_page, "#/head/3-9")
+    opened.page.wait_for_selector("button:has-text('Save card')")
+    with opened.page.expect_download() as download:
+        opened.page.locator("button", has_text="Save card").click()
+    assert download.value.suggested_filename == "demo-3-9.png"
+    download.value.save_as(tmp_path / "card.png")
+    data = (tmp_path / "card.png").read_bytes()
+    assert struct.unpack(">II", data[16:24]) == (1200, 630)
+    quiet(opened)

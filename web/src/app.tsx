@@ -9,6 +9,7 @@ import { type Store, StoreContext } from "./store";
 import { AtlasView } from "./views/atlas";
 import { CompareView } from "./views/compare";
 import { DocumentView } from "./views/document";
+import { GalleryView } from "./views/gallery";
 import { FinderView } from "./views/finder";
 import { HeadView } from "./views/head";
 import { LiveView } from "./views/live";
@@ -26,7 +27,7 @@ export function App({ store }: { store: Store }) {
   const alone = store.addressed && new URLSearchParams(location.search).has("embed");
   return (
     <StoreContext.Provider value={store}>
-      {!alone && (store.atlas || store.boot.live) && <Header />}
+      {!alone && !store.gallery && (store.atlas || store.boot.live) && <Header />}
       <SelectionBar />
       <main class="hs-main" id="hs-main" tabIndex={-1}>
         {!HEADED.has(store.route.value.view.split("/")[0]!) && !documented(store) && (
@@ -54,6 +55,7 @@ function documented({ document, route }: Store): boolean {
 /** What the browser's tab says: "3-9 · within the noun phrase · demo". */
 export function titleOf(store: Store): string {
   const { atlas } = store;
+  if (store.gallery) return `${store.atlases.length} models · Headscope`;
   const [name = "", head = ""] = store.route.value.view.split("/");
   const model = (store.boot.live ?? atlas?.document.model)?.name ?? "";
   const about = name === "" || name === "document" ? store.boot.document : undefined;
@@ -69,6 +71,7 @@ export function titleOf(store: Store): string {
 function View({ store }: { store: Store }) {
   const { view } = store.route.value;
   const [name, ...rest] = view.split("/");
+  if (store.gallery) return <GalleryView />;
   if (name === "live" && store.boot.live) return <LiveView />;
   if (name === "text" && store.boot.source === "notebook") return <TextView />;
   if (store.document && (name === "" || name === "document")) return <DocumentView />;

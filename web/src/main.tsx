@@ -4,7 +4,7 @@ import { App } from "./app";
 import { Atlas } from "./data/atlas";
 import { supported } from "./data/pack";
 import { embedded, files } from "./data/source";
-import type { AtlasDocument, Boot, PageDocument } from "./data/types";
+import type { AtlasDocument, Boot, Gallery, PageDocument } from "./data/types";
 import { Store } from "./store";
 import "./styles/index.css";
 
@@ -25,7 +25,8 @@ async function start(): Promise<void> {
     const packs = boot.atlases.map((name) => source.load<AtlasDocument>(name));
     const atlases = (await Promise.all(packs)).map((one) => new Atlas(one));
     const about = boot.document ? await source.load<PageDocument>("document") : undefined;
-    const store = new Store(boot, source, atlases, root, true, undefined, about);
+    const gallery = boot.gallery ? await source.load<Gallery>("gallery") : undefined;
+    const store = new Store(boot, source, atlases, root, true, undefined, about, gallery);
     root.textContent = "";
     render(<App store={store} />, root);
   } catch (error) {

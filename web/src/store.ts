@@ -6,7 +6,7 @@ import type { Atlas } from "./data/atlas";
 import { Notes } from "./data/notes";
 import type { Packed } from "./data/pack";
 import type { Source } from "./data/source";
-import type { Boot, PageDocument, TokensDocument } from "./data/types";
+import type { Boot, Gallery, PageDocument, TokensDocument } from "./data/types";
 import { format, parse, type Route } from "./route";
 
 export type Theme = "auto" | "light" | "dark";
@@ -44,6 +44,8 @@ export class Store {
     private surroundings: () => boolean | undefined = () => undefined,
     /** Sections around the atlas: a paper's page. */
     readonly document?: Packed<PageDocument>,
+    /** Several models: the front page of a site. */
+    readonly gallery?: Packed<Gallery>,
   ) {
     this.notes = new Notes((boot.live ?? atlases[0]?.document.model)?.name ?? "");
     this.route = signal(parse(addressed ? location.hash : ""));

@@ -35,7 +35,10 @@ class ReportOptions(Options):
     output
         The page, or the folder. Default: RESULTS with .html.
     folder
-        Write a folder for a web server, with one file per head: for large models.
+        Write a folder for a web server, with one file per head: for large models. Of several
+        results, a site: a front page with all models, and a report of each.
+    paper
+        A page made by 'headscope paper', for the site: its claims are compared across models.
     figures
         Also draw all figures of the gallery into the page.
     """
@@ -44,6 +47,7 @@ class ReportOptions(Options):
     retrieval: Annotated[Path | None, Option(metavar="FILE")] = None
     output: Annotated[Path | None, Option(short="-o")] = None
     folder: bool = False
+    paper: Annotated[Sequence[Path], Option(metavar="PAGE")] = ()
     figures: bool = False
 
 
@@ -58,7 +62,14 @@ def report(
 
     Example: headscope report demo.nc -o demo.html
     """
+    from headscope.page import write_gallery
     from headscope.results import Atlas
+
+    if options.paper and not options.folder:
+        raise UserError(
+            "--paper is for a site, which is written into a folder",
+            hint="add --folder, or open the paper's page itself",
+        )
 
     atlas, more = Atlas.open(results), [Atlas.open(path) for path in others]
     if options.circuits is not None:
@@ -66,7 +77,10 @@ def report(
     if options.retrieval is not None:
         atlas = atlas.with_retrieval(Atlas.open(options.retrieval))
     place = options.output or results.with_suffix("" if options.folder else ".html")
-    page = atlas.report(place, others=more, folder=options.folder, figures=options.figures)
+    if options.folder and (more or options.paper):
+        page = write_gallery([atlas, *more], place, papers=options.paper, figures=options.figures)
+    else:
+        page = atlas.report(place, others=more, folder=options.folder, figures=options.figures)
     if options.folder:
         console.say(f"serve it: python -m http.server --directory {place}\npage:")
     elif (size := page.stat().st_size) > LARGE:

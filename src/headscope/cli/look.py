@@ -92,9 +92,12 @@ class HeadOptions(Options):
     ----------
     top
         Rows of each table.
+    output
+        Draw what the head does as a picture to share (.png or .svg) instead.
     """
 
     top: Annotated[int, Option(least=1, name="number of rows")] = 12
+    output: Annotated[AnyPath | None, Option(short="-o", metavar="FILE")] = None
 
 
 @command(LOOK, "cli.look:HeadOptions")
@@ -111,7 +114,11 @@ def head(
     from headscope.results import Atlas
 
     Head.parse(name)
-    passport = Atlas.open(results).head(name)
+    atlas = Atlas.open(results)
+    if options.output is not None:
+        console.result(str(atlas.card(name, options.output)))
+        return
+    passport = atlas.head(name)
     if console.as_json:
         console.tables(
             {

@@ -1,3 +1,4 @@
+from .card import save_card as save_card
 from .document import (
     Document as Document,
     Plot as Plot,
@@ -5,6 +6,7 @@ from .document import (
     Table as Table,
     records as records,
 )
+from .gallery import write_gallery as write_gallery
 from .report import (
     render as render,
     render_document as render_document,

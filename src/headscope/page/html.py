@@ -13,7 +13,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from headscope.page.packs.pack import to_text
+from headscope.measures.roles import FAMILIES
+from headscope.page.packs.pack import to_text, unpack
 
 
 @cache
@@ -34,6 +35,8 @@ def page_html(
     *,
     connect: str = "'none'",
     about: Mapping[str, str] | None = None,
+    says: str = "",
+    picture: str = "",
 ) -> str:
     """The whole page.
 
@@ -47,6 +50,10 @@ def page_html(
         Where the page may load more data from, as a content-security policy says it.
     about
         What :func:`about_page` reads of the file: its title, and the digest of the weights.
+    says
+        What the page says, in a sentence or two, for whoever previews a link to it.
+    picture
+        The address of a picture of 1200 × 630 for the same.
 
     Returns
     -------
@@ -60,6 +67,7 @@ def page_html(
         for name, one in packs.items()
     )
     start = json.dumps(dict(boot), ensure_ascii=False).replace("<", "\\u003c")
+    title = str(boot.get("title", "Headscope"))
     said = f'\n<meta name="{ABOUT}" content="{escape(json.dumps(about))}">' if about else ""
     return f"""<!doctype html>
 <html lang="en">
@@ -68,7 +76,9 @@ def page_html(
 <meta http-equiv="content-security-policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>{escape(str(boot.get("title", "Headscope")))}</title>
+<title>{escape(title)}</title>
+<link rel="icon" href="{ICON}">
+{_preview(title, says, picture)}
 <style>{style}</style>
 </head>
 <body class="hs-page">
@@ -81,6 +91,40 @@ def page_html(
 </body>
 </html>
 """
+
+
+def _preview(title: str, says: str, picture: str) -> str:
+    """What sites and chats show of a link to the page (the Open Graph protocol)."""
+    named = {
+        "og:type": "website",
+        "og:site_name": "Headscope",
+        "og:title": title,
+        "og:description": says,
+        "og:image": picture,
+        "twitter:card": "summary_large_image" if picture else "summary",
+    }
+    lines = [
+        f'<meta property="{name}" content="{escape(value)}">'
+        for name, value in named.items()
+        if value
+    ]
+    if says:
+        lines.insert(0, f'<meta name="description" content="{escape(says)}">')
+    return "\n".join(lines)
+
+
+def _icon() -> str:
+    """A grid of nine heads, as an address that holds the whole picture."""
+    colours = [family.colours[0] for family in FAMILIES.values() if family.glyph][:9]
+    cells = "".join(
+        f'<rect x="{at % 3 * 11}" y="{at // 3 * 11}" width="10" height="10" fill="{colour}"/>'
+        for at, colour in enumerate(colours)
+    )
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">{cells}</svg>'
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode('ascii')}"
+
+
+ICON = _icon()
 
 
 def about_page(path: Path) -> dict[str, str]:
@@ -96,6 +140,22 @@ def about_page(path: Path) -> dict[str, str]:
     except ValueError:
         return {}
     return {str(key): str(value) for key, value in said.items()} if isinstance(said, dict) else {}
+
+
+def pack_of(path: Path, name: str) -> dict[str, Any]:
+    """The document of a pack inside a page.
+
+    Raises
+    ------
+    OSError, ValueError, KeyError
+        If the file cannot be read, or is not a page that has it.
+    """
+    text = path.read_text(encoding="utf-8")
+    found = re.search(rf'data-pack="{re.escape(name)}">([A-Za-z0-9+/=]*)<', text)
+    if found is None:
+        raise KeyError(name)
+    document, _ = unpack(base64.b64decode(found[1]))
+    return document
 
 
 def page_policy(*, connect: str = "'none'") -> str:

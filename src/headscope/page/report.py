@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from headscope.errors import ResultsError, UserError
 from headscope.files import check_writable, write_bytes, write_text
+from headscope.page.card import Cards, save_card
 from headscope.page.document import Document
 from headscope.page.html import about_page, page_html
 from headscope.page.packs.atlas import atlas_pack
@@ -20,14 +21,23 @@ from headscope.page.packs.sections import document_content
 from headscope.page.schema import Beside, Boot
 from headscope.results import Atlas
 from headscope.results.merge import is_circuits, join_all
+from headscope.stats.words.summary import model_summary
 
 MOST, FEWEST, TOGETHER = 10, 4, 1700
 """Examples of each head in a report of one file: at most, at least, and of all heads together, so
 that a page of 24 × 16 heads stays under 6 MB."""
 
+PICTURE = "card.png"
+"""What previews of a link to a folder show: the card of its clearest head."""
+
 
 def write_report(
-    results: Atlas, path: Path, *, others: Sequence[Atlas] = (), figures: bool = False
+    results: Atlas,
+    path: Path,
+    *,
+    others: Sequence[Atlas] = (),
+    figures: bool = False,
+    picture: str = "",
 ) -> Path:
     """Write the report of a run as one self-contained page, whole or not at all.
 
@@ -43,6 +53,8 @@ def write_report(
         shown with its results.
     figures
         Also draw the figures of the gallery (Altair) into the page. This takes some seconds.
+    picture
+        The address of a picture for previews of links to the page.
 
     Returns
     -------
@@ -55,7 +67,8 @@ def write_report(
         If it cannot be written.
     """
     check_writable(path, error=ResultsError)
-    return _written(path, render(results, others=others, figures=figures, path=path))
+    text = render(results, others=others, figures=figures, path=path, picture=picture)
+    return _written(path, text)
 
 
 def render(
@@ -64,13 +77,15 @@ def render(
     others: Sequence[Atlas] = (),
     figures: bool = False,
     path: Path | None = None,
+    picture: str = "",
 ) -> str:
     """Return the report as HTML. With the path of its file, it links to pages beside that."""
     results, *others = join_all([results, *others])
     layers, heads = results.shape
     packs = report_packs(results, others, figures=figures, **for_one_file(layers * heads))
     boot = _boot(results, others, "embedded", path)
-    return page_html(boot, packs, about=_about("Report", results))
+    about, says = _about("Report", results), _said(results)
+    return page_html(boot, packs, about=about, says=says, picture=picture)
 
 
 def render_document(document: Document, *, path: Path | None = None) -> str:
@@ -88,13 +103,13 @@ def render_document(document: Document, *, path: Path | None = None) -> str:
         "document": document.label,
     }
     packs = {"document": pack(*document_content(document, shape))}
-    about = {"title": document.label}
+    about, says = {"title": document.label}, document.subtitle
     if results:
         first, *others = results
         packs |= report_packs(first, others, **for_one_file(shape[0] * shape[1]))
         about = _about(document.label, first)
         boot["beside"] = pages_beside(path, about["weights"], document=True)
-    return page_html(boot, packs, about=about)
+    return page_html(boot, packs, about=about, says=says)
 
 
 def write_document(document: Document, path: Path) -> Path:
@@ -175,8 +190,10 @@ def write_folder(
         except UserError as error:
             raise ResultsError(error.message, hint=error.hint, command=error.command) from None
     boot = _boot(results, others, "folder", page)
-    about = _about("Report", results)
-    return _written(page, page_html(boot, {}, connect="'self'", about=about))
+    save_card(results, Cards(results).clearest, folder / PICTURE)
+    about, says = _about("Report", results), _said(results)
+    text = page_html(boot, {}, connect="'self'", about=about, says=says, picture=PICTURE)
+    return _written(page, text)
 
 
 def report_packs(
@@ -205,6 +222,12 @@ def report_packs(
             atlas, name=name, figures=figures and not number, compact=compact
         )
     return packs | example_packs(results, most=most, compact=compact)
+
+
+def _said(results: Atlas) -> str:
+    """What previews of a link to the report say: the first lines of the summary."""
+    lines = model_summary(results)[:2]
+    return " ".join("".join(part.text for part in line.parts) for line in lines)
 
 
 def _told_apart(atlas: Atlas, number: int) -> str:

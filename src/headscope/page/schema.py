@@ -263,6 +263,44 @@ class PageDocument(TypedDict):
     provenance: str
 
 
+class GalleryPaper(TypedDict):
+    """A paper's page about a model of a gallery."""
+
+    title: str
+    href: str
+    verdicts: list[str]
+
+
+class GalleryModel(TypedDict):
+    """A model of a gallery: the folder of its report, and its papers."""
+
+    folder: str
+    papers: list[GalleryPaper]
+
+
+class Claim(TypedDict):
+    """What a paper says, and for each model: yes, no, undecided, not tested, or ""."""
+
+    text: str
+    verdicts: list[str]
+
+
+class Claims(TypedDict):
+    """The claims of a paper across models."""
+
+    paper: str
+    claims: list[Claim]
+
+
+class Gallery(TypedDict):
+    """The pack "gallery": what the front page of a site says beside its atlases."""
+
+    models: list[GalleryModel]
+    claims: list[Claims]
+    # BibTeX.
+    citation: str
+
+
 class Composition(TypedDict):
     """Which heads compose with which, from weights alone (Elhage et al. 2021)."""
 
@@ -389,6 +427,8 @@ class TextsDocument(TypedDict):
     """The pack "texts"."""
 
     texts: list[Text]
+    # All heads of a card, as SVG.
+    grid: str
 
 
 class TokensDocument(TypedDict):
@@ -441,6 +481,8 @@ class HeadDocument(TypedDict):
     keys: list[TokenShare]
     # Texts in the sample.
     sample: int
+    # The head's card as SVG, with a mark where the grid goes; large reports of one file have none.
+    card: NotRequired[str]
 
 
 class TextDocument(TypedDict):
@@ -498,3 +540,5 @@ class Boot(TypedDict):
     document: NotRequired[str]
     # Pages about the same weights, in files beside this one.
     beside: NotRequired[list[Beside]]
+    # Whether it is the front page of a site of several models, with a pack "gallery".
+    gallery: NotRequired[bool]

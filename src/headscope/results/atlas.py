@@ -729,6 +729,22 @@ class Atlas:
 
         return tuple(item.name for item in gallery(self))
 
+    def card(self, head: HeadLike, path: str | Path) -> Path:
+        """Write what one head does as a picture of 1200 × 630 to share: PNG or SVG.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import headscope as hs
+        >>> texts = ["The dog barks.", "A cat sleeps."]
+        >>> atlas = hs.survey("demo", texts, measures="position")
+        >>> atlas.card("3-9", tempfile.mkdtemp() + "/3-9.svg").name
+        '3-9.svg'
+        """
+        from headscope.page import save_card
+
+        return save_card(self, head, Path(path))
+
     def report(
         self,
         path: str | Path,

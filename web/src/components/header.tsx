@@ -51,16 +51,25 @@ export function Header() {
       </nav>
       {store.atlas && <SearchBox />}
       {store.addressed && <CopyLink />}
-      <button
-        type="button"
-        class="hs-icon"
-        title={`Colours: ${store.theme.value}. Click to change.`}
-        aria-label={`Colours: ${store.theme.value}`}
-        onClick={() => store.setTheme(NEXT[store.theme.value])}
-      >
-        {store.dark.value ? "☾" : "◐"}
-      </button>
+      <ThemeButton />
     </header>
+  );
+}
+
+/** Light, dark, or as the browser wishes. */
+export function ThemeButton() {
+  const store = useStore();
+  const said = `Colours: ${store.theme.value}`;
+  return (
+    <button
+      type="button"
+      class="hs-icon"
+      title={`${said}. Click to change.`}
+      aria-label={said}
+      onClick={() => store.setTheme(NEXT[store.theme.value])}
+    >
+      {store.dark.value ? "☾" : "◐"}
+    </button>
   );
 }
 

@@ -101,21 +101,30 @@ async function savePng(element: Element | null, name: string): Promise<void> {
     return;
   }
   if (!(element instanceof SVGSVGElement)) return;
-  const box = element.getBoundingClientRect();
-  const scale = 2;
+  const { width, height } = element.getBoundingClientRect();
+  // Figures that were drawn beforehand are for a white ground; the page inverts them in the dark.
+  const page = element.closest(".headscope") ?? element;
+  const drawn = element.closest(".hs-picture") !== null;
+  const ground = drawn ? "#fff" : getComputedStyle(page).backgroundColor;
+  await saveDrawing(standalone(element), name, { width: 2 * width, height: 2 * height, ground });
+}
+
+/** Save an SVG that stands by itself as PNG. */
+export async function saveDrawing(
+  svg: string,
+  name: string,
+  { width, height, ground }: { width: number; height: number; ground: string },
+): Promise<void> {
   const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(standalone(element))}`;
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
   const canvas = document.createElement("canvas");
-  canvas.width = box.width * scale;
-  canvas.height = box.height * scale;
+  canvas.width = width;
+  canvas.height = height;
   const context = canvas.getContext("2d")!;
-  // Figures that were drawn beforehand are for a white ground; the page inverts them in the dark.
-  const ground = element.closest(".hs-picture") ? "#fff" : undefined;
-  const page = element.closest(".headscope") ?? element;
-  context.fillStyle = ground ?? getComputedStyle(page).backgroundColor;
-  context.fillRect(0, 0, canvas.width, canvas.height);
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
+  context.fillStyle = ground;
+  context.fillRect(0, 0, width, height);
+  context.drawImage(image, 0, 0, width, height);
   canvas.toBlob((blob) => blob && download(blob, `${name}.png`));
 }
 

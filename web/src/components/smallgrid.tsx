@@ -3,7 +3,7 @@ import type { Atlas } from "../data/atlas";
 import { family, ink, isRole } from "../families";
 import { GridLabels } from "./grid";
 import { headLabel } from "./grid-cell";
-import { smallGrid } from "./grid-layout";
+import { type Arrangement, smallGrid } from "./grid-layout";
 import { Ramp } from "./legend";
 import { Cells } from "./many";
 
@@ -25,7 +25,6 @@ export function SmallGrid({ atlas, colouring, title, label }: Props) {
   const arrangement = smallGrid(atlas, { cell: [wide, tall], left: LEFT, top: TOP });
   const { layout } = arrangement;
   const roles = colouring.kind === "roles";
-  const symbol = (place: number) => family(atlas.family(place)).symbol;
   return (
     <figure class="hs-smallgrid">
       <figcaption>{title}</figcaption>
@@ -44,23 +43,7 @@ export function SmallGrid({ atlas, colouring, title, label }: Props) {
           by={[colouring]}
           label={label ?? ((place) => headLabel(atlas, place, colouring))}
         >
-          {roles &&
-            tall >= 14 &&
-            Array.from({ length: atlas.size }, (_, place) => {
-              const [x, y, width, height] = arrangement.box(place);
-              return isRole(atlas.family(place)) ? (
-                <text
-                  key={place}
-                  x={x + width / 2}
-                  y={y + height / 2 + 4}
-                  font-size={11}
-                  text-anchor="middle"
-                  fill={ink(colouring.of(place))}
-                >
-                  {symbol(place)}
-                </text>
-              ) : null;
-            })}
+          {roles && <Symbols {...{ atlas, arrangement }} colour={(place) => colouring.of(place)} />}
         </Cells>
       </svg>
       {!roles && (
@@ -69,5 +52,38 @@ export function SmallGrid({ atlas, colouring, title, label }: Props) {
         </p>
       )}
     </figure>
+  );
+}
+
+interface SymbolProps {
+  atlas: Atlas;
+  arrangement: Arrangement;
+  colour(place: number): string;
+}
+
+/** The symbols of main roles over their cells, where they are large enough: colours alone are not safe. */
+export function Symbols({ atlas, arrangement, colour }: SymbolProps) {
+  if (arrangement.layout.stepY < 14) return null;
+  const places = Array.from({ length: atlas.size }, (_, place) => place);
+  return (
+    <>
+      {places
+        .filter((place) => isRole(atlas.family(place)))
+        .map((place) => {
+          const [x, y, width, height] = arrangement.box(place);
+          return (
+            <text
+              key={place}
+              x={x + width / 2}
+              y={y + height / 2 + 4}
+              font-size={11}
+              text-anchor="middle"
+              fill={ink(colour(place))}
+            >
+              {family(atlas.family(place)).symbol}
+            </text>
+          );
+        })}
+    </>
   );
 }

@@ -235,6 +235,39 @@ export interface PageDocument {
   provenance: string;
 }
 
+/** A paper's page about a model of a gallery. */
+export interface GalleryPaper {
+  title: string;
+  href: string;
+  verdicts: string[];
+}
+
+/** A model of a gallery: the folder of its report, and its papers. */
+export interface GalleryModel {
+  folder: string;
+  papers: GalleryPaper[];
+}
+
+/** What a paper says, and for each model: yes, no, undecided, not tested, or "". */
+export interface Claim {
+  text: string;
+  verdicts: string[];
+}
+
+/** The claims of a paper across models. */
+export interface Claims {
+  paper: string;
+  claims: Claim[];
+}
+
+/** The pack "gallery": what the front page of a site says beside its atlases. */
+export interface Gallery {
+  models: GalleryModel[];
+  claims: Claims[];
+  /** BibTeX. */
+  citation: string;
+}
+
 /** Which heads compose with which, from weights alone (Elhage et al. 2021). */
 export interface Composition {
   /** "Q", "K", "V": what the later head computes from what the earlier one wrote. */
@@ -355,6 +388,8 @@ export interface Text {
 /** The pack "texts". */
 export interface TextsDocument {
   texts: Text[];
+  /** All heads of a card, as SVG. */
+  grid: string;
 }
 
 /** The pack "tokens": by place, the words that a head links most, for the search. */
@@ -401,6 +436,8 @@ export interface HeadDocument {
   keys: TokenShare[];
   /** Texts in the sample. */
   sample: number;
+  /** The head's card as SVG, with a mark where the grid goes; large reports of one file have none. */
+  card?: string;
 }
 
 /** The pack "text" of a notebook: one text. Its maps are packs "text/3-9": weights u2 (query, key; 65535 = 1). */
@@ -454,4 +491,6 @@ export interface Boot {
   document?: string;
   /** Pages about the same weights, in files beside this one. */
   beside?: Beside[];
+  /** Whether it is the front page of a site of several models, with a pack "gallery". */
+  gallery?: boolean;
 }

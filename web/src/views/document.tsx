@@ -102,7 +102,7 @@ function Heads() {
   );
 }
 
-const LOOKS: Record<string, [name: string, sign: string]> = {
+export const LOOKS: Record<string, [name: string, sign: string]> = {
   yes: ["holds", "✓"],
   no: ["does not hold", "✕"],
   undecided: ["undecided", "?"],

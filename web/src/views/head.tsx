@@ -50,7 +50,7 @@ function Surveyed({ place }: { place: number }) {
   const ready = typeof loaded === "object" ? loaded : undefined;
   return (
     <div class="hs-head">
-      <Top place={place} />
+      <Top place={place} card={ready?.card} />
       {surveyed(atlas) ? (
         <div class="hs-head-three">
           <Roles place={place} />

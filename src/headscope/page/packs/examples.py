@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import UserError
 from headscope.heads import Head
+from headscope.page.card import Cards
 from headscope.page.packs.pack import pack
 from headscope.page.schema import ExampleKind, HeadExample, Text
 from headscope.results import Atlas
@@ -72,7 +73,7 @@ def example_packs(
         return {}
     if not kept.texts:
         return {}
-    lottery, texts = Lottery(kept.texts), _Numbered()
+    lottery, texts, cards = Lottery(kept.texts), _Numbered(), Cards(atlas)
     words: SampleWords | None = None
     tokens: list[list[str]] = []
     made: dict[str, Future[bytes]] = {}
@@ -85,12 +86,14 @@ def example_packs(
             top = words.top(sample)
             linked = [word for pair in top["pairs"] for word in (pair["query"], pair["key"])]
             tokens.append(list(dict.fromkeys(linked)))
-            about = top | {"sample": len(sample)}
+            about: dict[str, Any] = top | {"sample": len(sample)}
+            if not compact:
+                about["card"] = cards.part(head)
             arrays = dict(zip(("histogram", "uniform"), kept.histogram(head)[1:], strict=True))
             made[head] = pool.submit(_head_pack, chosen, numbers, about, arrays, compact)
     shown = [_first_tokens(text) if compact else text for text in texts.texts]
     packs = {
-        "texts": pack({"texts": [_text(text) for text in shown]}, {}),
+        "texts": pack({"texts": [_text(text) for text in shown], "grid": cards.grid}, {}),
         "tokens": pack({"tokens": tokens}, {}),
     }
     return packs | {f"head/{head}": one.result() for head, one in made.items()}

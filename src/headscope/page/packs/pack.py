@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 import struct
 from collections.abc import Mapping
@@ -18,6 +19,8 @@ from numpy.typing import NDArray
 
 TYPES = {"f4": "<f4", "i4": "<i4", "u1": "|u1", "u2": "<u2", "u4": "<u4"}
 """The types of arrays that the page knows."""
+LARGEST = 1 << 30
+"""No pack unpacks to more bytes."""
 MANTISSA = 23
 """Bits of the mantissa of a float32."""
 STEP = 8
@@ -88,8 +91,17 @@ def rounded(values: NDArray[Any], bits: int) -> NDArray[Any]:
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The document and the arrays of a pack."""
-    whole = gzip.decompress(data)
+    """The document and the arrays of a pack.
+
+    Raises
+    ------
+    ValueError
+        If it unpacks to more than any page holds, or is no pack.
+    """
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        whole = file.read(LARGEST + 1)
+    if len(whole) > LARGEST:
+        raise ValueError("it unpacks to more than any page holds")
     (length,) = struct.unpack_from("<I", whole)
     header = json.loads(whole[4 : 4 + length])
     base = -(-(4 + length) // STEP) * STEP

@@ -7,7 +7,12 @@ import { useStore } from "../../store";
 export interface Loaded {
   head: Packed<HeadDocument>;
   texts: Text[];
+  /** What the head does as a picture to share, as SVG. */
+  card?: string;
 }
+
+/** Where a card has its grid of all heads, which is the same in each. */
+const GRID = "<!--grid-->";
 
 /** The examples of a head: undefined while they are loaded, a sentence where that fails. */
 export function useExamples(name: string, wanted: boolean): Loaded | string | undefined {
@@ -18,7 +23,10 @@ export function useExamples(name: string, wanted: boolean): Loaded | string | un
     let current = true;
     const done = (found: Loaded | string) => current && setState({ name, found });
     Promise.all([source.load<HeadDocument>(`head/${name}`), source.load<TextsDocument>("texts")])
-      .then(([head, texts]) => done({ head, texts: texts.document.texts }))
+      .then(([head, { document }]) => {
+        const card = head.document.card?.replace(GRID, () => document.grid);
+        done({ head, texts: document.texts, card });
+      })
       .catch((error: unknown) => done(error instanceof Error ? error.message : String(error)));
     return () => {
       current = false;

@@ -5,12 +5,13 @@ import { moved } from "../../components/grid";
 import { layersAcross, smallGrid } from "../../components/grid-layout";
 import { HeadLink, hint } from "../../components/link";
 import { Cells } from "../../components/many";
+import { saveDrawing } from "../../components/save";
 import { family, fill, isRole } from "../../families";
 import { type Store, useStore } from "../../store";
 import { surveyed } from "./order";
 
 /** Name, families, what the head does and how that is known, where it is in the model. */
-export function Top({ place }: { place: number }) {
+export function Top({ place, card }: { place: number; card?: string }) {
   const store = useStore();
   const atlas = store.atlas!;
   const text = atlas.document.heads[place] ?? { lead: "", evidence: "" };
@@ -34,6 +35,7 @@ export function Top({ place }: { place: number }) {
       <div class="hs-head-where">
         <MiniGrid place={place} />
         <Neighbours place={place} />
+        {card && <SaveCard card={card} name={`${atlas.document.model.name}-${atlas.name(place)}`} />}
       </div>
     </header>
   );
@@ -51,6 +53,21 @@ function plainLead(atlas: Atlas, place: number): string {
   return isRole(role)
     ? `${family(role).title}.`
     : `${family(role).title}: no role passes its test.`;
+}
+
+/** A picture of the head to share, as "headscope head FILE 3-9 -o card.png" draws it. */
+function SaveCard({ card, name }: { card: string; name: string }) {
+  const size = { width: 1200, height: 630, ground: "#FFFFFF" };
+  return (
+    <button
+      type="button"
+      class="hs-save-button"
+      title="Save a picture of this head to share: its sentence, its best example, its place"
+      onClick={() => void saveDrawing(card, name.replace(/[^\w.-]+/g, "-"), size)}
+    >
+      Save card
+    </button>
+  );
 }
 
 /** The families of the main role and of a second one that is close. */
