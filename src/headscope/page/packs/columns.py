@@ -103,6 +103,7 @@ def _rest_names(activity: xr.DataArray, tokens: Mapping[str, str]) -> list[str]:
     kinds = [str(kind) for kind in activity["where"].values]
     started = "start" in kinds and bool((activity.sel(where="start") > 0).any())
     names = {
+        "at work": "active",
         "stops": "“.” and “,”",
         "separator": tokens.get("separator", "separators"),
         "start": tokens.get("start", "start token"),
