@@ -284,10 +284,8 @@ def label_dims(data: xr.Dataset) -> list[str]:
 
 
 def of_heads(data: xr.Dataset) -> bool:
-    """Whether a group has values of single heads. Controls of probes have numbers of their own."""
-    if data.attrs.get("kind") == COMPOSITION or contents(data).value not in data:
-        return False
-    return set(GRID) <= set(values_of(data).dims)
+    """Whether a group has values of single heads."""
+    return data.attrs.get("kind") != COMPOSITION and set(GRID) <= set(values_of(data).dims)
 
 
 def statistics(data: xr.Dataset) -> xr.Dataset:
