@@ -552,7 +552,7 @@ class Jo2020(PaperRecipe, Training):
                 model, tasks, results, how, cache=self.vectors, progress=self.reporter
             )
             controls.save(path)
-        self.note(path, controls)
+        self.note(path, controls, shown=False)
         tables = [
             control_table(results, controls, nulls),
             random_head_table(controls["probe_random"]),

@@ -483,12 +483,16 @@ class Recipe(FolderRun):
             examples=0,
         )
 
-    def note(self, path: Path, results: Atlas) -> Atlas:
-        """Note a results file and its provenance for the page, and its results for claims."""
+    def note(self, path: Path, results: Atlas, *, shown: bool = True) -> Atlas:
+        """Note a results file and its provenance for the page, and its results for claims.
+
+        What is ``shown`` stands in the atlas of the page.
+        """
         if path not in self.files:
             self.files.append(path)
         self.about[path.stem] = results.provenance
-        self.atlases.append(results)
+        if shown:
+            self.atlases.append(results)
         self.results[path.stem.replace("-", "_")] = results
         return results
 
