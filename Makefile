@@ -82,15 +82,8 @@ bench-recipes: $(VENV)/dev.stamp
 	$(BIN)/python -m benchmarks.recipes.page
 
 # What the documentation's gallery of models shows, from real weights: about half an hour.
-MODELS := out/models
 models: $(VENV)/dev.stamp
-	$(BIN)/headscope survey demo demo --examples 32 --output $(MODELS)/demo.nc
-	$(BIN)/headscope survey demo-llm demo --examples 16 --output $(MODELS)/demo-llm.nc
-	$(BIN)/headscope tune demo --task opinion --output $(MODELS)/tuned
-	$(BIN)/headscope survey $(MODELS)/tuned/opinion-pretrained demo --examples 16 \
-	  --output $(MODELS)/opinion.nc
-	$(BIN)/headscope paper clark2019 --output $(MODELS)/clark2019
-	$(BIN)/headscope paper pande2021 --output $(MODELS)/pande2021
+	$(BIN)/python tools/site_models.py
 
 # Train the pattern network on the built-in labelled maps, and score it on the test maps.
 patterns: $(VENV)/dev.stamp

@@ -25,7 +25,7 @@ from headscope.measures.patterns.labels import label_maps, write_labelled
 from headscope.measures.patterns.network import PatternNet, save_network
 from headscope.page import Document, Section, Table, write_document
 from headscope.page.report import write_folder, write_report
-from headscope.results import Atlas, export
+from headscope.results import Atlas
 from headscope.runs.probe.vectors import make_head_outputs
 from headscope.runs.run import Checkpoint, write_checkpoint
 from headscope.runs.survey import survey
@@ -138,9 +138,9 @@ WRITERS: dict[str, Callable[[Atlas, Path], Any]] = {
     "figure.svg": lambda _, path: save_chart(_chart(), path),
     "figure.pdf": lambda _, path: save_chart(_chart(), path),
     "figure.html": lambda _, path: save_chart(_chart(), path),
-    "table.csv": lambda atlas, path: export(atlas, path),
-    "table.parquet": lambda atlas, path: export(atlas, path),
-    "table.tex": lambda atlas, path: export(atlas, path),
+    "table.csv": lambda atlas, path: atlas.export(path),
+    "table.parquet": lambda atlas, path: atlas.export(path),
+    "table.tex": lambda atlas, path: atlas.export(path),
     "paper.html": lambda _, path: write_document(_document(), path),
     "run.partial": lambda _, path: _checkpoint(path),
     "network.safetensors": lambda _, path: save_network(path, PatternNet()),

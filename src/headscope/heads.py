@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from headscope.errors import UserError
 
@@ -165,19 +165,11 @@ def split_heads(heads: HeadsLike) -> tuple[HeadLike, ...]:
     >>> split_heads("4-6,L0H1,5-*")
     (<Head 4-6>, <Head 1-2>, '5-*')
     """
-    given: Any = heads
-    if isinstance(given, str | Head) or not isinstance(given, Iterable):
-        given = [given]
     found: list[HeadLike] = []
-    for part in given:
-        if isinstance(part, Head):
-            found.append(part)
-        elif isinstance(part, str) and "*" in part:
-            for name in part.split(","):
-                parse_heads(name.replace("*", "1"))  # raises if it is not a name
-                found += [name.strip()] if "*" in name else parse_heads(name)
-        else:
-            found += parse_heads(part)
+    for part in _parts(heads):
+        several = isinstance(part, str) and "*" in part
+        known = parse_heads(str(part).replace("*", "1") if several else part)  # raises if no name
+        found += [part] if several else known
     return tuple(dict.fromkeys(found)) if found else parse_heads(())
 
 

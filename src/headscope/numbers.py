@@ -7,12 +7,16 @@ returns text. A value that is missing is shown as an en dash.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 MISSING = "–"
 """What stands for a value that is not known or not defined."""
 SMALLEST = 0.001
 """Smaller p-values are shown as less than this, and smaller numbers with two significant digits."""
+LONG = 40
+"""A longer cell is text, even if it is a list of numbers: it is left-aligned and wrapped."""
+WRITTEN = re.compile(r"[-+−–\d.,…()\[\]%<>e*\s]*")
 PLACES = ((10.0, 3), (100.0, 2), (1000.0, 1))
 """How many decimals a number under each limit has; larger ones have none."""
 
@@ -124,6 +128,29 @@ def number(value: object, *, signed: bool = False) -> str:
     return sign + _unsigned_zero(f"{known:,.{_places(known)}f}")
 
 
+def decimals(value: object, places: int = 0, *, sign: str = "", times: float = 1) -> str:
+    """Format a number with so many decimals, whatever its size.
+
+    Parameters
+    ----------
+    value
+        The number, or something missing.
+    places
+        How many.
+    sign
+        "+" to show the sign of positive numbers, too.
+    times
+        What the number is multiplied by: 100 shows a share in percent.
+
+    Examples
+    --------
+    >>> decimals(0.12345, 1, times=100), decimals(0.02, 4, sign="+"), decimals(None, 2)
+    ('12.3', '+0.0200', '–')
+    """
+    known = _number(value)
+    return MISSING if known is None else f"{times * known:{sign}.{places}f}"
+
+
 def interval(low: object, high: object, *, form: Callable[[object], str] | None = None) -> str:
     """Format the two ends of an interval.
 
@@ -153,6 +180,15 @@ def interval(low: object, high: object, *, form: Callable[[object], str] | None 
     else:
         texts = [number(end) for end in ends]
     return f"[{texts[0]}, {texts[1]}]"
+
+
+def is_words(text: object) -> bool:
+    """Whether a cell holds words, which tables align on the left: not a head, nor written numbers.
+
+    >>> is_words("det"), is_words("3-9"), is_words("26.3 (1)"), is_words("[0.1, 0.2]"), is_words(3)
+    (True, False, False, False, False)
+    """
+    return isinstance(text, str) and (not WRITTEN.fullmatch(text) or len(text) > LONG)
 
 
 def cell(value: object, column: str = "") -> str:

@@ -455,8 +455,11 @@ def documented(docstring: str, options: Any) -> str:
     """A docstring with the descriptions of options after those of its own parameters."""
     texts = "\n".join(f"{option.key}\n    {option.words}" for option in options)
     head, section, rest = docstring.partition("Parameters\n----------\n")
-    if not section:
-        return f"{docstring}\n\nParameters\n----------\n{texts}\n"
+    if not section:  # before all other sections
+        first = re.search(r"^[A-Z][\w ]+\n---", docstring, re.MULTILINE)
+        place = first.start() if first else len(docstring)
+        head, rest = docstring[:place], docstring[place:]
+        return f"{head.rstrip()}\n\nParameters\n----------\n{texts}\n\n{rest}".rstrip() + "\n"
     own, gap, after = rest.partition("\n\n")
     return f"{head}{section}{own.rstrip()}\n{texts}\n{gap}{after}"
 
@@ -861,3 +864,93 @@ class Engines(Options):
 
 class Workers(Engines, Resuming):
     """Where a run is done, and where its results and its unfinished state are kept."""
+
+
+# --- tests of roles, which results, tables and a paper take ---
+
+TAU = 3.0
+"""The paper's threshold: three times as much attention as uniform attention gives."""
+AUTO = "auto"
+"""Stands for a threshold that is found from the data: exploratory, since the same data are tested
+against it."""
+Threshold = float | str
+RESAMPLING = ("bootstrap", "permutation")
+
+
+class RoleTest(Options):
+    """How heads are tested for roles (Pande et al. 2021).
+
+    Parameters
+    ----------
+    tau
+        The threshold of the mean score: a number over 0; auto, the smallest integer above the mean
+        of all scores, which is exploratory, since the same scores are then tested against it; or
+        ROLE=N for one role; in Python also a mapping of roles to these, with "" for all others.
+        Default: 3, as in the paper.
+    test
+        t (Student's) or z (the paper's, too lenient with few documents), from the moments of all
+        sequences; bootstrap or permutation (sign flips), from the sequences whose scores are kept.
+    correction
+        holm or bh, over all heads and roles together; maxt, for tests by resampling: the largest
+        statistic of all heads and roles in each resample; or none, as in the paper: of 100 heads
+        without a role, 5 then seem to have it. Roles with the same tokens (cls and the first token
+        of BERT) count once.
+    alpha
+        The level of the test: a head has a role where the corrected p is below this.
+    resamples
+        Resamples of the bootstrap or permutation test. Default: as many as the correction needs,
+        5000 or more.
+    clusters
+        Count the sequences of one document as one cluster, where the corpus has documents. The
+        paper takes all sequences as independent.
+    seed
+        The seed of resampling.
+    """
+
+    prefix: ClassVar[str] = "test"
+    panel: ClassVar[str] = "The test"
+
+    tau: Annotated[
+        Threshold | Sequence[Threshold] | Mapping[str, Threshold],
+        Option(metavar="N|auto|ROLE=N"),
+    ] = ()
+    test: Literal["t", "z", "bootstrap", "permutation"] = "t"
+    correction: Literal["none", "holm", "bh", "maxt"] = "holm"
+    alpha: float = 0.05
+    resamples: Annotated[int | None, Option(least=1, name="number of resamples")] = None
+    clusters: Annotated[bool, Option(off="--independent")] = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.thresholds
+        if self.correction == "maxt" and self.test not in RESAMPLING:
+            raise UserError(
+                f"the correction maxt needs a test by resampling, got the {self.test} test instead",
+                hint="give test='bootstrap', or correction='holm'",
+            )
+        if not 0 < self.alpha < 1:
+            raise UserError(
+                f"alpha must be between 0 and 1, got {self.alpha} instead", hint="0.05 is usual"
+            )
+
+    @property
+    def thresholds(self) -> Mapping[str, Threshold]:
+        """The thresholds by role, with ``""`` for all other roles.
+
+        >>> RoleTest(tau=["3", "block=1.5"]).thresholds
+        {'': 3.0, 'block': 1.5}
+        """
+        if isinstance(self.tau, Mapping):
+            return self.tau
+        taus: dict[str, Threshold] = {"": TAU}
+        for one in self.tau if isinstance(self.tau, tuple) else (self.tau,):
+            role, _, value = str(one).rpartition("=")
+            try:
+                taus[role] = value if value == AUTO else float(value)
+            except ValueError:
+                raise UserError(
+                    f"tau must be a number over 0, 'auto', or ROLE=NUMBER; got {one!r} instead",
+                    hint="give tau=3, as in the paper, or tau='block=1.5' for one role",
+                ) from None
+        return taus

@@ -1,14 +1,13 @@
 """Registries: how measures, sieves, figures and metrics are found by name.
 
-An entry is data first: a name, where its object is imported from, and what is known about it
-without importing it. So the command line can check names before it loads torch. Users add their own
-objects with the registry's decorator, other packages through an entry point.
+Headscope's own register themselves by being defined; users add theirs with the registry's
+decorator, other packages through an entry point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from types import MappingProxyType
@@ -27,29 +26,18 @@ class Entry(Generic[T]):
     ----------
     name
         The name people use.
-    where
-        ``"package.module:attribute"``, imported when the object is first asked for.
-    facts
-        What is known without importing it, such as a title or the annotations it needs.
     target
-        The object itself, where it is already at hand.
+        The object.
+    facts
+        What else is known of it, such as a title.
     own
         True for objects of a user or another package, false for Headscope's.
     """
 
     name: str
-    where: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    target: T | None = None
-    own: bool = False
-
-    def load(self) -> T:
-        """The object, imported if need be."""
-        if self.target is not None:
-            return self.target
-        module, _, attribute = self.where.partition(":")
-        found: T = getattr(import_module(module), attribute)
-        return found
+    target: T
+    facts: Mapping[str, Any]
+    own: bool
 
 
 class Registry(Generic[T]):
@@ -70,13 +58,13 @@ class Registry(Generic[T]):
     Examples
     --------
     >>> tools = Registry("tool")
-    >>> tools.declare("square", "math:pow", title="Power")
+    >>> tools.add("half", lambda value: value / 2)
     >>> tools.add("double", lambda value: 2 * value)
     >>> list(tools), tools["double"](4)
-    (['square', 'double'], 8)
+    (['half', 'double'], 8)
     >>> tools["duoble"]  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    headscope.errors.UserError: the tool must be one of double, square; got 'duoble' instead...
+    headscope.errors.UserError: the tool must be one of double, half; got 'duoble' instead...
     """
 
     def __init__(
@@ -94,10 +82,6 @@ class Registry(Generic[T]):
         self._entries: dict[str, Entry[T]] = {}
         self._asked = not group
 
-    def declare(self, name: str, where: str, **facts: Any) -> None:
-        """Add one of Headscope's own by import path, with what is known about it."""
-        self._entries[name] = Entry(name, where, MappingProxyType(facts))
-
     def add(self, name: str, target: T, *, own: bool = True, **facts: Any) -> None:
         """Add an object.
 
@@ -111,7 +95,7 @@ class Registry(Generic[T]):
             )
         if own and self._check is not None:
             self._check(name, target)
-        self._entries[name] = Entry(name, "", MappingProxyType(facts), target, own)
+        self._entries[name] = Entry(name, target, MappingProxyType(facts), own)
 
     def register(self, name: str, **facts: Any) -> Callable[[T], T]:
         """A decorator that adds what it decorates under ``name``."""
@@ -124,10 +108,10 @@ class Registry(Generic[T]):
         return decorate
 
     def __getitem__(self, name: str) -> T:
-        return self.entry(name).load()
+        return self.entry(name).target
 
     def entry(self, name: str) -> Entry[T]:
-        """What is known of a name, without importing its object."""
+        """What is known of a name."""
         self._ask_packages()
         if name not in self._entries:
             raise unknown(self.kind, str(name), self._entries)

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,14 @@ def handlers() -> Iterator[None]:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run ``headscope ARGUMENTS`` in this process, through the same door as a shell."""
+    """Run ``headscope ARGUMENTS`` in this process, through the same door as a shell.
+
+    Options may be one text, such as ``"--limit 3 --json"``; other texts with spaces stay whole.
+    """
 
     def run(*arguments: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["headscope", *(str(argument) for argument in arguments)])
+        words = [[str(one)] if str(one)[:1] != "-" else str(one).split() for one in arguments]
+        monkeypatch.setattr(sys, "argv", ["headscope", *chain(*words)])
         capsys.readouterr()
         code, collecting = 0, gc.get_threshold()
         try:

@@ -73,13 +73,7 @@ def test_a_classifier_on_a_users_own_table(
         folders["classifier"],
         "--dev",
         table,
-        "--set",
-        "1-1,2-4",
-        "--no-layers",
-        "-o",
-        "off.nc",
-        "--max-length",
-        32,
+        "--set 1-1,2-4 --no-layers -o off.nc --max-length 32",
     )
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "off.nc"
@@ -155,14 +149,7 @@ def test_a_language_models_loss_with_importance_and_pruning(
         folders["lm"],
         "--corpus",
         plain,
-        "--importance",
-        "--prune",
-        "--way",
-        "zero",
-        "-o",
-        "off.nc",
-        "--max-length",
-        32,
+        "--importance --prune --way zero -o off.nc --max-length 32",
     )
     assert done.code == 0, done.err
     results = Atlas.open(here / "off.nc")
@@ -185,7 +172,7 @@ def test_a_language_models_loss_with_importance_and_pruning(
         "layer-off.png",
         "pruning.png",
     ]
-    assert "gradient importance and disabling" in done.out
+    assert "Gradient importance and disabling" in done.out
     for command in ("ls", "report", "export"):
         more = ["-o", "off.csv"] if command == "export" else []
         assert run(command, "off.nc", *more).code == 0
@@ -194,15 +181,7 @@ def test_a_language_models_loss_with_importance_and_pruning(
         folders["lm"],
         "--corpus",
         plain,
-        "--importance",
-        "--prune",
-        "--way",
-        "zero",
-        "-o",
-        "off.nc",
-        "--max-length",
-        32,
-        "--quiet",
+        "--importance --prune --way zero -o off.nc --max-length 32 --quiet",
     )
     assert again.code == 0
     assert again.out == "off.nc\n"
@@ -216,13 +195,7 @@ def test_json_has_one_row_per_head_layer_and_set(
         folders["lm"],
         "--corpus",
         plain,
-        "--json",
-        "-o",
-        "off.nc",
-        "--ablate.correction",
-        "none",
-        "--max-length",
-        32,
+        "--json -o off.nc --ablate.correction none --max-length 32",
     )
     rows: list[dict[str, Any]] = json.loads(done.out)
     assert [row["off"] for row in rows if row["kind"] == "layer"] in (["1", "2"], ["2", "1"])
@@ -257,17 +230,7 @@ def test_a_glue_task_is_read_from_its_folder_and_untrained_weights_are_named(
     done = run(
         "ablate",
         folders["bare"],
-        "--task",
-        "sst2",
-        "--data",
-        "glue",
-        "--no-heads",
-        "-o",
-        "off.nc",
-        "--limit",
-        4,
-        "--max-length",
-        32,
+        "--task sst2 --data glue --no-heads -o off.nc --limit 4 --max-length 32",
     )
     assert done.code == 0, done.err
     assert "warning: the classifier of" in done.err
@@ -403,17 +366,16 @@ def test_mistakes_are_reported_before_torch_is_imported(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["2 False"] * len(mistakes)
 
 
-def test_an_undefined_baseline_has_dashes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_undefined_baseline_has_dashes() -> None:
     """F1 is not defined where no example is of class 1 or taken for it."""
-    from headscope.cli.console import Console
-    from headscope.cli.printing import _formatted_changes, _show_baseline
-    from headscope.stats.tables.ablation import change_table, scored
+    from headscope.cli.tables import AblationTable
+    from headscope.stats.tables.ablation import scored
     from stats.made_ablation import made_ablation
 
     outputs = np.tile(np.array([1.0, 0.0]), (9, 40, 1))
     results = scored(made_ablation(outputs, np.zeros(40), metric="f1"), resamples=100)
-    about = results["head_off"].attrs
-    _show_baseline(Console(), about, {"seen": 40, "nonfinite": 0})
-    shown = capsys.readouterr().err
-    assert "baseline: f1 – – (not defined on these examples), 40 examples" in shown
-    assert set(_formatted_changes(change_table(results)).iloc[0, 1:5]) == {"–"}
+    results = results.described(results.provenance | {"counts": {"seen": 40, "nonfinite": 0}})
+    baseline = next(iter(AblationTable().notes(results)))
+    assert "baseline: f1 – – (not defined on these examples), 40 examples" in baseline
+    heads = AblationTable().frames(results)[0].for_people()
+    assert set(heads.iloc[0, 1:4]) == {"–"}

@@ -79,13 +79,7 @@ def test_the_corpus_options_reach_the_reader(run, tmp_path: Path, tiny_folder: P
             "survey",
             tiny_folder,
             table,
-            "--read.format",
-            "tsv",
-            "--columns",
-            "left,right",
-            "--max-length",
-            "32",
-            "-o",
+            "--read.format tsv --columns left,right --max-length 32 -o",
             tmp_path / "x.nc",
         ).code
         == 0
@@ -98,10 +92,7 @@ def test_single_takes_paragraphs_one_by_one(
     run, tmp_path: Path, tiny_folder: Path, text: Path
 ) -> None:
     assert (
-        run(
-            "survey", tiny_folder, text, "--single", "--max-length", "32", "-o", tmp_path / "x.nc"
-        ).code
-        == 0
+        run("survey", tiny_folder, text, "--single --max-length 32 -o", tmp_path / "x.nc").code == 0
     )
     assert hs.open(tmp_path / "x.nc").provenance["counts"]["seen"] == 4
 
@@ -276,11 +267,7 @@ def test_figures_come_in_every_format(
         tmp_path / "figures",
         "--format",
         ending,
-        "--figure",
-        "entropy",
-        "--figure",
-        "heat-cls",
-        "--json",
+        "--figure entropy --figure heat-cls --json",
     )
     files = [Path(row["file"]) for row in json.loads(done.out)]
     assert [file.name for file in files] == [f"entropy.{ending}", f"heat-cls.{ending}"]

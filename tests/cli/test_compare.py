@@ -33,9 +33,7 @@ def test_two_models_are_compared_layer_by_layer(
         tiny_folder,
         other_folder,
         text,
-        "--max-length",
-        "32",
-        "-o",
+        "--max-length 32 -o",
         tmp_path / "c.nc",
         "--json",
     )
@@ -87,11 +85,7 @@ def test_features_adds_paired_differences(
         other_folder,
         "demo",
         *FEATURES,
-        "--limit",
-        "4",
-        "--max-length",
-        "60",
-        "-o",
+        "--limit 4 --max-length 60 -o",
         tmp_path / "c.nc",
         "--json",
     )
@@ -170,9 +164,7 @@ def test_models_that_cannot_be_compared_are_told_in_two_lines(
         text,
         "-o",
         tmp_path / "c.nc",
-        "--max-length",
-        "32",
-        "--quiet",
+        "--max-length 32 --quiet",
     )
     assert done.code == 2
     assert (
@@ -194,8 +186,7 @@ def test_features_without_a_tree_are_refused(
         *FEATURES,
         "-o",
         tmp_path / "c.nc",
-        "--max-length",
-        "32",
+        "--max-length 32",
     )
     assert done.code == 2
     assert done.told[0].startswith("error: the measure 'feature' needs tags, tree, which ")

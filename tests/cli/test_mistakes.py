@@ -300,8 +300,8 @@ def test_an_unknown_figure_format(run: Run, made_nc: Path, tmp_path: Path, endin
 
 def test_an_unknown_export_format(run: Run, made_nc: Path, tmp_path: Path) -> None:
     assert mistake(run("export", made_nc, "-o", tmp_path / "x.xlsx")) == (
-        "a table is written as .csv, .parquet or .tex; got '.xlsx' instead",
-        "give -o table.csv, -o table.parquet or -o table.tex",
+        "a table is written as .csv, .tex, .html or .parquet; got '.xlsx' instead",
+        "give -o table.csv, -o table.tex, -o table.html or -o table.parquet",
     )
 
 

@@ -78,15 +78,7 @@ def label(run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path
     def label(*options: object, model: object = tiny_folder, corpus: object = text):
         place = () if "-o" in options else ("-o", tmp_path / "labels")
         return run(
-            "label",
-            model,
-            corpus,
-            "--network",
-            network,
-            "--max-length",
-            32,
-            *place,
-            *options,
+            "label", model, corpus, "--network", network, "--max-length 32", *place, *options
         )
 
     return label
@@ -282,10 +274,7 @@ def test_retraining_compares_before_and_after_and_its_network_can_be_used(
     done = run(
         "label",
         tmp_path / "labels",
-        "--retrain",
-        "--epochs",
-        1,
-        "--network",
+        "--retrain --epochs 1 --network",
         network,
         "-o",
         tmp_path / "new.safetensors",

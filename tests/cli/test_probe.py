@@ -160,26 +160,13 @@ def test_fewer_tasks_examples_and_classifiers(
         "probe",
         tiny_folder,
         senteval,
-        "--task",
-        "tense",
-        "--sample",
-        15,
-        "--no-greedy",
-        "--no-control",
-        "--embeddings",
-        "--repeats",
-        2,
-        "-n",
-        3,
-        "--probe.cache",
-        "kept",
-        "-o",
-        "p.nc",
+        "--task tense --sample 15 --no-greedy --no-control --embeddings --repeats 2",
+        "-n 3 --probe.cache kept -o p.nc",
         *SMALL,
     )
     assert done.code == 0, done.err
     assert "Tense: at most 15 examples of each split, drawn at random" in done.err
-    assert "top 3 heads" in done.out
+    assert "top-3 heads" in done.out
     results = Atlas.open(here / "p.nc")
     assert results["probe"]["task"].values.tolist() == ["past_present"]
     assert [int(results["probe"][name][0]) for name in ("train", "dev", "test_size")] == [
@@ -207,14 +194,7 @@ def test_a_custom_task_with_the_solver_of_the_paper(
         "probe",
         tiny_folder,
         senteval,
-        "--task",
-        "mine",
-        "--solver",
-        "rmsprop",
-        "-o",
-        "p.nc",
-        "--quiet",
-        "--no-greedy",
+        "--task mine --solver rmsprop -o p.nc --quiet --no-greedy",
         *SMALL,
     )
     assert (done.code, done.out, done.err) == (0, "p.nc\n", "")
@@ -234,13 +214,7 @@ def test_glue_tasks_are_read_from_their_folder(
         "stsb",
         "--data",
         glue,
-        "--pairs",
-        "apart",
-        "-o",
-        "p.nc",
-        "--no-greedy",
-        "--no-control",
-        "--json",
+        "--pairs apart -o p.nc --no-greedy --no-control --json",
         *SMALL,
     )
     assert done.code == 0, done.err

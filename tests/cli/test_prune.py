@@ -65,11 +65,9 @@ def test_importance_runs_alone_and_ranks_heads(run: Run) -> None:
     alone = ("--importance", "--no-heads", "--no-layers", "-o", "rank.nc")
     done = run("ablate", "qwen3", "--corpus", "plain.txt", "--max-length", "24", *alone)
     assert done.code == 0, done.err
-    assert "gradient importance" in done.out
+    assert "Gradient importance" in done.out
     assert "headscope heads rank.nc --by importance" in done.err
-    assert run("table", "rank.nc", "ablation").told[0] == (
-        "error: these results have no scores with a head off"
-    )
+    assert run("table", "rank.nc", "ablation").out.count("L0H") == 4
     done = run("prune", "qwen3", "--by", "rank.nc", "--corpus", "plain.txt", *RUN)
     assert "by importance in rank.nc" in " ".join(done.err.split())
 

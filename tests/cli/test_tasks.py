@@ -39,15 +39,7 @@ def test_the_table_tells_what_was_made_and_the_files_show_the_same(
     made = run(
         "tasks",
         "demo",
-        "--task",
-        "Tense",
-        "--task",
-        "bigram_shift",
-        "--size",
-        "60,20,20",
-        "--seed",
-        3,
-        "-o",
+        "--task Tense --task bigram_shift --size 60,20,20 --seed 3 -o",
         tmp_path,
         "--json",
     )

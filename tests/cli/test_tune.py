@@ -67,15 +67,9 @@ def test_the_table_has_all_three_starts_beside_the_published_scores(
     done = run(
         "tune",
         tiny_folder,
-        "--task",
-        "rte",
-        "--task",
-        "MRPC",
-        "--data",
+        "--task rte --task MRPC --data",
         glue,
-        "--start",
-        "all",
-        "-o",
+        "--start all -o",
         tmp_path / "out",
         *QUICK,
     )
@@ -188,11 +182,7 @@ def test_a_users_own_table_is_trained_on_and_surveyed(run, tmp_path, tiny_folder
             "survey",
             tmp_path / "out" / "custom-pretrained",
             dev,
-            "--measure",
-            "entropy",
-            "--max-length",
-            "32",
-            "-o",
+            "--measure entropy --max-length 32 -o",
             tmp_path / "x.nc",
         ).code
         == 0
@@ -224,15 +214,12 @@ def test_classifiers_on_heads_a_layer_or_the_last_layer(run, tmp_path, tiny_fold
         run(
             "tune",
             tiny_folder,
-            "--task",
-            "rte",
-            "--data",
+            "--task rte --data",
             glue,
             "--pooling",
             "heads:2-3, 1-1",
             *quick,
-            "--json",
-            "--quiet",
+            "--json --quiet",
         ).out
     )
     assert [
@@ -242,11 +229,7 @@ def test_classifiers_on_heads_a_layer_or_the_last_layer(run, tmp_path, tiny_fold
         "survey",
         tmp_path / "out" / "rte-heads-2-3_1-1",
         glue / "RTE" / "dev.tsv",
-        "--measure",
-        "entropy",
-        "--max-length",
-        "32",
-        "-o",
+        "--measure entropy --max-length 32 -o",
         tmp_path / "x.nc",
     )
     assert survey.code == 0, survey.err

@@ -179,7 +179,7 @@ def test_a_figure_from_a_notebook_is_drawn_like_any_other() -> None:
     assert "means" in {item.name for item in gallery(only("entropy"))}
     assert "means" not in {item.name for item in gallery(only("position"))}
     drawn = drawn_figures(only("entropy"), everything=False)  # as a report draws it
-    assert [one["name"] for one in drawn] == ["means"]
+    assert [one["id"] for one in drawn] == ["means"]
     assert drawn[0]["svg"].startswith("<svg")
 
 

@@ -22,7 +22,7 @@ from headscope.encode import Batch, collate
 from headscope.measures import MEASURES as REGISTRY
 from headscope.measures import Context, Measure
 from headscope.models import LayerView, Model, observe, wrap
-from headscope.results import Atlas, export, merge, summary
+from headscope.results import Atlas, merge, summary
 from headscope.runs import forward
 from headscope.runs.forward import Hearing, Pass, Place
 from headscope.runs.survey import survey
@@ -349,6 +349,6 @@ def test_a_run_of_one_measure_alone_can_be_shown_and_exported(name: str, tmp_pat
     tables = [one for one in results if set(grid) <= set(results.mean(one).dims)] or [name]
     assert (
         len(results.table())
-        == len(pd.read_parquet(export(results, tmp_path / "table.parquet")))
+        == len(pd.read_parquet(results.export(tmp_path / "table.parquet")))
         == sum(results.mean(one).size for one in tables)
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headscope.errors import UserError
+from headscope.page.notebook import AtlasViews
 from headscope.page.show import show
 from headscope.page.widget import HeadscopeWidget
 from page.samples import made_results
@@ -39,11 +40,19 @@ def test_outside_a_notebook_the_report_opens_in_the_browser(
 
 
 def test_in_a_notebook_the_widget_is_shown_at_the_view_and_height_asked_for(
-    tmp_path: Path, shown: list[Any]
+    tmp_path: Path, shown: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    made: list[HeadscopeWidget] = []
+    real = AtlasViews.widget
+    keep = lambda *given, **how: made.append(real(*given, **how)) or made[-1]  # noqa: E731
+    monkeypatch.setattr(AtlasViews, "widget", keep)
     assert show(made_results(), view="finder", height=300) is None
-    assert isinstance(shown[0], HeadscopeWidget)
-    assert (shown[0].route, shown[0].height) == ("finder", 300)
+    assert (made[0].route, made[0].height) == ("finder", 300)
+    still, widget = shown
+    assert made[0].still in still["text/html"]  # what is seen where the widget is not
+    assert widget["application/vnd.jupyter.widget-view+json"]["model_id"] == made[0].model_id
+    show(made_results(), view="head/1-2")
+    assert "Head 1-2" in shown[2]["text/html"]
     page = show(made_results(), path=tmp_path / "also.html")
     assert page == tmp_path / "also.html"
     assert page.exists()

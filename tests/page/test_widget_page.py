@@ -66,7 +66,8 @@ def text_of(data: bytes) -> str:
 
 def state_of(widget: HeadscopeWidget) -> dict[str, Any]:
     packs = {name: text_of(data) for name, data in widget.packs.items()}
-    return {"boot": widget.boot, "packs": packs, "route": widget.route, "height": widget.height}
+    own = {name: getattr(widget, name) for name in ("boot", "route", "height", "still")}
+    return own | {"packs": packs}
 
 
 def notebook(
@@ -113,6 +114,18 @@ def test_two_widgets_show_their_views_without_errors_or_requests(visit: Any, two
     page.wait_for_timeout(300)
     assert opened.complaints == []
     assert [url for url in opened.asked if not url.startswith("blob:")] == []
+
+
+def test_a_widget_hides_the_html_that_stands_for_it_and_no_other(
+    visit: Any, demo_results: Atlas, tmp_path: Path
+) -> None:
+    widget = AtlasViews(demo_results).widget("atlas")
+    path = notebook(tmp_path / "notebook.html", [widget])
+    still = f'<div id="mine" class="{widget.still}">a</div><div id="other" class="x">b</div>'
+    path.write_text(path.read_text("utf-8").replace('<div id="first">', f'{still}<div id="first">'))
+    page = open_page(visit, path).page
+    heights = "['mine', 'other'].map(id => document.getElementById(id).offsetHeight > 0)"
+    assert page.evaluate(heights) == [False, True]
 
 
 def test_a_click_on_a_head_opens_it_in_that_widget_only_and_the_address_stays(

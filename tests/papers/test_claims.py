@@ -59,7 +59,7 @@ def test_the_table_has_the_papers_words_our_number_the_verdict_and_its_rule() ->
             "holds if": "the mean is over 90 %",
         },
         {
-            "the paper says": "some heads are broad (Section 3.3)",
+            "the paper says": "Some heads are broad (Section 3.3)",
             "paper": "layer 1",
             "here": "head 1-7",
             "holds": "yes",

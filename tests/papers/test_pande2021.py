@@ -63,16 +63,13 @@ def test_the_whole_paper_from_the_command_line(
         tables[0],
         "--corpus",
         tables[1],
-        "--tuned",
-        "demo",
-        "--limit",
+        "--tuned demo --limit",
         LIMIT,
         "--roles.sieve",
         sieves,
         "-o",
         folder,
-        "--correction",
-        "holm",
+        "--correction holm",
     )
     assert (done.code, done.out) == (0, f"{folder / 'pande2021.html'}\n"), done.err
     page = said(folder / "pande2021.html")
@@ -156,9 +153,7 @@ def roles_nc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_roles_prints_the_heads_of_each_role(run: Run, roles_nc: Path) -> None:
     rows: list[dict[str, Any]] = json.loads(
-        run(
-            "table", roles_nc, "roles", "--json", "--tau", "2", "--test", "t", "--correction", "bh"
-        ).out
+        run("table", roles_nc, "roles", "--json --tau 2 --test t --correction bh").out
     )
     data = Atlas.open(roles_nc)["role"]
     by_role = {row["role"]: row for row in rows}
@@ -183,11 +178,7 @@ def test_roles_writes_a_page_with_the_shift(run: Run, roles_nc: Path, tmp_path: 
         "table",
         roles_nc,
         "roles",
-        "--tau",
-        "3",
-        "--tau",
-        "block=1.5",
-        "--before",
+        "--tau 3 --tau block=1.5 --before",
         roles_nc,
         "-o",
         tmp_path / "roles.html",
@@ -241,12 +232,7 @@ def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_p
                 "survey",
                 tiny_folder,
                 single,
-                "--single",
-                "--max-length",
-                "32",
-                "--measure",
-                "role",
-                "--roles.only",
+                "--single --max-length 32 --measure role --roles.only",
                 role,
                 "-o",
                 tmp_path / "x.nc",
@@ -273,11 +259,7 @@ def test_few_sequences_are_warned_of_beside_the_test(
             "survey",
             tiny_folder,
             text,
-            "--max-length",
-            "32",
-            "--measure",
-            "role",
-            "-o",
+            "--max-length 32 --measure role -o",
             tmp_path / "few.nc",
             "--quiet",
         ).code

@@ -43,11 +43,11 @@ def claims(report: PaperReport) -> dict[str, dict[str, Any]]:
 
 def test_the_planted_heads_are_found_and_needed(report: PaperReport) -> None:
     found = claims(report)
-    fed = found["previous-token heads feed induction heads by K-composition"]
+    fed = found["Previous-token heads feed induction heads by K-composition"]
     assert fed["here"] == "there are too few heads to compare with"
-    needed = found["induction heads carry what a model gains from having read a text"]
+    needed = found["Induction heads carry what a model gains from having read a text"]
     assert needed["holds"] == "yes"
-    assert found["retrieval heads are rare"]["holds"] == "not tested"
+    assert found["Retrieval heads are rare"]["holds"] == "not tested"
 
 
 def test_the_planted_heads_lead_their_tables(report: PaperReport) -> None:

@@ -18,7 +18,7 @@ import xarray as xr
 
 from headscope.errors import ResultsError
 from headscope.files import check_writable
-from headscope.results import SCHEMA, Atlas, export
+from headscope.results import SCHEMA, Atlas
 from headscope.results.netcdf import oldest
 
 MAKE = "make one with: headscope survey MODEL CORPUS -o results.nc"
@@ -224,7 +224,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(
     path = tmp_path / name
     path.write_bytes(b"the old file")
     with full_disk(3000), pytest.raises(ResultsError) as caught:
-        some.save(path) if path.suffix == ".nc" else export(some, path)
+        some.save(path) if path.suffix == ".nc" else some.export(path)
     assert caught.value.message.startswith(f"{path} cannot be written: ")
     assert caught.value.command.startswith("free some disk space")
     assert path.read_bytes() == b"the old file"

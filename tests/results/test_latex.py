@@ -114,7 +114,7 @@ def test_the_numbers_of_a_column_have_the_same_decimals_and_stand_on_the_right()
             "whole": [1.0, math.nan],
         }
     )
-    assert to_latex(frame).splitlines()[1] == r"\begin{tabular}{lrrrr}"
+    assert to_latex(frame).splitlines()[1] == r"\begin{tabular}{rrrrr}"
     assert body(frame)[1:] == [
         ["3-9", "0.500", "34.57", "12", "1"],
         ["1-2", "1.000", "8.00", "1,204", "--"],
@@ -142,7 +142,7 @@ def test_signs_and_powers_are_in_math_mode() -> None:
 
 def test_truth_values_and_missing_text_are_words() -> None:
     frame = pd.DataFrame({"has": [True, False], "who": ["3-9", None]})
-    assert to_latex(frame).splitlines()[1] == r"\begin{tabular}{ll}"
+    assert to_latex(frame).splitlines()[1] == r"\begin{tabular}{lr}"
     assert body(frame)[1:] == [["yes", "3-9"], ["no", "--"]]
 
 

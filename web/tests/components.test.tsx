@@ -167,6 +167,24 @@ describe("the whole page", () => {
     expect(root.querySelector(".hs-copied")!.textContent).toContain("copy the address");
   });
 
+  it("says so where nothing has to do with a word, and explains mistakes in queries", async () => {
+    history.replaceState(null, "", "/#/papers");
+    const root = await show(store([atlas()]));
+    const line = root.querySelector<HTMLInputElement>(".hs-search input")!;
+    const ask = async (text: string) => {
+      await act(() => {
+        line.value = text;
+        line.dispatchEvent(new Event("input", { bubbles: true }));
+      });
+      const submit = new Event("submit", { bubbles: true, cancelable: true });
+      await act(() => void line.form!.dispatchEvent(submit));
+      return root.querySelector(".hs-search .hs-answer")!.textContent;
+    };
+    expect(await ask("zebra crossing")).toBe("No head has to do with “zebra crossing”.");
+    expect(await ask("zebra <")).toMatch(/expected|unknown|no /i);
+    expect(await ask("previous")).toMatch(/^\d heads?$/);
+  });
+
   it("names the tab", async () => {
     history.replaceState(null, "", "/#/papers");
     await show(store([atlas()]));

@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { App } from "../src/app";
 import { drawing } from "../src/components/picture";
 import { order, sorted } from "../src/components/table";
-import type { PageDocument, Table } from "../src/data/types";
+import type { PageDocument, Section, Table } from "../src/data/types";
 import { type Store, StoreContext } from "../src/store";
 import { browser, documentStore, section } from "./make";
 
@@ -103,6 +103,62 @@ describe("a paper's page", () => {
     expect(root.querySelector(".hs-title span")!.textContent).toBe("u; on texts");
     const [line] = root.querySelectorAll(".hs-reference");
     expect(line!.getAttribute("d")!.match(/M/g)).toHaveLength(1); // none where it is not defined
+  });
+});
+
+describe("charts of a document", () => {
+  const plain = { about: "", caption: "", unit: "share", value: "share" as const, lines: [] };
+  const grids = (more: object) => ({
+    ...{ id: "c", kind: "grids" as const, title: "C", parts: ["a", "b"], diverging: false },
+    ...{ ...plain, shared: true, ...more },
+  });
+  const shown = async (plot: Section["plots"][number], linked = true) => {
+    const values = Float32Array.from({ length: 12 }, (_, at) => (at < 6 ? at / 100 : at / 12));
+    const framed = Uint8Array.from({ length: 12 }, (_, at) => Number(at === 2 || at === 7));
+    const arrays = { "chart/c": values, "chart/c/framed": framed };
+    const page = documentStore({ sections: [section({ plots: [plot] })], linked }, undefined, arrays);
+    return { page, root: await show(page) };
+  };
+
+  it("have one scale for all grids, or one for each", async () => {
+    const one = (await shown(grids({}))).root.querySelector(".hs-scale")!;
+    expect([one.querySelectorAll("svg").length, one.textContent]).toEqual([
+      1,
+      expect.stringContaining("one scale for all grids"),
+    ]);
+    const { root } = await shown(grids({ shared: false }));
+    const ends = [...root.querySelectorAll(".hs-panels .hs-tick")].map((text) => text.textContent);
+    expect(ends).toEqual(["0.0 % to 5.0 %", "0.0 % to 91.7 %"]);
+    const colours = [...root.querySelectorAll(".hs-panels path[fill^='#']")].map((path) =>
+      path.getAttribute("fill"),
+    );
+    expect(colours.filter((colour) => colour === "#0b2f5c")).toHaveLength(2); // each has its own top
+  });
+
+  it("frame the heads that stand out", async () => {
+    const { root } = await shown(grids({}));
+    const frames = [...root.querySelectorAll(".hs-framed")].map((path) => path.getAttribute("d"));
+    expect(frames.map((path) => path!.match(/M/g)?.length)).toEqual([1, 1]);
+    expect(frames[0]).not.toBe(frames[1]);
+  });
+
+  const rows = (beside: string): Section["plots"][number] => ({
+    ...{ id: "r", kind: "rows", title: "R", about: "", caption: "", unit: "share" },
+    rows: [{ name: "det", beside, value: 0.9, low: 0.8, high: 0.95, baseline: 0.5 }],
+  });
+
+  it("open the head of a row, if it is one of the page's model", async () => {
+    Object.defineProperty(HTMLElement.prototype, "clientWidth", { value: 900, configurable: true });
+    const press = async (beside: string, linked: boolean) => {
+      history.replaceState(null, "", "/");
+      const { page, root } = await shown(rows(beside), linked);
+      const row = root.querySelector(".hs-row-link")!;
+      await act(() => void row.dispatchEvent(new MouseEvent("click", { bubbles: true })));
+      return [page.route.value.view, location.hash];
+    };
+    expect((await press("1-2, dependent → head", true))[1]).toBe("#/head/1-2");
+    expect((await press("1-2, dependent → head", false))[1]).toBe("");
+    expect((await press("9-9, dependent → head", true))[1]).toBe("");
   });
 });
 

@@ -25,7 +25,14 @@ describe("numbers as people read them", () => {
     expect(pValue(0.0421)).toBe("0.04");
   });
 
+  it("never shows how many times as zero", () => {
+    expect(shown(3e-7, { kind: "times" })).toBe("< 0.001 ×");
+    expect(shown(0, { kind: "times" })).toBe("0.00 ×");
+    expect(shown(14.5, { kind: "times" })).toBe("14.5 ×");
+  });
+
   it("gives intervals as many digits as they need", () => {
+    expect(plusMinus(0, 4e-5, "number")).toBe("± 0");
     expect(plusMinus(0.937, 0.943, "number")).toBe("± 0.003");
     expect(plusMinus(0.5, 0.52, "share")).toBe("± 1");
     expect(plusMinus(2, 6, "number")).toBe("± 2");

@@ -149,6 +149,7 @@ describe("a passage of a long text", () => {
 function statistic(id: string, more: Partial<Statistic> = {}): Statistic {
   return {
     id,
+    group: "",
     measure: id.split(":")[0]!,
     title: id,
     unit: "share",

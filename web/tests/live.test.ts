@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 
-import type { Reading } from "../src/data/live";
+import type { LiveClient, Reading } from "../src/data/live";
 import { sentence } from "../src/data/live";
 import type { LiveModel } from "../src/data/types";
 import { exampleText, headName, headNames, nameOf, placeOf, readOptions, toggled } from "../src/views/live/options";
 import { stepped } from "../src/views/live/arrows";
 import { factor } from "../src/views/live/prediction";
+import { LiveSession } from "../src/views/live/session";
 import { parts } from "../src/views/live/textfield";
 import {
   clearest, hiddenUnits, linksOver, renormalised, replaceWord, unitMap, unitsOf, windowOf, wordSpans,
@@ -67,7 +68,48 @@ describe("the address", () => {
     });
     const wrong = read({ how: "rm", over: "many", token: "-1", from: "x", heads: "none" });
     expect(wrong).toMatchObject({ how: "zero", over: 0.1, token: null, from: 0, heads: [] });
+    expect([read({ weights: "norm" }).weights, read({ weights: "x" }).weights]).toEqual(["norm", "attention"]);
     expect(read({ text: "" }).text).toBe("");
+  });
+});
+
+describe("a session", () => {
+  const asked: [string, Record<string, unknown>][] = [];
+  const client = {
+    ask: async (action: string, _slot: string, body: Record<string, unknown>) => {
+      asked.push([action, body]);
+      if (action === "read") return { document: READING, arrays: {}, shapes: {} };
+      const weights = new Uint16Array(36);
+      return { document: { side: 1 }, arrays: { weights, small: weights }, shapes: { weights: [1, 6, 6] } };
+    },
+    drop() {},
+  } as unknown as LiveClient;
+  const options = (given: Record<string, string>) => readOptions((name) => given[name], MODEL);
+  const settled = () => new Promise((done) => setTimeout(done, 5));
+
+  it("asks for maps and thumbnails anew when their weights change, and only then", async () => {
+    const session = new LiveSession(client, { ...MODEL, predicts: "" });
+    for (const weights of ["attention", "norm", "norm"]) {
+      session.update(options({ text: "a", weights }), ["1-1"]);
+      await settled();
+      session.update(options({ text: "a", weights }), ["1-1"]); // the reading is here now
+      await settled();
+    }
+    const of = (action: string) => asked.filter(([one]) => one === action).map(([, body]) => body.weights);
+    expect(of("maps")).toEqual(["attention", "norm"]);
+    expect(of("thumbnails")).toEqual(["attention", "norm"]);
+    expect(of("read")).toHaveLength(1);
+  });
+
+  it("draws another text's map with the same weights", async () => {
+    asked.length = 0;
+    const session = new LiveSession(client, MODEL);
+    session.compare(options({ other: "b", weights: "norm" }), "1-1");
+    await settled();
+    expect(asked.map(([action, body]) => [action, body.text, body.weights])).toEqual([
+      ["read", "b", undefined],
+      ["maps", "b", "norm"],
+    ]);
   });
 });
 

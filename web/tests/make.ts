@@ -30,7 +30,7 @@ export function atlas({ layers = 2, heads = 3, name = "made", half = 0.01, ...mo
   const given = more.statistics ?? { "m:a": (place: number) => place / size };
   const statistics = Object.keys(given).map(
     (id): Statistic => ({
-      ...{ id, measure: "m", title: `share ${id}`, unit: "share of attention, 0–1" },
+      ...{ id, measure: "m", group: "M", title: `share ${id}`, unit: "share of attention, 0–1" },
       ...{ kind: "share", source: "", n: 9, listed: true, reference: null },
     }),
   );
@@ -43,7 +43,7 @@ export function atlas({ layers = 2, heads = 3, name = "made", half = 0.01, ...mo
       numbers: Array.from({ length: layers }, (_, at) => at + 1),
     },
     corpus: { name: "texts", examples: 9 },
-    ...{ statistics, families: FAMILIES, work: [], tests: [], relations: [], labels: {} },
+    ...{ statistics, families: FAMILIES, work: [], tests: [], relations: [], labels: {}, rests: [] },
     ...{ heads: [], summary: [], figures: [], activity: [], notes: [], provenance: {} },
     papers: more.charts
       ? [section({ id: "paper", title: "A paper", plots: more.charts })]

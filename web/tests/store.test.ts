@@ -40,7 +40,9 @@ describe("the page's state", () => {
     page.go("finder", { x: "m:a", y: undefined });
     await arrived();
     expect(location.hash).toBe("#/finder?x=m%3Aa");
+    const steps = history.length;
     page.set({ size: "layer" });
+    expect([history.length, location.hash]).toEqual([steps, "#/finder?x=m%3Aa&size=layer"]);
     expect(page.option("size")).toBe("layer");
     expect(page.option("x")).toBe("m:a");
     page.set({ x: undefined });
@@ -60,6 +62,22 @@ describe("the page's state", () => {
     store([atlas()]).setTheme("dark");
     const page = store([atlas()]);
     expect([page.theme.value, page.dark.value, page.root.dataset.theme]).toEqual(["dark", true, "dark"]);
+  });
+
+  it("loads the words that heads link once, and not where there are no examples", async () => {
+    const page = store([atlas()]);
+    const asked: string[] = [];
+    const load = async (name: string) => {
+      asked.push(name);
+      return { document: { tokens: [["he"]] }, arrays: {}, shapes: {} };
+    };
+    Object.assign(page, { source: { load } });
+    await page.loadTokens();
+    expect([asked, page.tokens]).toEqual([[], []]);
+    page.atlas!.document.examples.kept = 3;
+    await page.loadTokens();
+    await page.loadTokens();
+    expect([asked, page.tokens]).toEqual([["tokens"], [["he"]]]);
   });
 
   it("selects heads, with what they were selected by, or none", () => {

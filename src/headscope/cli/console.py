@@ -6,12 +6,12 @@ import json
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headscope.numbers import cell
+from headscope.numbers import cell, is_words
 from headscope.progress import Reporter
 
 if TYPE_CHECKING:
@@ -36,6 +36,31 @@ def wrapped(text: str, *, mark: str = "") -> str:
         break_long_words=False,
     )
     return "\n".join(lines).replace("\xa0", " ")
+
+
+class PrintedTable(NamedTuple):
+    """A table to be shown.
+
+    Parameters
+    ----------
+    title
+        What it shows.
+    frame
+        With plain names and all digits, as JSON has it.
+    columns
+        The columns of :mod:`headscope.results.columns` that people read; by default all.
+    """
+
+    title: str
+    frame: pd.DataFrame
+    columns: str = ""
+
+    def for_people(self, *, screen: bool = False) -> pd.DataFrame:
+        """What people read of it."""
+        from headscope.results import columns
+
+        chosen = getattr(columns, self.columns) if self.columns else ()
+        return columns.for_people(self.frame, chosen, screen=screen)
 
 
 class Console(Reporter):
@@ -76,8 +101,8 @@ class Console(Reporter):
 
         table = Table(title=title or None, title_justify="left", header_style="bold")
         for key in rows[0] if rows else ():
-            numeric = all(isinstance(row[key], (int, float)) or row[key] is None for row in rows)
-            table.add_column(key, justify="right" if numeric else "left", overflow="fold")
+            words = any(is_words(row[key]) or isinstance(row[key], bool) for row in rows)
+            table.add_column(key, justify="left" if words else "right", overflow="fold")
         for row in rows:
             table.add_row(*(Text(cell(value, key)) for key, value in row.items()))
         Rich(file=sys.stdout, width=None if sys.stdout.isatty() else 140).print(table)
@@ -87,31 +112,19 @@ class Console(Reporter):
         rows = frame.to_dict("records")
         self.table([{str(key): value for key, value in row.items()} for row in rows], title=title)
 
-    def sections(
-        self, sections: Mapping[str, tuple[pd.DataFrame, str]], *, notes: Sequence[str] = ()
-    ) -> None:
-        """Several tables with their titles, and notes on them; or one JSON object of all.
+    def tables(self, shown: Iterable[PrintedTable]) -> None:
+        """Tables as people read them; empty ones are not drawn."""
+        for one in shown:
+            if len(one.frame):
+                self.frame(one.for_people(screen=True), title=one.title)
 
-        Parameters
-        ----------
-        sections
-            Tables with their titles, by the name in JSON. Empty ones are not drawn.
-        notes
-            Sentences below the tables.
-        """
-        if self.as_json:
-            tables = {name: frame.to_dict("records") for name, (frame, _) in sections.items()}
-            self.tables(tables | {"notes": [{"note": note} for note in notes]})
-            return
-        for frame, title in sections.values():
-            if len(frame):
-                self.frame(frame, title=title)
-        for note in notes:
-            self.say(f"note: {note}")
+    def records(self, *frames: pd.DataFrame) -> None:
+        """The rows of tables, one after the other, as JSON."""
+        self.json(_plain_rows([row for frame in frames for row in frame.to_dict("records")]))
 
-    def tables(self, tables: Mapping[str, Sequence[Mapping[Any, Any]]]) -> None:
+    def named(self, tables: Mapping[str, pd.DataFrame]) -> None:
         """Several tables as one JSON object, by name."""
-        self.json({name: _plain_rows(rows) for name, rows in tables.items()})
+        self.json({name: _plain_rows(frame.to_dict("records")) for name, frame in tables.items()})
 
 
 def _plain_rows(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:

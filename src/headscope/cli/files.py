@@ -152,7 +152,7 @@ def figures(results: ResultsFile, options: FigureOptions, console: Console) -> N
     if options.beside:
         from headscope.cli.tables import pattern_files
 
-        files = pattern_files(atlas, options.beside)
+        files = pattern_files({results: atlas}, options.beside)
         charts["task-patterns"] = ("Pattern classes by file", lambda results: task_patterns(files))
     rows = []
     for name, (title, draw) in charts.items():

@@ -118,13 +118,15 @@ def head(
         return
     passport = atlas.head(name)
     if console.as_json:
-        console.tables(
+        import pandas as pd
+
+        console.named(
             {
-                "description": [asdict(passport.description)],
-                "sentences": [{"sentence": sentence} for sentence in passport.sentences],
-                "roles": passport.roles.to_dict("records"),
-                "relations": passport.relations.to_dict("records"),
-                "statistics": passport.statistics.to_dict("records"),
+                "description": pd.DataFrame([asdict(passport.description)]),
+                "sentences": pd.DataFrame({"sentence": passport.sentences}),
+                "roles": passport.roles,
+                "relations": passport.relations,
+                "statistics": passport.statistics,
             }
         )
         return
@@ -207,17 +209,10 @@ def heads(results: ResultsFile, options: HeadsOptions, console: Console) -> None
     from headscope.results import Atlas
 
     atlas = Atlas.open(results)
-    if options.thresholds:
-        from headscope.stats import threshold_table
+    if options.thresholds or options.nulls:
+        from headscope.cli.tables import TABLES
 
-        console.frame(threshold_table(atlas))
-        return
-    if options.nulls:
-        from headscope.cli.printing import show_nulls
-        from headscope.stats.tables.alike import check_has_nulls
-
-        check_has_nulls(atlas)
-        show_nulls(console, atlas, results, top=None)
+        TABLES["thresholds" if options.thresholds else "nulls"]().show(console, atlas)
         return
     if options.kv:
         table = atlas.kv_heads(options.by)

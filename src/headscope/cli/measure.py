@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from headscope.cli.app import MEASURE, CorpusFile, Model, call, command, named
-from headscope.cli.console import Console
+from headscope.cli.console import Console, PrintedTable
 from headscope.errors import UserError
 from headscope.papers.catalogue import PAPERS
 
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     from headscope.papers.portrait import Portrait
     from headscope.papers.recipe import Recipe
     from headscope.papers.report import PaperReport
+    from headscope.results import Atlas
     from headscope.runs.survey import CompareOptions, SurveyOptions
 
+SHOWN_NULLS = 12
+"""Statistics of each null model."""
 SIDE = "A hub id, a model folder, a .gguf file, 'demo' or 'demo-llm'; or a results file (.nc)."
 
 
@@ -32,12 +36,15 @@ def survey(model: Model, corpus: CorpusFile, options: SurveyOptions, console: Co
     Example: headscope survey bert-base-uncased en_ewt-ud-dev.conllu.gz -o bert.nc
     """
     import headscope as hs
-    from headscope.cli.printing import show_nulls, show_summary
+    from headscope.cli.printing import show_summary
+    from headscope.cli.tables import NullTable
 
     options = named(options, model, corpus)
     atlas = call(hs.survey, model, corpus, options)
     show_summary(console, atlas)
-    show_nulls(console, atlas, str(options.output))
+    if atlas.nulls and not (console.quiet or console.as_json):
+        NullTable(top=SHOWN_NULLS).show(console, atlas)
+        console.say(f"all statistics beside null models: headscope table {options.output} nulls")
     tables = ("roles", "role"), ("relations", "dependency"), ("coreference", "coreference")
     known = [f"table {options.output} {name}" for name, need in tables if need in atlas.measures]
     words = [f"report {options.output}", f"head {options.output} HEAD", *known[:1]]
@@ -75,7 +82,9 @@ def compare(
 
     Example: headscope compare bert-base-uncased ./bert-mrpc dev.tsv -o mrpc.nc
     """
-    from headscope.cli.printing import show_comparison, show_differences
+    from headscope.cli.printing import show_differences, show_remarks
+    from headscope.cli.tables import SimilarityTable
+    from headscope.labels import lost_tokens
 
     are_files = [Path(side).suffix == ".nc" for side in (first, second)]
     if all(are_files):
@@ -92,7 +101,14 @@ def compare(
 
     options = named(options, first, second, corpus)
     atlas = call(hs.compare, first, second, options)
-    show_comparison(console, atlas, split=options.stack != "cross")
+    shown = SimilarityTable().frames(atlas)
+    if console.as_json:
+        console.records(*(one.frame for one in shown))
+    elif not console.quiet:
+        console.tables(shown)
+    if lost := lost_tokens(atlas.provenance, split=options.stack != "cross"):
+        console.paragraph(lost, mark="* ")
+    show_remarks(console, atlas)
     console.say(f"next: headscope figures {options.output}, headscope report {options.output}")
     console.result(str(options.output))
 
@@ -128,6 +144,22 @@ def show_page(report: PaperReport, console: Console) -> None:
     console.result(str(report.page))
 
 
+def show_named(
+    console: Console, atlas: Atlas, shown: Sequence[PrintedTable], names: Sequence[str]
+) -> None:
+    """Tables and the notes on a run; or one JSON object with all of them, by name."""
+    notes = atlas.provenance.get("notes", [])
+    if console.as_json:
+        import pandas as pd
+
+        frames = dict(zip(names, (one.frame for one in shown), strict=True))
+        console.named(frames | {"notes": pd.DataFrame({"note": notes})})
+        return
+    console.tables(shown)
+    for note in notes:
+        console.say(f"note: {note}")
+
+
 @command(MEASURE, "cli.shown:CircuitsShown")
 def circuits(model: Model, options: CircuitsShown, console: Console) -> None:
     """Read circuits off a model's weights: copying heads, and which heads feed which.
@@ -138,18 +170,13 @@ def circuits(model: Model, options: CircuitsShown, console: Console) -> None:
     Example: headscope circuits demo-llm -o circuits.nc
     """
     import headscope as hs
-    from headscope.stats.tables.circuits import copying_heads, strongest_compositions
+    from headscope.cli.tables import TABLES
 
     options = named(options, model, "circuits")
     atlas = call(hs.circuits, model, options)
-    pairs = strongest_compositions(atlas, top=options.top)
-    console.sections(
-        {
-            "copying": (copying_heads(atlas, top=options.top), "Copying heads"),
-            "composition": (pairs, "Strongest composition, over random heads"),
-        },
-        notes=atlas.provenance.get("notes", []),
-    )
+    kinds: dict[str, Any] = {name: TABLES[name] for name in ("copying", "composition")}
+    shown = [kind(top=options.top).frames(atlas)[0] for kind in kinds.values()]
+    show_named(console, atlas, shown, list(kinds))
     console.say(f"next: headscope report SURVEY --circuits {options.output}")
     console.result(str(options.output))
 
@@ -176,25 +203,12 @@ def retrieval(
     Example: headscope retrieval demo-llm --length 512 -o retrieval.nc
     """
     import headscope as hs
-    from headscope.stats.tables.circuits import (
-        retrieval_heads,
-        retrieval_masking,
-        retrieval_recovery,
-    )
+    from headscope.cli.tables import RetrievalTable
 
     options = named(options, model, "retrieval")
     atlas = call(hs.retrieval, model, options)
-    recovered = "Answers recovered (more than half of their words)"
-    copied = "Retrieval heads: share of the answer's tokens copied"
-    masked = "Recovered answers with heads disabled: recall of their words"
-    console.sections(
-        {
-            "recovered": (retrieval_recovery(atlas), recovered),
-            "heads": (retrieval_heads(atlas, top=options.top), copied),
-            "masking": (retrieval_masking(atlas), masked),
-        },
-        notes=atlas.provenance.get("notes", []),
-    )
+    shown = RetrievalTable(top=options.top).frames(atlas)
+    show_named(console, atlas, shown, ("heads", "recovered", "masking"))
     console.say(f"next: headscope report SURVEY --retrieval {options.output}")
     console.result(str(options.output))
 

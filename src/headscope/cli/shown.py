@@ -7,7 +7,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated
 
-from headscope.errors import UserError, unknown
+from headscope.cli.tables import Following
+from headscope.errors import unknown
 from headscope.files import check_writable
 from headscope.options import Option
 from headscope.page.explorer import ExploreOptions
@@ -91,33 +92,7 @@ class RetrievalShown(RetrievalOptions):
     top: Annotated[int, Option(least=1, metavar="N", name="number of rows")] = 10
 
 
-class TrackShown(TrackOptions):
-    """Options of ``headscope track``.
+class TrackShown(TrackOptions, Following):
+    """Options of ``headscope track``."""
 
-    Parameters
-    ----------
-    by
-        Print when this value passes the threshold for good, such as synthetic:induction. Default:
-        every role, by how far it is above chance and its test.
-    threshold
-        What a value must pass. Default: 0.1 above chance.
-    top
-        Rows of the table.
-    """
-
-    by: Annotated[str, Option(metavar="VALUE")] = ""
-    threshold: float | None = None
-    top: Annotated[int, Option(least=1, metavar="N", name="number of rows")] = 20
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.by.strip():
-            return
-        from headscope.results.query import split_value
-
-        split_value(self.by)
-        if self.threshold is None:
-            raise UserError(
-                f"the threshold of {self.by} is missing: values differ too much for one default",
-                hint=f"e.g. by={self.by!r} with threshold=0.5",
-            )
+    top: Annotated[int | None, Option(least=1, metavar="N", name="number of rows")] = 20

@@ -1,7 +1,8 @@
 """Tables of a results file: ``headscope table RESULTS NAME``.
 
-A table is one class: its name, what it says, its options, and how it is made. Files, JSON and the
-screen are the same for all of them.
+A table is one class: its name, what it says, its options, and how it is made; its columns are in
+:mod:`headscope.results.columns`. Files, JSON and the screen are the same for all of them, and
+commands that make results show the same tables.
 """
 
 from __future__ import annotations
@@ -14,20 +15,19 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from cyclopts import Parameter
 
 from headscope.cli.app import FILES, ResultsFile, command
-from headscope.cli.console import Console
+from headscope.cli.console import Console, PrintedTable
 from headscope.errors import UserError, unknown
-from headscope.options import Option, Options, described
+from headscope.options import PYTHON, Option, Options, RoleTest, described
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from headscope.results import Atlas
 
-    Frames = Mapping[str, pd.DataFrame]
-
 Correction = Literal["none", "holm", "bh"]
-ABOUT = ("name", "title", "needs", "made_by")
-WRITTEN = (".csv", ".tex", ".html")
+ABOUT = ("name", "title", "needs", "made_by", "columns")
+SHOWN_HEADS = 3
+"""Of each probing task."""
 
 
 class TableOptions(Options):
@@ -35,8 +35,10 @@ class TableOptions(Options):
 
     Parameters
     ----------
+    results
+        The file that the table is of.
     output
-        Write the table to a file: .tex (LaTeX with booktabs), .csv or .html.
+        Write the table to a file: .tex (LaTeX with booktabs), .csv, .html or .parquet.
     """
 
     name: ClassVar[str] = ""
@@ -48,28 +50,23 @@ class TableOptions(Options):
     columns: ClassVar[str] = ""
     """The columns of :mod:`headscope.results.columns` that people read."""
 
+    results: Annotated[Path | None, PYTHON] = None
     output: Annotated[Path | None, Option(short="-o", metavar="FILE")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.output is not None and self.output.suffix not in WRITTEN:
-            raise UserError(
-                f"a table is written as {', '.join(WRITTEN)}; got {self.output.suffix!r} instead",
-                hint="give a file name such as output='table.tex'",
-            )
+        if self.output is not None:
+            from headscope.results.export import table_format
 
-    def frames(self, atlas: Atlas) -> Frames:
-        """The table, by its title, and tables that are shown below it on a screen."""
-        make = getattr(import_module("headscope.stats"), self.made_by)
-        keywords = {key: getattr(self, key) for key in described(type(self)) if key != "output"}
-        return {self.title: make(atlas, **keywords)}
+            table_format(self.output)
 
-    def for_people(self, frame: pd.DataFrame, *, screen: bool = False) -> pd.DataFrame:
-        """The table as a person reads it; JSON and CSV have all of its columns."""
-        from headscope.results import columns
-
-        chosen = getattr(columns, self.columns) if self.columns else ()
-        return columns.for_people(frame, chosen, screen=screen) if chosen else frame
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
+        """The table, and tables that are shown below it on a screen."""
+        module, _, function = self.made_by.partition(":")
+        make = getattr(import_module(f"headscope.stats.{module}"), function)
+        own = described(type(self)).keys() - described(TableOptions).keys()
+        frame = make(atlas, **{key: getattr(self, key) for key in own})
+        return [PrintedTable(self.title, frame, self.columns)]
 
     def notes(self, atlas: Atlas) -> Iterable[str]:
         """Sentences below the table."""
@@ -79,6 +76,33 @@ class TableOptions(Options):
         """What writes the table as a page, where it has one of its own."""
         return None
 
+    def show(self, console: Console, atlas: Atlas, *, is_result: bool = False) -> None:
+        """Print it: what people read, or as JSON every row of the first table, and of those that
+        have the same columns. If it is the command's result, "quiet" leaves the first table.
+        """
+        shown = self.frames(atlas)
+        if console.as_json:
+            alike = [one.frame for one in shown if one.columns == shown[0].columns]
+            console.records(*alike)
+        else:
+            console.tables(shown[: int(is_result)] if console.quiet else shown)
+        for note in filter(None, self.notes(atlas)):
+            if is_result or not note.startswith("* "):
+                console.say(note)
+            else:
+                console.paragraph(note.removeprefix("* "), mark="* ")
+
+    def write(self, path: Path, atlas: Atlas) -> None:
+        """Write the first table: people's columns, but all of them for a spreadsheet."""
+        from headscope.results.export import write_table
+
+        if path.suffix == ".html" and (page := self.page(atlas)):
+            page(path)
+            return
+        first, notes = self.frames(atlas)[0], [*filter(None, self.notes(atlas))]
+        frame = first.frame if path.suffix in (".csv", ".parquet") else first.for_people()
+        write_table(frame, path, title=first.title, notes=notes)
+
 
 class StatisticsTable(TableOptions):
     """Options of the table of all statistics."""
@@ -86,11 +110,9 @@ class StatisticsTable(TableOptions):
     name = "statistics"
     title = "Every statistic: its mean over heads and its strongest head"
 
-    def frames(self, atlas: Atlas) -> Frames:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """The summary of a survey."""
-        from headscope.results.columns import SUMMARY, for_people
-
-        return {self.title: for_people(atlas.summary(), SUMMARY)}
+        return [PrintedTable(self.title, atlas.summary(), "SUMMARY")]
 
 
 class RelationTable(TableOptions):
@@ -132,7 +154,7 @@ class RelationTable(TableOptions):
                 raise unknown("direction", name, known)
         return self.direction or DEFAULT_DIRECTIONS
 
-    def frames(self, atlas: Atlas) -> Frames:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """The best head of each."""
         from headscope.stats import best_heads
 
@@ -144,7 +166,7 @@ class RelationTable(TableOptions):
             least=self.least,
             train=_opened(self.train),
         )
-        return {self.title: table}
+        return [PrintedTable(self.title, table, self.columns)]
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """What "held out" means, and how p-values and intervals were made."""
@@ -183,18 +205,13 @@ class CoreferenceTable(TableOptions):
     train: Annotated[Path | None, Option(metavar="FILE")] = None
     kinds: bool = False
 
-    def frames(self, atlas: Atlas) -> Frames:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Scores of the head and the baselines."""
         from headscope.stats import antecedent_scores, antecedent_table
 
         make = antecedent_scores if self.kinds else antecedent_table
-        return {self.title: make(atlas, candidates=self.candidates, train=_opened(self.train))}
-
-    def for_people(self, frame: pd.DataFrame, *, screen: bool = False) -> pd.DataFrame:
-        """With both ends of an interval in one column."""
-        shown = frame.drop(columns=["high"]).rename(columns={"low": "95 % interval"})
-        shown["95 % interval"] = _intervals(frame)
-        return shown
+        table = make(atlas, candidates=self.candidates, train=_opened(self.train))
+        return [PrintedTable(self.title, table, "ANTECEDENTS")]
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """How intervals were made."""
@@ -203,107 +220,70 @@ class CoreferenceTable(TableOptions):
         yield interval_note(atlas["coreference"])
 
 
-class RoleTable(TableOptions):
+class RoleTable(TableOptions, RoleTest):
     """Options of the table of roles.
 
     Parameters
     ----------
     role
         Only this role.
-    tau
-        The threshold: a number over 0, auto (from the same scores: exploratory), or ROLE=N for one
-        role. Default: 3, as in the paper.
-    test
-        t, z (the paper's), bootstrap or permutation (sign flips).
-    correction
-        holm or bh, over all heads and roles; maxt for a test by resampling; none, as in the paper.
-    alpha
-        The level of the test.
-    resamples
-        Resamples of the bootstrap or permutation test. Default: as many as the correction needs,
-        5000 or more.
-    clusters
-        Count the sequences of one document as one cluster, where the corpus has documents.
     before
         The same corpus before fine-tuning: how the roles shift, by thirds of the layers.
     least
         The smallest shift that is of interest, in times uniform attention.
-    seed
-        The seed of resampling.
     """
 
     name = "roles"
     title = "Heads by role: mean sieve bias over tau, tested (Pande et al. 2021)"
     needs = ("role",)
-    columns = "ROLES"
 
     role: Annotated[Sequence[str], Option(metavar="NAME", completes="roles")] = ()
-    tau: Annotated[Sequence[str], Option(metavar="N|auto|ROLE=N")] = ()
-    test: Literal["t", "z", "bootstrap", "permutation"] = "t"
-    correction: Literal["none", "holm", "bh", "maxt"] = "holm"
-    alpha: Annotated[float, Option(least=0, most=1)] = 0.05
-    resamples: Annotated[int | None, Option(least=1, name="number of resamples")] = None
-    clusters: Annotated[bool, Option(off="--independent")] = True
     before: Annotated[Path | None, Option(metavar="FILE")] = None
     least: float = 0.1
-    seed: int = 0
-
-    @property
-    def how(self) -> dict[str, Any]:
-        """How roles are tested."""
-        names = ("test", "correction", "alpha", "resamples", "clusters", "seed")
-        return {name: getattr(self, name) for name in names}
 
     def tests(self, atlas: Atlas) -> Any:
         """The tests of all roles."""
-        from headscope.stats import parse_tau, role_tests
-
-        tests = role_tests(atlas, tau=parse_tau(self.tau), **self.how)
+        tests = atlas.roles(**self.subset(RoleTest))
         known = [str(name) for name in tests["role"].values]
         for name in self.role:
             if name not in known:
                 raise unknown("role", name, known)
         return tests
 
-    def shift(self, atlas: Atlas, tests: Any) -> pd.DataFrame | None:
+    def shift(self, atlas: Atlas, roles: Sequence[str]) -> pd.DataFrame | None:
         """The shift since the results before fine-tuning."""
         from headscope.stats import role_shift
 
         if self.before is None:
             return None
-        roles = self.role or [str(name) for name in tests["role"].values]
+        how = self.subset(RoleTest)
         return role_shift(
             _opened(self.before),
             atlas,
             roles=roles,
-            alpha=self.alpha,
             least=self.least,
-            clusters=self.clusters,
+            **{name: how[name] for name in ("alpha", "clusters")},
         )
 
-    def frames(self, atlas: Atlas) -> Frames:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Roles; then how many heads have each by tau, by layer, together, and shifts."""
-        import pandas as pd
-
-        from headscope.stats import COARSE, layer_shares, overlap_shares, role_table, tau_table
+        from headscope.stats import COARSE, layer_shares, role_table, share_table, tau_table
 
         tests = self.tests(atlas)
         roles = self.role or [str(name) for name in tests["role"].values]
-        table, counts = role_table(atlas, tests), tau_table(atlas, **self.how)
-        overlap = pd.DataFrame(
-            {"of the paper's four roles": name, "share": value}
-            for name, value in overlap_shares(tests).items()
-        )
-        shift = self.shift(atlas, tests)
-        return {
-            self.title: table[table["role"].isin(roles)],
-            "How many heads get each role, by tau": counts[counts["role"].isin(roles)],
-            "Share of each layer's heads that have a role": layer_shares(
-                tests, self.role or COARSE
-            ),
-            "Heads with several roles": overlap,
-            **({} if shift is None else {"Shift: after minus before": shift}),
-        }
+        table, taus = role_table(atlas, tests), tau_table(atlas, **self.subset(RoleTest))
+        table, taus = table[table["role"].isin(roles)], taus[taus["role"].isin(roles)]
+        layers, shift = layer_shares(tests, self.role or COARSE), self.shift(atlas, roles)
+        of_layers = "Share of each layer's heads (%), and fine roles per head"
+        title = "Shift: after minus before"
+        shifted = [] if shift is None else [PrintedTable(title, shift, "SHIFTS")]
+        return [
+            PrintedTable(self.title, table, "ROLES"),
+            PrintedTable("Number of heads with each role, by τ", taus, "TAUS"),
+            PrintedTable(of_layers, layers, "LAYERS"),
+            PrintedTable("Heads with several roles", share_table(tests), "SHARES"),
+            *shifted,
+        ]
 
     def notes(self, atlas: Atlas) -> Iterable[str]:
         """What to be careful about."""
@@ -316,7 +296,8 @@ class RoleTable(TableOptions):
         from headscope.page import roles_document, write_document
 
         tests = self.tests(atlas)
-        document = roles_document(atlas, tests, shift=self.shift(atlas, tests))
+        roles = self.role or [str(name) for name in tests["role"].values]
+        document = roles_document(atlas, tests, shift=self.shift(atlas, roles))
         return lambda path: write_document(document, path)
 
 
@@ -336,7 +317,8 @@ class FrameTable(TableOptions):
     name = "frames"
     title = "The heads that attend most along frame links (Kovaleva et al. 2019)"
     needs = ("frame",)
-    made_by = "frame_table"
+    made_by = "tables.relations:frame_table"
+    columns = "FRAMES"
 
     direction: Literal["both", "target to element", "element to target"] = "both"
     percentile: Annotated[float, Option(least=0, most=100)] = 99.0
@@ -358,39 +340,29 @@ class PatternTable(TableOptions):
 
     beside: Annotated[Sequence[Path], Option(metavar="FILE")] = ()
 
-    def frames(self, atlas: Atlas) -> Frames:
+    def files(self, atlas: Atlas) -> dict[str, Atlas]:
+        """These results and those beside them, by name."""
+        own = self.results or Path(atlas.provenance["corpus"]["name"])
+        return pattern_files({own: atlas}, self.beside)
+
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Shares by file; then by layer and by head."""
-        import pandas as pd
+        from headscope.stats.tables.patterns import class_heads, class_layers, shares_by_file
 
-        from headscope.stats.tables.patterns import leading_patterns, pattern_layers, shares_by_file
-
-        files = pattern_files(atlas, self.beside)
-        frames = {self.title: shares_by_file(files)}
+        files = self.files(atlas)
+        shown = [PrintedTable(self.title, shares_by_file(files), "PATTERNS")]
         for name, results in files.items():
-            layers = pattern_layers(results)
-            classes = list(dict.fromkeys(layers["pattern"]))
-            by_layer = layers.pivot(index="layer", columns="pattern", values="share")[classes]
-            frames[f"{name}: share of each layer's maps"] = by_layer.reset_index()
-            heads = leading_patterns(results).sort_values(
-                ["share", "layer", "head"], ascending=[False, True, True]
-            )
-            frames[f"{name}: heads by their leading class"] = pd.DataFrame(
-                {
-                    "leading class": str(pattern),
-                    "heads": len(group),
-                    "which, the surest first": ", ".join(group["name"].head(10))
-                    + (" …" if len(group) > 10 else ""),
-                }
-                for pattern, group in heads.groupby("pattern", sort=False)
-            )
-        return frames
+            layers, heads = class_layers(results), class_heads(results)
+            shown.append(PrintedTable(f"{name}: share of each layer's maps", layers))
+            shown.append(PrintedTable(f"{name}: heads by their leading class", heads))
+        return shown
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """How intervals were made, long texts, and the published shares."""
         from headscope.measures.patterns import RELIABLE
         from headscope.stats.tables.patterns import HETEROGENEOUS, shares_by_file
 
-        files = pattern_files(atlas, self.beside)
+        files = self.files(atlas)
         few = shares_by_file(files)["low"].isna().any()
         yield (
             "95 % intervals by jackknife (groups of documents left out in turn)"
@@ -423,28 +395,44 @@ class ProbeTable(TableOptions):
     """
 
     name = "probes"
-    title = "Test scores in percent; layers and heads are chosen by validation scores"
+    title = "layers and heads are chosen by validation scores"
     needs = ("probe",)
 
     n: Annotated[int | None, Option(short="-n", least=1, name="number of heads")] = None
     task: Annotated[str, Option(metavar="NAME", completes="tasks")] = ""
     top: Annotated[int, Option(least=1, name="number of heads")] = 10
 
-    def frames(self, atlas: Atlas) -> Frames:
-        """Scores by task, and means over splits where there are any; or the heads of a task."""
-        from headscope.stats.tables.probing import TOP, head_table, split_table, top_table
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
+        """Scores by task, means over splits where there are any, and the best heads; or the heads
+        of a task.
+        """
+        from headscope.stats.tables import probing
 
         if self.task:
-            return {f"{self.task}: the best heads": head_table(atlas, self.task, count=self.top)}
-        means = {"Means over random splits": split_table(atlas)} if TOP in atlas.measures else {}
-        return {self.title: top_table(atlas, n=self.n)} | means
+            frame = probing.head_table(atlas, self.task, count=self.top)
+            return [PrintedTable(f"{self.task}: the best heads", frame, "PROBED_HEADS")]
+        title = f"Test scores in percent of {atlas.provenance['model']['name']}; {self.title}"
+        shown = [PrintedTable(title, probing.top_table(atlas, n=self.n), "PROBES")]
+        if probing.TOP in atlas.measures:
+            splits = probing.split_table(atlas)
+            title = f"Means over {splits['splits'][0]} random splits, with 95 % intervals"
+            shown.append(PrintedTable(title, splits, "SPLITS"))
+        heads = probing.best_of_tasks(atlas, count=SHOWN_HEADS)
+        return [
+            *shown,
+            PrintedTable("Best heads, by their validation scores", heads, "PROBED_HEADS"),
+        ]
 
     def notes(self, atlas: Atlas) -> Iterator[str]:
         """Remarks on the probes."""
-        from headscope.stats.tables.probing import probing_remarks, small_test_text, small_tests
+        from headscope.stats.tables import probing
 
-        small = small_test_text(small_tests(atlas))
-        yield from (f"* {remark}" for remark in [*probing_remarks(atlas), small] if remark)
+        said = [probing.split_text(atlas)] if probing.TOP in atlas.measures else []
+        said += [
+            *probing.probing_remarks(atlas),
+            probing.small_test_text(probing.small_tests(atlas)),
+        ]
+        yield from (f"* {remark}" for remark in said if remark)
 
 
 class AblationTable(TableOptions):
@@ -453,24 +441,48 @@ class AblationTable(TableOptions):
     Parameters
     ----------
     off
-        What is disabled. Default: the first of head, layer and set that the results have.
+        What is disabled: head, layer or set. Default: all that the results have.
+    few
+        Of heads, only so many of the largest gains, and of the largest losses.
     """
 
     name = "ablation"
-    title = "disabled, the largest gain first"
     needs = ("ablation", "ablation_layer", "ablation_set")
 
     off: Literal["", "head", "layer", "set"] = ""
+    few: Annotated[int | None, PYTHON] = None
 
-    def frames(self, atlas: Atlas) -> Frames:
-        """Every head, layer or set."""
-        from headscope.stats.tables.ablation import KINDS, change_table
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
+        """Heads, layers and sets; and whether gradient importance agrees."""
+        from headscope.stats.tables.ablation import KINDS, change_records
 
         kinds = [kind for kind, name in KINDS.items() if name in atlas.measures]
         if self.off and self.off not in kinds:
             raise unknown("kind of what is disabled", self.off, kinds)
-        kind = self.off or (kinds or ["head"])[0]
-        return {f"{kind.capitalize()}s {self.title}": change_table(atlas, kind)}
+        if not kinds:  # gradient importance alone
+            return [PrintedTable("Gradient importance", atlas.heads(by="importance", top=self.few))]
+        shown = []
+        for kind in [self.off] if self.off else kinds:
+            frame, few = change_records(atlas, kind), self.few
+            if kind != "head" or few is None or len(frame) <= 2 * few:
+                title = f"{kind.capitalize()}s disabled, the largest gain first"
+                shown.append(PrintedTable(title, frame, "ABLATION"))
+            else:
+                shown.append(PrintedTable("Largest gains", frame.head(few), "ABLATION"))
+                shown.append(PrintedTable("Largest losses", frame.tail(few)[::-1], "ABLATION"))
+        if "importance_agreement" in atlas.measures and not self.off:
+            agreement = atlas["importance_agreement"].to_dataframe().reset_index()
+            shown.append(PrintedTable("Gradient importance and disabling", agreement, "IMPORTANCE"))
+        return shown
+
+    def notes(self, atlas: Atlas) -> Iterator[str]:
+        """The baseline, how many heads differ from it, and what to be careful about."""
+        from headscope.labels import lost_tokens
+        from headscope.stats.tables.ablation import ablation_notes
+
+        yield from ablation_notes(atlas)
+        if lost := lost_tokens(atlas.provenance, split=False):
+            yield f"* {lost}"
 
 
 class SimilarityTable(TableOptions):
@@ -480,33 +492,61 @@ class SimilarityTable(TableOptions):
     title = "Cosine between two models' maps, by layer (Kovaleva et al. 2019)"
     needs = ("change",)
 
-    def frames(self, atlas: Atlas) -> Frames:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Cosines by layer; and the paired differences, where measures were compared."""
         from headscope.stats import cosine_table, paired_table
 
-        paired = [name for name in atlas.measures if name not in self.needs]
-        more = {"Paired differences": paired_table(atlas)} if paired else {}
-        return {self.title: cosine_table(atlas)} | more
+        shown = [PrintedTable(self.title, cosine_table(atlas), "SIMILARITY")]
+        if any(name not in self.needs for name in atlas.measures):
+            shown.append(PrintedTable("Paired differences", paired_table(atlas)))
+        return shown
 
 
-class EmergenceTable(TableOptions):
-    """Options of the table of checkpoints.
+class Following(Options):
+    """When heads get what they have at the last checkpoint.
 
     Parameters
     ----------
     by
-        Follow this value instead of roles, such as synthetic:induction.
+        Follow this value, such as synthetic:induction. Default: every role, by how far it is above
+        chance and its test.
     threshold
-        From which value on a head counts. Default: 0.1 for roles; with a value it must be given.
+        What a value must pass for good. Default: 0.1 above chance; with a value it must be given.
+    top
+        Rows of the table.
     """
+
+    by: Annotated[str, Option(metavar="VALUE", completes="statistics")] = ""
+    threshold: float | None = None
+    top: Annotated[int | None, Option(least=1, metavar="N", name="number of rows")] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.by.strip():
+            return
+        from headscope.results.query import split_value
+
+        split_value(self.by)
+        if self.threshold is None:
+            raise UserError(
+                f"the threshold of {self.by} is missing: values differ too much for one default",
+                hint=f"e.g. by={self.by!r} with threshold=0.5",
+            )
+
+
+class EmergenceTable(TableOptions, Following):
+    """Options of the table of checkpoints."""
 
     name = "emergence"
     title = "The first checkpoint from which each head stays past the threshold"
     needs = ("track",)
-    made_by = "emergence"
 
-    by: Annotated[str, Option(metavar="VALUE", completes="statistics")] = ""
-    threshold: float | None = None
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
+        """The earliest first."""
+        from headscope.stats import emergence
+
+        table = emergence(atlas, by=self.by, threshold=self.threshold)
+        return [PrintedTable(self.title, table[: self.top], "EMERGENCE")]
 
 
 class Strongest(TableOptions):
@@ -528,7 +568,7 @@ class RetrievalTable(Strongest):
     title = "Retrieval heads: share of the answer's tokens copied (Wu et al. 2024)"
     needs = ("retrieval",)
 
-    def frames(self, atlas: Atlas) -> Frames:
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Heads; then the answers recovered, with all heads and with some disabled."""
         from headscope.stats.tables.circuits import (
             retrieval_heads,
@@ -536,34 +576,58 @@ class RetrievalTable(Strongest):
             retrieval_recovery,
         )
 
-        return {
-            self.title: retrieval_heads(atlas, top=self.top),
-            "Answers recovered (more than half of their words)": retrieval_recovery(atlas),
-            "Recovered answers with heads disabled: recall of their words": retrieval_masking(
-                atlas
-            ),
-        }
+        answers = "Answers recovered (more than half of their words)"
+        disabled = "Recovered answers with heads disabled: recall of their words"
+        return [
+            PrintedTable(self.title, retrieval_heads(atlas, top=self.top), "RETRIEVED"),
+            PrintedTable(answers, retrieval_recovery(atlas), "RECOVERED"),
+            PrintedTable(disabled, retrieval_masking(atlas), "MASKED"),
+        ]
 
 
-PLAIN: tuple[tuple[type[TableOptions], str, str, tuple[str, ...], str], ...] = (
+class NullTable(TableOptions):
+    """Options of the table of null models.
+
+    Parameters
+    ----------
+    top
+        Of each null model only the N statistics in which most heads are beyond its band.
+    """
+
+    name = "nulls"
+    title = "Heads beyond the middle 95 % of the heads of null models"
+    needs = ("null",)
+
+    top: Annotated[int | None, Option(least=1, name="number of rows")] = None
+
+    def frames(self, atlas: Atlas) -> list[PrintedTable]:
+        """Those first in which most heads are beyond."""
+        import pandas as pd
+
+        from headscope.stats import null_table
+
+        table = null_table(atlas).sort_values("beyond", ascending=False, kind="stable")
+        parts = [table[table["null"] == null][: self.top] for null in atlas.nulls]
+        return [PrintedTable(self.title, pd.concat(parts, ignore_index=True), "NULLS")]
+
+
+PLAIN: tuple[tuple[type[TableOptions], str, str, tuple[str, ...], str, str], ...] = (
     (Strongest, "copying", "Copying heads (Elhage et al. 2021)", ("copying",),
-     "copying_heads"),
+     "tables.circuits:copying_heads", ""),
     (Strongest, "composition",
      "Strongest composition of two heads, over random heads (Elhage et al. 2021)",
-     ("composition",), "strongest_compositions"),
+     ("composition",), "tables.circuits:strongest_compositions", ""),
     (TableOptions, "sinks", "Attention sinks: on which tokens heads rest", ("sink_places",),
-     "sink_table"),
-    (TableOptions, "nulls", "Each statistic beside the bands of null models", (),
-     "null_table"),
+     "tables.circuits:sink_table", "SINKS"),
     (TableOptions, "thresholds",
      "Thresholds behind roles and sentences, and how many heads change with each", (),
-     "threshold_table"),
+     "heads.thresholds:threshold_table", ""),
 )  # fmt: skip
 """Tables that a function of :mod:`headscope.stats` makes whole: whose options they take, name,
-title, what they need, and the function."""
+title, what they need, the function, and their columns."""
 KINDS: tuple[type[TableOptions], ...] = (
     *(StatisticsTable, RelationTable, CoreferenceTable, RoleTable, FrameTable, PatternTable),
-    *(ProbeTable, AblationTable, SimilarityTable, EmergenceTable, RetrievalTable),
+    *(ProbeTable, AblationTable, SimilarityTable, EmergenceTable, RetrievalTable, NullTable),
     *(type("PlainTable", (kind,), dict(zip(ABOUT, about, strict=True))) for kind, *about in PLAIN),
 )
 TABLES = {kind.name: kind for kind in KINDS}
@@ -592,67 +656,42 @@ def table(
     if name not in TABLES:
         raise unknown("table", name, TABLES)
     atlas = Atlas.open(results)
-    if options.needs and not any(group in atlas for group in options.needs):
-        there = [kind.name for kind in KINDS if any(group in atlas for group in kind.needs)]
+    if options.needs and not any(group in atlas.tree.children for group in options.needs):
+        groups = atlas.tree.children
+        there = [kind.name for kind in KINDS if any(group in groups for group in kind.needs)]
         raise UserError(
             f"{results} has no table {name!r}: it holds no {options.needs[0]!r}; it has "
             f"{', '.join(['statistics', *there])}",
             hint="see what it holds with: headscope ls " + str(results),
         )
-    frames = options.frames(atlas)
-    title, first = next(iter(frames.items()))
-    if options.output is not None:
-        _write(atlas, options, title, first)
-        console.result(str(options.output))
-        return
-    console.frame(first if console.as_json else options.for_people(first, screen=True), title=title)
-    if not (console.as_json or console.quiet):
-        for more, frame in list(frames.items())[1:]:
-            console.frame(frame, title=more)
-    for note in filter(None, options.notes(atlas)):
-        console.say(note)
-
-
-def _write(atlas: Atlas, options: TableOptions, title: str, frame: pd.DataFrame) -> None:
-    """Write a table: people's columns, but all of them for a spreadsheet."""
-    from headscope.results.export import write_table
-
-    path = options.output
-    assert path is not None
-    page = options.page(atlas) if path.suffix == ".html" else None
-    if page is not None:
-        page(path)
+    if options.output is None:
+        options.show(console, atlas, is_result=True)
     else:
-        shown = frame if path.suffix == ".csv" else options.for_people(frame)
-        write_table(shown, path, title=title, notes=[*filter(None, options.notes(atlas))])
+        options.write(options.output, atlas)
+        console.result(str(options.output))
 
 
-def pattern_files(atlas: Atlas, beside: Iterable[Path]) -> dict[str, Atlas]:
-    """Results with pattern classes by a short name; a file without them is an error naming it."""
+def pattern_files(own: Mapping[Path, Atlas], beside: Iterable[Path]) -> dict[str, Atlas]:
+    """Results with pattern classes, each by the name of its file, or by its whole path where two
+    have the same name; a file without any classes is an error naming it.
+    """
     from headscope.errors import ResultsError
-    from headscope.results import Atlas as Results
     from headscope.stats.tables.patterns import pattern_data
 
-    files = {atlas.provenance["corpus"]["name"]: atlas}
-    pattern_data(atlas)
-    for path in beside:
-        results = Results.open(path)
+    files = {**own, **{path: _opened(path) for path in beside}}
+    stems = [path.stem for path in files]
+    for path, results in files.items():
         try:
             pattern_data(results)
         except ResultsError as error:
             raise ResultsError(f"{path}: {error.message}", hint=error.hint) from None
-        files[path.stem if path.stem not in files else str(path)] = results
-    return files
+    return {
+        path.stem if stems.count(path.stem) == 1 else str(path): results
+        for path, results in files.items()
+    }
 
 
 def _opened(path: Path | None) -> Any:
     from headscope.results import Atlas
 
     return None if path is None else Atlas.open(path)
-
-
-def _intervals(frame: pd.DataFrame) -> list[str]:
-    from headscope.numbers import interval, share
-
-    ends = zip(frame["low"], frame["high"], strict=True)
-    return [interval(low, high, form=share) for low, high in ends]

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from headscope.runs.tune import SeveralOptions
 
 
+SHOWN_CHANGES = 5
+"""Gains, and losses."""
+
+
 @command(TRAIN, "probe")
 def probe(
     model: Model,
@@ -48,11 +52,13 @@ def probe(
     Example: headscope probe demo senteval/probing --task Length --task Depth -o probe.nc
     """
     import headscope as hs
-    from headscope.cli.printing import show_probes
+    from headscope.cli.printing import show_remarks
+    from headscope.cli.tables import ProbeTable
 
     options = named(options, model, "probe")
     atlas = call(hs.probe, model, tasks, options)
-    show_probes(console, atlas, options.n)
+    ProbeTable(n=options.n).show(console, atlas)
+    show_remarks(console, atlas)
     console.say(f"next: headscope figures {options.output}, headscope report {options.output}")
     console.result(str(options.output))
 
@@ -68,7 +74,8 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
     Example: headscope ablate tuned/mrpc-pretrained --data glue -o mrpc-off.nc
     """
     import headscope as hs
-    from headscope.cli.printing import show_changes
+    from headscope.cli.printing import show_remarks
+    from headscope.cli.tables import AblationTable
     from headscope.figures import gallery, save_chart
     from headscope.runs.tune import recorded_task
     from headscope.stats.tables.ablation import KINDS
@@ -83,7 +90,10 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
     with console.status("drawing figures"):
         charts = [(item.draw(atlas), folder / f"{item.name}.png") for item in gallery(atlas)]
         pictures = [str(save_chart(chart, path)) for chart, path in charts]
-    show_changes(console, atlas)
+    few = None if console.as_json else SHOWN_CHANGES
+    AblationTable(few=few).show(console, atlas)
+    if not console.as_json:
+        show_remarks(console, atlas)
     if pictures:  # sets alone have none
         console.say("figures: " + ", ".join(pictures))
     disabled = any(name in atlas for name in KINDS.values())
@@ -104,10 +114,17 @@ def prune(model: Model, options: PruneOptions, console: Console) -> None:
     Example: headscope prune demo-llm --share 0.34 --corpus demo --tolerance 0.5 -o pruned
     """
     import headscope as hs
-    from headscope.cli.printing import show_pruned
+    from headscope.cli.console import PrintedTable
+    from headscope.stats.tables.ablation import few_documents
 
     pruned = call(hs.prune, model, options)
-    show_pruned(console, pruned)
+    if console.as_json:
+        console.records(pruned.table)
+    elif not console.quiet:
+        console.tables([PrintedTable("What removing heads costs", pruned.table, "PRUNED")])
+    if few := few_documents(pruned.documents, pruned.documents):
+        console.say(f"warning: {few}")
+    console.paragraph(pruned.sentence)
     loads = f'transformers.{pruned.auto}.from_pretrained("{options.output}")'
     console.say(f"load it: {loads}; next: headscope survey {options.output} demo")
     console.result(str(options.output))

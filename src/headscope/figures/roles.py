@@ -31,13 +31,13 @@ from headscope.figures.style import (
 )
 from headscope.heads import Head, HeadLike
 from headscope.numbers import p_value
+from headscope.options import TAU
 from headscope.results import Atlas
 from headscope.stats.inference.correction import ALPHA
 from headscope.stats.tables.role_tables import LEAST, THIRDS, present, undecided
 from headscope.stats.tables.roles import (
     COARSE,
     FINE,
-    TAU,
     describe_test,
     kept_scores,
     role_data,

@@ -6,23 +6,19 @@ Pages of papers, portraits and pages of tables are such documents.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from headscope.numbers import cell, number
+from headscope.numbers import cell, is_words, number
 
 if TYPE_CHECKING:
     from headscope.results import Atlas
 
 Row = dict[str, Any]
 """The cells of a row by the name of their column."""
-LONG = 40
-"""A longer cell is text, even if it is a list of numbers: it is left-aligned and wrapped."""
-NUMBERS = re.compile(r"[-+−–\d.,…()\[\]%<>e*\s]*")
 
 
 @dataclass(frozen=True)
@@ -74,11 +70,7 @@ class Table:
 
         Written numbers (26.3 (1), +1.2, 3-9) are right-aligned.
         """
-        for row in self.rows:
-            value = row.get(column)
-            if isinstance(value, str) and (not NUMBERS.fullmatch(value) or len(value) > LONG):
-                return True
-        return False
+        return any(is_words(row.get(column)) for row in self.rows)
 
 
 @dataclass(frozen=True)

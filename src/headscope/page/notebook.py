@@ -102,9 +102,10 @@ class AtlasViews:
             packs |= {name: data for name, data in self._examples.items() if name in wanted}
         return HeadscopeWidget(boot=boot, packs=packs, more=self._more, route=route, height=height)
 
-    def bundle(self, route: str, *, html: str, text: str) -> Bundle:
-        """What a notebook is given to choose from: the widget, HTML, text."""
-        return _bundle(self.widget(route) if widgets_work() else None, html, text)
+    def bundle(self, route: str, *, html: str, text: str, height: int = HEIGHT) -> Bundle:
+        """What a notebook is given: the widget, or HTML and text."""
+        widget = self.widget(route, height=height) if widgets_work() else None
+        return _bundle(widget, html, text)
 
     def shown(self, route: str, *, html: str) -> HeadscopeWidget | Inline:
         """What marimo is given to show: the widget, or HTML without anywidget."""

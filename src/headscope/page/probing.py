@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
-
-from headscope.numbers import MISSING
-from headscope.page.document import Row, Section, Table, missing, records
+from headscope.page.document import Row, Section, Table, records
 from headscope.results import Atlas
+from headscope.results.columns import PROBED_HEADS, PROBES, SPLITS, for_people
 from headscope.stats.tables.probing import EMBEDDINGS as STORED
 from headscope.stats.tables.probing import (
     TOP,
-    head_table,
+    best_of_tasks,
     probing_remarks,
     small_test_text,
     small_tests,
     split_table,
     split_text,
-    task_titles,
     top_table,
 )
 
@@ -54,7 +49,7 @@ def probe_section(results: Atlas) -> Section:
     remarks = [EMBEDDINGS] if STORED in results.measures else []
     remarks += [*probing_remarks(results), small_test_text(small_tests(results))]
     layers = Table(
-        layer_rows(top_table(results)),
+        records(for_people(top_table(results), PROBES)),
         title="Layers and top heads",
         note=" ".join(filter(None, remarks)),
     )
@@ -83,84 +78,8 @@ def split_tables(results: Atlas) -> list[Table]:
     """
     if TOP not in results.measures:
         return []
-    rows = split_rows(split_table(results))
+    rows = records(for_people(split_table(results), SPLITS))
     return [Table(rows, title="Repeated splits", note=split_text(results))]
-
-
-def split_rows(table: pd.DataFrame) -> list[Row]:
-    """Return means over repeated splits as texts, in percent and points.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`headscope.stats.tables.probing.split_table`.
-
-    Returns
-    -------
-    list of dict
-        One row per task.
-    """
-    rows = []
-    for row in records(table):
-        names = {"last": "last layer", "best": "best layer", "top": f"top-{row['n']} heads"}
-        shown: Row = {"task": row["task"], "test sentences": row["test size"]}
-        for what, title in names.items():
-            ends = f"{row[f'{what} low']:.0f}–{row[f'{what} high']:.0f}"
-            shown[title] = f"{row[what]:.1f} ({ends})"
-        for what, title in (("top - last", "top − last"), ("top - best", "top − best")):
-            ends = f"{row[f'{what} low']:+.1f} to {row[f'{what} high']:+.1f}"
-            shown[f"{title}, points"] = f"{row[what]:+.1f} ({ends})"
-        rows.append(shown)
-    return rows
-
-
-def layer_rows(table: pd.DataFrame) -> list[Row]:
-    """Return Table 3 of the paper: scores of layers and of chosen heads.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From :func:`headscope.stats.tables.probing.top_table`.
-
-    Returns
-    -------
-    list of dict
-        Scores with intervals and gains over the last layer; published numbers next to them where
-        the table has them.
-    """
-    rows = []
-    for row in records(table):
-        shown: Row = {"task": row["task"], "majority": row["majority"]}
-        titles = {
-            **({"embeddings": "embeddings only"} if "embeddings" in row else {}),
-            "last": "last layer",
-            "best": "best layer",
-            "top": f"top-{row['n']} heads",
-            "greedy": f"greedy {row['n']}",
-        }
-        for what, title in titles.items():
-            shown[title] = _score(row, what)
-            if f"paper: {what}" in row:
-                shown[f"{title}: paper"] = row[f"paper: {what}"]
-        rows.append(shown)
-    return rows
-
-
-def _score(row: dict[str, Any], what: str) -> str:
-    """Write a score in percent, the best layer's number, the interval and the gain."""
-    if missing(row[what]):
-        return MISSING
-    gain = row.get(f"{what} gain")
-    gained = "" if missing(gain) else f" {gain:+.1f} %"
-    layer = f" [{row['best layer']}]" if what == "best" else ""
-    ranked = row.get(f"{what} spearman")
-    beside = "" if missing(ranked) else f", ρ {ranked:.1f}"
-    ends = f"{row[f'{what} low']:.0f}–{row[f'{what} high']:.0f}"
-    return f"{row[what]:.1f}{layer} ({ends}){beside}{gained}"
-
-
-def _percent(share: float) -> str:
-    return MISSING if missing(share) else f"{100 * share:.1f}"
 
 
 def best_head_rows(results: Atlas, count: int = SHOWN) -> list[Row]:
@@ -178,18 +97,4 @@ def best_head_rows(results: Atlas, count: int = SHOWN) -> list[Row]:
     list of dict
         Scores in percent.
     """
-    rows = []
-    for name, title in task_titles(results).items():
-        for row in records(head_table(results, name, count=count)):
-            test, low, high = (_percent(row[part]) for part in ("test", "low", "high"))
-            rows.append(
-                {
-                    "task": title,
-                    "head": row["head"],
-                    "test": f"{test} ({low}–{high})",
-                    "shuffled labels": _percent(row["control"]),
-                    "difference": _percent(row["selectivity"]),
-                    "validation": _percent(row["validation"]),
-                }
-            )
-    return rows
+    return records(for_people(best_of_tasks(results, count=count), PROBED_HEADS))

@@ -22,10 +22,20 @@ from headscope.figures import (
 )
 from headscope.figures.roles import telling_head
 from headscope.figures.style import subject
-from headscope.numbers import count, number, percent
+from headscope.numbers import count, number
 from headscope.page.document import Document, Plot, Row, Section, Table, records
 from headscope.results import KEPT, Atlas
-from headscope.results.columns import CORRELATIONS, OVERLAPS, REGIONS, ROLES, SHIFTS, for_people
+from headscope.results.columns import (
+    CORRELATIONS,
+    LAYERS,
+    OVERLAPS,
+    REGIONS,
+    ROLES,
+    SHARES,
+    SHIFTS,
+    TAUS,
+    for_people,
+)
 from headscope.stats import (
     COARSE,
     FINE,
@@ -33,18 +43,18 @@ from headscope.stats import (
     fine_overlaps,
     grand_mean,
     layer_shares,
-    overlap_shares,
     present,
     regions,
     role_correlations,
     role_sets,
     role_table,
+    share_table,
     tau_table,
     undecided,
 )
 from headscope.stats.inference.correction import ALPHA, corrected_by
 from headscope.stats.tables.role_tables import LEAST
-from headscope.stats.tables.roles import CORRECTION, as_in_paper, exploratory_note
+from headscope.stats.tables.roles import as_in_paper, exploratory_note
 
 FINE_SETS = ("nsubj", "next-local", "previous-local", "dobj")
 """The sets of the second Venn diagram: neighbours there are those that the paper compares."""
@@ -130,19 +140,14 @@ def _test_section(results: Atlas, tests: xr.Dataset) -> Section:
         "uniform attention, and grows with the length of the sequences; the effect is Cohen's d "
         f"against τ. Layers and heads count from 1.{exploratory_note(tests)}"
     )
+    how = {name: about[name] for name in ("test", "correction", "alpha", "seed")}
     taus = tau_table(
-        results,
-        test=about["test"],
-        correction=about["correction"],
-        alpha=about["alpha"],
-        resamples=about["resamples"] or None,
-        clusters=bool(about["clustered"]),
-        seed=about["seed"],
+        results, resamples=about["resamples"] or None, clusters=bool(about["clustered"]), **how
     )
     tables = [
         Table(role_rows(results, tests), note=note, id="role-table"),
         Table(
-            records(taus.rename(columns=lambda name: name.replace("tau ", "τ = "))),
+            records(for_people(taus, TAUS)),
             title="Number of heads with each role, by τ",
             note="The same test and correction with τ from 1 to 5.",
             id="tau-table",
@@ -187,12 +192,8 @@ def _test_plots(results: Atlas, tests: xr.Dataset) -> list[Plot]:
 def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | None) -> Section:
     """Return the section on heads with several roles."""
     sets, about = role_sets(tests), subject(results.provenance)
-    own = [
-        {"of the paper's four roles": name, "share (%)": percent(value)}
-        for name, value in overlap_shares(tests).items()
-    ]
     tables = [
-        Table(shares or own, id="share-table"),
+        Table(shares or records(for_people(share_table(tests), SHARES)), id="share-table"),
         Table(
             records(for_people(regions(sets), REGIONS)),
             title="Heads by exact combination of roles",
@@ -214,7 +215,12 @@ def _overlap_section(results: Atlas, tests: xr.Dataset, shares: Sequence[Row] | 
             "heads with previous-local heads."
         )
         tables.append(
-            Table(fine_rows(fine), title="Fine roles as sets", note=note, id="fine-table")
+            Table(
+                records(for_people(fine, OVERLAPS)),
+                title="Fine roles as sets",
+                note=note,
+                id="fine-table",
+            )
         )
     roles = present(tests, tuple(dict.fromkeys((*COARSE, *FINE))))
     correlations = correlation_map(role_correlations(results, roles), subtitle=about)
@@ -252,10 +258,8 @@ def _layer_section(results: Atlas, tests: xr.Dataset) -> Section:
         "Each head is a square with nine parts, one for each fine role. The heads of a layer are "
         "sorted by how many roles they have."
     )
-    shares = layer_shares(tests)
-    roles = [str(name) for name in shares if name in tests["role"].values]
     table = Table(
-        records(shares.assign(**{name: shares[name].map(percent) for name in roles})),
+        records(for_people(layer_shares(tests), LAYERS)),
         title="Share of each layer's heads (%), and fine roles per head",
         id="layer-table",
     )
@@ -303,36 +307,6 @@ def role_rows(results: Atlas, tests: xr.Dataset) -> list[Row]:
     return records(for_people(table, ROLES))
 
 
-def shift_rows(shift: pd.DataFrame) -> list[Row]:
-    """Return one row per role and third of the layers.
-
-    Parameters
-    ----------
-    shift : DataFrame
-        From :func:`headscope.stats.role_shift`.
-
-    Returns
-    -------
-    list of dict
-    """
-    return records(for_people(shift, SHIFTS))
-
-
-def fine_rows(overlaps: pd.DataFrame) -> list[Row]:
-    """Return one row per syntactic relation and direction.
-
-    Parameters
-    ----------
-    overlaps : DataFrame
-        From :func:`headscope.stats.fine_overlaps`.
-
-    Returns
-    -------
-    list of dict
-    """
-    return records(for_people(overlaps, OVERLAPS))
-
-
 # --- What fine-tuning does to roles ---------------------------------------------------------------
 
 
@@ -349,7 +323,7 @@ def shift_section(shift: pd.DataFrame) -> Section:
     Section
     """
     alpha = shift.attrs.get("alpha", ALPHA)
-    corrected = corrected_by(shift.attrs.get("correction", CORRECTION))
+    corrected = corrected_by(shift.attrs.get("correction", "holm"))
     text = (
         "The mean score after minus before, over the heads of the first, middle and last third of "
         "the layers. Scores are paired by sequence; the 95 % intervals are over sequences, or "
@@ -368,5 +342,7 @@ def shift_section(shift: pd.DataFrame) -> Section:
         )
         if len(part)
     ]
-    table = Table(shift_rows(shift), title="Shift of the mean score", id="shift-table")
+    table = Table(
+        records(for_people(shift, SHIFTS)), title="Shift of the mean score", id="shift-table"
+    )
     return Section("shift", "Shift by fine-tuning", text, [table], plots)

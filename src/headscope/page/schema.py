@@ -44,6 +44,8 @@ class Statistic(TypedDict):
     # As a query names it: "position:previous".
     id: str
     measure: str
+    # Under what it stands in menus.
+    group: str
     # In plain words.
     title: str
     unit: str
@@ -392,6 +394,8 @@ class AtlasDocument(TypedDict):
     figures: list[Figure]
     # Kinds of rest in the order of the array activity (kind, layer, head), "at work" first.
     activity: list[str]
+    # The same in words: "[CLS]", "first token".
+    rests: list[str]
     examples: Kept
     # Whether the array distance (place, place) is there: Jensen–Shannon, nats.
     distance: bool

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from headscope.errors import UserError, wrong_type
+from headscope.page.inline import atlas_html
 from headscope.page.notebook import HEIGHT, widgets_work
 from headscope.page.report import write_report
 from headscope.progress import in_notebook
@@ -81,7 +82,10 @@ def _display(results: Atlas, view: str, height: int) -> None:
     from IPython.display import display
 
     if widgets_work():
-        display(results._views.widget(view, height=height))  # type: ignore[no-untyped-call]
+        kind, _, name = view.partition("?")[0].partition("/")
+        still = results.head(name)._repr_html_() if kind == "head" else atlas_html(results)
+        data, _ = results._views.bundle(view, html=still, text=repr(results), height=height)
+        display(data, raw=True)  # type: ignore[no-untyped-call]
         return
     source = escape(write_report(results, _temporary()).read_text(encoding="utf-8"), quote=True)
     frame = f'<iframe srcdoc="{source}" width="100%" height="{height}" frameborder="0"></iframe>'

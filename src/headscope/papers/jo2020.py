@@ -29,7 +29,7 @@ from headscope.models.pooling import Pooling
 from headscope.numbers import interval, p_value
 from headscope.options import AnyPath, Option
 from headscope.page import Plot, Section, Table, records
-from headscope.page.probing import SELECTIVITY, best_head_rows, layer_rows, split_tables
+from headscope.page.probing import SELECTIVITY, best_head_rows, split_tables
 from headscope.papers.catalogue import PAPERS, Paper
 from headscope.papers.claims import Untested, Verdict, percent
 from headscope.papers.jo2020_release import (
@@ -50,6 +50,7 @@ from headscope.papers.jo2020_release import (
 from headscope.papers.recipe import PaperRecipe, Step, Training, part, written_remarks
 from headscope.papers.report import as_sentence, counted, gallery, short_name
 from headscope.results import Atlas
+from headscope.results.columns import PROBES, for_people
 from headscope.runs.probe import Position, Probing, Solver, probe
 from headscope.runs.tune import Tuned, pooling_slug, tune
 from headscope.stats.tables.probing import (
@@ -348,7 +349,7 @@ class Jo2020(PaperRecipe, Training):
             "heads",
             gain_text(table),
             [
-                Table(layer_rows(table), title="Tables 3 and 5", note=below),
+                Table(records(for_people(table, PROBES)), title="Tables 3 and 5", note=below),
                 Table(best, title="Best heads", sortable=True, id="best", note=SELECTIVITY),
             ],
             gallery(results, "top-n", "probe-selectivity"),
@@ -426,7 +427,7 @@ class Jo2020(PaperRecipe, Training):
             f"cross-validation on the training data; pairs are encoded {how.pairs}; "
             f"vectors are read at {place_text(results)}."
         )
-        layers = layer_rows(top_table(results, n=self.top))
+        layers = records(for_people(top_table(results, n=self.top), PROBES))
         return self.section(
             "frozen",
             "Classifiers on frozen heads and layers.",
@@ -551,7 +552,7 @@ class Jo2020(PaperRecipe, Training):
                 model, tasks, results, how, cache=self.vectors, progress=self.reporter
             )
             controls.save(path)
-        self.note(path, controls)
+        self.note(path, controls, shown=False)
         tables = [
             control_table(results, controls, nulls),
             random_head_table(controls["probe_random"]),

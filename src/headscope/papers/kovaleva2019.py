@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 import altair as alt
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy.stats import norm
 
@@ -42,20 +43,21 @@ from headscope.papers.kovaleva2019_tuned import (
     tuned_places,
     tuning_tables,
 )
-from headscope.papers.recipe import PaperRecipe, Sampled, Training, part, rows, written_remarks
+from headscope.papers.recipe import PaperRecipe, Sampled, Training, part, written_remarks
 from headscope.papers.report import as_sentence, gallery
 from headscope.results import Atlas
+from headscope.results.columns import FRAMES, Column, for_people
 from headscope.runs.ablate import ablate
 from headscope.runs.looking import attention
 from headscope.runs.survey import compare
 from headscope.stats import frame_table
 from headscope.stats.grid import grid_heads, strongest_head
 from headscope.stats.inference.correction import correct
-from headscope.stats.tables.ablation import change_table, few_documents
+from headscope.stats.tables.ablation import change_records, change_table, few_documents
 from headscope.stats.tables.disabling import DisablingSummary, disabling_summary, shared_heads
 from headscope.stats.tables.patterns import pattern_shares
 from headscope.tasks import Task, find_task
-from headscope.tasks.metrics import METRICS, metric_title
+from headscope.tasks.metrics import metric_title
 from headscope.tasks.task import MADE
 
 if TYPE_CHECKING:
@@ -321,7 +323,8 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
             f"with {FRAME_HEADS[0]} and {FRAME_HEADS[1]}."
         )
         title = "Heads with the most attention along frame links"
-        strongest = Table(rows(records(frame_table(results)), FRAMES), title=title, note=note)
+        shown = records(for_people(frame_table(results), FRAMES))
+        strongest = Table(shown, title=title, note=note)
         annotated = Table(
             annotation_rows(self.links, seed=self.seed),
             title="Sentences with frame annotation",
@@ -585,17 +588,6 @@ def appendix_plot(drawn: tuple[str, DrawnExample]) -> Plot:
 
 # --- Frames: Figures 3 and 4 ----------------------------------------------------------------------
 
-FRAMES: dict[str, Any] = {
-    "head": "head",
-    "largest attention": "mean",
-    "95 % interval": lambda row: interval(row["low"], row["high"]),
-    "target → element": "target to element",
-    "element → target": "element to target",
-    "99th percentile of all heads": "percentile",
-    "above it": lambda row: "yes" if row["over"] else "no",
-    "sentences": "sentences",
-}
-
 
 def frame_heads(results: Atlas) -> list[Head]:
     """The two heads that attend most along frame links, as in the paper."""
@@ -813,23 +805,14 @@ def in_points(low: float, high: float) -> str:
     return interval(100 * low, 100 * high, form=signed)
 
 
-def gain_rows(found: Sequence[Mapping[str, Any]], what: str) -> list[Row]:
-    """List what disabling heads or layers gains: the score in percent, the gain in points."""
-    made = []
-    for row in found:
-        metric = next(key for key in row if key in METRICS)
-        made.append(
-            {
-                f"{what} disabled": row[f"{what} off"],
-                "metric": metric_title(metric),
-                "score": 100 * row[metric],
-                "gain": signed(100 * row["gain"]),
-                "95 % interval": in_points(row["low"], row["high"]),
-                "p": row["p"],
-                "p (corrected)": row["p corrected"],
-            }
-        )
-    return made
+DISABLED = (
+    *("task", "model", Column("{kind} disabled", ("off",)), Column("metric", form=metric_title)),
+    Column("score", form=lambda score: 100 * score),
+    Column("gain", form=lambda gain: signed(100 * gain)),
+    *(Column("95 % interval", ("low", "high"), in_points), "p"),
+    Column("p (corrected)", ("p_corrected",)),
+)
+"""What disabling heads or layers gains: the score in percent, the gain in points."""
 
 
 def summary_table(kind: str, found: Summaries) -> Table:
@@ -887,18 +870,19 @@ def frame_tables(off: Off, heads: Sequence[Head]) -> list[Table]:
     made = []
     names = [str(head) for head in heads]
     for task, seed, one in of_models(off):
-        table = change_table(one)
-        found = records(table[table["head off"].isin(names)])
+        found = change_records(one)
+        made.append(found[found["off"].isin(names)].assign(task=task, model=seed))
         if len(names) > 1:
-            both = records(change_table(one, "set"))
-            found += [row | {"head off": row["set off"]} for row in both]
-        made += [{"task": task, "model": seed, **row} for row in gain_rows(found, "head")]
+            made.append(change_records(one, "set").assign(task=task, model=seed, kind="head"))
     note = (
         "The heads of the pretrained model with the most attention along frame links, disabled "
         "in the tuned models: alone, and together. The paper: disabling either one does not "
         "lead to a drop."
     )
-    return [Table(made, title="Frame heads disabled", note=note)] if made else []
+    if not made:
+        return []
+    shown = records(for_people(pd.concat(made), DISABLED))
+    return [Table(shown, title="Frame heads disabled", note=note)]
 
 
 def gain_tables(off: Off, shown: int = 4) -> list[Table]:
@@ -907,19 +891,20 @@ def gain_tables(off: Off, shown: int = 4) -> list[Table]:
         "Gains in points, with 95 % intervals (paired bootstrap over documents). Corrected "
         "p-values: Holm over all heads, or over all layers. First tuning seed."
     )
-    of_heads: list[Row] = []
-    of_layers: list[Row] = []
+    of_heads, of_layers = [], []
     for task, seeds in off.items():
         first = next(iter(seeds.values()))
-        heads = change_table(first)
+        heads = change_records(first)
         helps, hurts = heads[heads["gain"] > 0], heads[heads["gain"] < 0]
-        chosen = [*records(helps.head(shown)), *records(hurts.tail(shown)[::-1])]
-        of_heads += [{"task": task, **row} for row in gain_rows(chosen, "head")]
-        layers = gain_rows(records(change_table(first, "layer")), "layer")
-        of_layers += [{"task": task, **row} for row in layers]
+        of_heads += [one.assign(task=task) for one in (helps[:shown], hurts[-shown:][::-1])]
+        of_layers.append(change_records(first, "layer").assign(task=task))
+    tables = {
+        "Heads whose removal helps and hurts most": of_heads,
+        "Layers disabled in turn": of_layers,
+    }
     return [
-        Table(of_heads, title="Heads whose removal helps and hurts most", note=note),
-        Table(of_layers, title="Layers disabled in turn", note=note),
+        Table(records(for_people(pd.concat(made), DISABLED)), title=title, note=note)
+        for title, made in tables.items()
     ]
 
 

@@ -28,15 +28,16 @@ from headscope.figures import DrawnSieve, p_histogram, score_curves, sieve_arcs
 from headscope.figures.lines import text_width
 from headscope.figures.style import BUILTIN, subjects
 from headscope.numbers import percent as in_percent
-from headscope.options import RARE, Loading, Option, Options
+from headscope.options import RARE, Loading, Option, RoleTest
 from headscope.page import Plot, Section, Table, records, role_sections, shift_section
 from headscope.page.roles import usual_tau
 from headscope.papers.catalogue import PAPERS, Paper
 from headscope.papers.claims import Untested, Verdict, percent
 from headscope.papers.pande2021_lengths import WIDTH, matched_scores
-from headscope.papers.recipe import PaperRecipe, Sampled, Step, part, rows
+from headscope.papers.recipe import PaperRecipe, Sampled, Step, part
 from headscope.papers.report import with_suffix
 from headscope.results import Atlas
+from headscope.results.columns import Column, for_people
 from headscope.runs.survey import Roles
 from headscope.runs.tune import tune
 from headscope.stats import (
@@ -56,7 +57,7 @@ from headscope.stats import (
     undecided,
 )
 from headscope.stats.tables.role_tables import RELATIONS
-from headscope.stats.tables.roles import Tau, is_exploratory, mean_lengths, parse_tau
+from headscope.stats.tables.roles import Tau, is_exploratory, mean_lengths
 from headscope.tasks.task import MADE
 
 if TYPE_CHECKING:
@@ -101,52 +102,26 @@ PARAPHRASE = MADE["paraphrase"]
 # --- The recipe -----------------------------------------------------------------------------------
 
 
-class RoleTests(Options):
-    """How heads are tested for roles.
+class PaperTest(RoleTest):
+    """How heads are tested for roles: by default as in the paper.
 
     Parameters
     ----------
-    tau
-        The threshold: a number over 0, auto (from the same scores: exploratory), or ROLE=NUMBER for
-        one role; in Python also a mapping of roles to these, with "" for all others. Default: 3, as
-        in the paper.
     test
         z, as in the paper, t, bootstrap or permutation (sign flips).
     correction
         none, as in the paper; holm or bh, over all heads and roles; maxt for tests by resampling.
-    alpha
-        The level of the test.
-    resamples
-        Resamples of the bootstrap or permutation test. Default: as many as the correction needs,
-        5000 or more.
-    clusters
-        Whether sequences of one document count as one cluster, where the corpus says so.
     """
 
-    prefix: ClassVar[str] = "test"
-    panel: ClassVar[str] = "The test"
-
-    tau: Annotated[TauLike, Option(metavar="N|auto|ROLE=N")] = ()
     test: Literal["z", "t", "bootstrap", "permutation"] = "z"
     correction: Literal["none", "holm", "bh", "maxt"] = "none"
-    alpha: Annotated[float, Option(least=0, most=1)] = 0.05
-    resamples: Annotated[int | None, Option(least=1, name="number of resamples")] = None
-    clusters: Annotated[bool, Option(off="--independent")] = True
-
-    @cached_property
-    def thresholds(self) -> Tau:
-        """The thresholds, by role."""
-        if isinstance(self.tau, Mapping):
-            return self.tau
-        return parse_tau([str(one) for one in self.tau])  # type: ignore[union-attr]
 
     def tested(self, scores: Atlas, tau: Tau, seed: int) -> xr.Dataset:
         """Role tests of a survey."""
-        how = {name: getattr(self, name) for name in ("test", "correction", "alpha", "resamples")}
-        return role_tests(scores, tau=tau, clusters=self.clusters, seed=seed, **how)
+        return role_tests(scores, **self.subset(RoleTest) | {"tau": tau, "seed": seed})
 
 
-class Pande2021(PaperRecipe, RoleTests, Roles, Sampled):
+class Pande2021(PaperRecipe, PaperTest, Roles, Sampled):
     """The heads hypothesis: which heads have which role, tested, before and after fine-tuning.
 
     At most 1000 sequences of each corpus are used.
@@ -551,17 +526,17 @@ def count_rows(before: xr.Dataset, after: xr.Dataset) -> list[Row]:
     return found
 
 
-LENGTHS = {
-    "role": "role",
-    "corpus": "corpus",
-    "mean length (tokens)": "length",
-    "mean score": "mean",
-    "heads over τ": "over",
-    "mean length, matched": "matched length",
-    "mean score, matched": "matched mean",
-    "heads over τ, matched": "matched over",
-    "sequences, matched": "matched",
-}
+LENGTHS = (
+    "role",
+    "corpus",
+    Column("mean length (tokens)", ("length",)),
+    Column("mean score", ("mean",)),
+    Column("heads over τ", ("over",)),
+    Column("mean length, matched", ("matched length",)),
+    Column("mean score, matched", ("matched mean",)),
+    Column("heads over τ, matched", ("matched over",)),
+    Column("sequences, matched", ("matched",)),
+)
 
 
 def length_table(results: Mapping[str, Atlas], tau: float) -> Table:
@@ -573,7 +548,7 @@ def length_table(results: Mapping[str, Atlas], tau: float) -> Table:
         f"Scores grow with length. Sequences are weighted so that, in bins of {WIDTH} tokens, all "
         "corpora have the same lengths. Heads over τ are counted by their means, without a test."
     )
-    found = rows(records(matched), LENGTHS)
+    found = records(for_people(matched, LENGTHS))
     return Table(found, title="The corpora at equal lengths", note=note, id="length-table")
 
 

@@ -29,6 +29,17 @@ from headscope.papers.claims import Untested, Verdict, judged
 from headscope.papers.recipe import Recipe, part
 from headscope.papers.report import short_name
 from headscope.results import Atlas
+from headscope.results.columns import (
+    MASKED,
+    RECOVERED,
+    RELATIONS,
+    RETRIEVED,
+    SINKS,
+    Column,
+    Columns,
+    ends,
+    for_people,
+)
 from headscope.runs.ablate import group_losses
 from headscope.runs.looking import circuits
 from headscope.runs.retrieval import choose_needles, retrieval
@@ -40,6 +51,7 @@ from headscope.stats.tables.circuits import (
     MASKING,
     composition_of,
     retrieval_heads,
+    retrieval_masking,
     retrieval_recovery,
 )
 from headscope.stats.words.formatter import family_name, in_percent
@@ -253,13 +265,11 @@ class Portrait(Recipe):
             "rate, the share of texts in which that is more than 0.3, is over one half with its "
             "whole interval."
         )
-        names = {"first": "first token", "rate": "sink rate", "held_out": "its rate, held out"}
-        names |= {"other": "strongest other token", "other_rate": "its rate"}
-        shown = table.nlargest(TOP, "first").rename(columns=names).drop(columns=["learned"])
+        shown = table.nlargest(TOP, "first").drop(columns=["learned"])
         values = atlas["sink"]["mean"].sel(sink="first", drop=True)
         plot = heat_plot("sinks", "Attention to the first token", values, atlas, SHARE, (0.0, 1.0))
         return self.section(
-            "sinks", text, [table_of(shown, "Heads with the strongest sinks")], [plot]
+            "sinks", text, [table_of(shown, "Heads with the strongest sinks", SINKS)], [plot]
         )
 
     @part("local", "Previous tokens", "Olsson et al. 2022")
@@ -291,14 +301,13 @@ class Portrait(Recipe):
             previous = atlas.heads(by=one_kind(atlas, "synthetic:previous", "position:previous"))
             scores = dict(zip(previous["head"], previous[previous.columns[2]], strict=True))
             feeders["previous token"] = [scores.get(name) for name in feeders["head"]]
-            names = {"excess": "K-composition", "strongest": "feeds most"}
             note = (
                 f"Excess of K-composition over random heads, mean over the {len(heads)} strongest "
                 "induction heads that come later. Read from the weights, without any text. The "
                 "last column is the head's attention to the previous token."
             )
-            shown = feeders.head(TOP).rename(columns=names)
-            tables.append(table_of(shown, "Heads that feed induction heads", note=note))
+            title = "Heads that feed induction heads"
+            tables.append(table_of(feeders.head(TOP), title, FEEDERS, note=note))
         return self.section("induction", agreement(series), tables, [plot])
 
     @part("duplicate", "Duplicate tokens", "Wang et al. 2023, section 3")
@@ -335,16 +344,13 @@ class Portrait(Recipe):
         table = best_heads(self.surveyed)
         good = table[table["p_corrected"] < 0.05]
         shown = good.assign(gain=good["accuracy"] - good["baseline"]).nlargest(TOP, "gain")
-        columns = ["relation", "direction", "n", "baseline", "head", "accuracy", "low", "high"]
-        names = {"baseline": "best fixed offset", "p_corrected": "p corrected", "n": "words"}
         text = (
             f"For {len(good)} of {len(table)} relations, some head is right more often than the "
             "best fixed offset (p < 0.05, by documents, corrected). A causal head sees only "
             "earlier words, so that a word can find its head word only where that comes first."
         )
-        shown = shown[[name for name in [*columns, "p_corrected"] if name in shown]]
         note = "The ten with the largest gain." if len(good) > TOP else ""
-        tables = [table_of(shown.rename(columns=names), "Best heads", note=note)]
+        tables = [table_of(shown, "Best heads", RELATIONS, note=note)]
         return self.section("syntax", text, tables)
 
     @part("attribution", "Direct logit attribution", "Elhage et al. 2021")
@@ -382,13 +388,14 @@ class Portrait(Recipe):
             f"which the model writes it. {int(last['recovered'])} of {int(last['prompts'])} "
             "answers were recovered."
         )
-        tables = [Table(records(recovery), title="Answers")]
+        tables = [table_of(recovery, "Answers", RECOVERED)]
         heads = retrieval_heads(results, top=TOP)
         if not len(heads):
             return self.section("retrieval", f"{text} So no head has a score.", tables)
-        tables.append(table_of(heads, "Retrieval heads"))
+        tables.append(table_of(heads, "Retrieval heads", RETRIEVED))
         if MASKING in results:
-            tables.append(masking_table(results[MASKING]))
+            masked = retrieval_masking(results)
+            tables.append(table_of(masked, "Without retrieval heads", MASKED, note=WITHOUT))
         values = results["retrieval"]["mean"]
         plot = heat_plot("retrieval", "Retrieval score", values, results, "0 to 1", (0.0, 1.0))
         return self.section("retrieval", text, tables, [plot])
@@ -403,7 +410,6 @@ class Portrait(Recipe):
         table = group_table(results)
         table["heads"] = table["heads"].str.replace(",", ", ")
         settings = results.provenance["settings"]
-        names = {"rise": "rise (nats)", "others": "other heads, mean", "most": "other heads, most"}
         text = (
             f"Each of {settings['passages']} passages of {settings['length']} tokens is given to "
             "the model twice, one copy after the other. The first copy is new text; the second, "
@@ -415,15 +421,14 @@ class Portrait(Recipe):
             "The rise of the loss with its 95 % interval over passages. p is the share of draws, "
             "the group among them, with at least such a rise."
         )
-        more = repeated_more(results).rename(columns={"more": "more on repeated text (nats)"})
         caption = (
             "Dots are groups of heads with 95 % intervals over passages; grey ticks are draws of "
             "as many other heads of the same layers."
         )
         chart = group_losses_chart(results)
         tables = [
-            table_of(table.rename(columns=names), "Loss without heads", note=note),
-            table_of(more, "Repeated against new text"),
+            table_of(table, "Loss without heads", LOSSES, note=note),
+            table_of(repeated_more(results), "Repeated against new text", LOSSES),
         ]
         plot = Plot("disabling", "Loss with heads disabled", caption, chart)
         return self.section("disabling", text, tables, [plot])
@@ -490,22 +495,19 @@ def feeding(circuits: Atlas, into: Sequence[Head]) -> pd.DataFrame:
     return frame.sort_values("excess", ascending=False, kind="stable").reset_index(drop=True)
 
 
-def masking_table(data: xr.Dataset) -> Table:
-    """Recall of the answers without retrieval heads."""
-    columns = {"mean": "recall", "low": "low", "high": "high"}
-    columns |= {"difference": "less that of random heads"}
-    columns |= {"difference_low": "from", "difference_high": "to"}
-    made = [
-        {"disabled": str(name)}
-        | {title: float(data[key].sel(disabled=name)) for key, title in columns.items()}
-        for name in data["disabled"].values
-    ]
-    note = (
-        "Recall of the answers with heads disabled, with intervals over needles. Heads were "
-        "chosen on one half of the needles and disabled on the other. Random heads are of the "
-        "same layers."
-    )
-    return Table(made, title="Without retrieval heads", note=note)
+WITHOUT = (
+    "Recall of the answers with heads disabled, with intervals over needles. Heads were chosen on "
+    "one half of the needles and disabled on the other. Random heads are of the same layers."
+)
+FEEDERS = (
+    *("head", "zero-based", Column("K-composition", ("excess",))),
+    *(Column("feeds most", ("strongest",)), "previous token"),
+)
+LOSSES = (
+    *("group", "heads", "text", "loss", Column("rise (nats)", ("rise",))),
+    *(Column("more on repeated text (nats)", ("more",)), ends()),
+    *(Column("other heads, mean", ("others",)), Column("other heads, most", ("most",)), "p"),
+)
 
 
 def two_kinds(
@@ -569,13 +571,13 @@ def ranking(atlas: Atlas, by: str, title: str, *, ascending: bool = False) -> Ta
     return table_of(frame.rename(columns={frame.columns[2]: "value"}), title)
 
 
-def table_of(frame: pd.DataFrame, title: str, *, note: str = "") -> Table:
-    """A table; heads are named from 0, too."""
+def table_of(frame: pd.DataFrame, title: str, columns: Columns = (), *, note: str = "") -> Table:
+    """A table as people read it; heads are named from 0, too."""
     if "head" in frame and "zero-based" not in frame and frame["head"].str.match(r"\d+-\d+$").all():
         frame = frame.copy()
         names = [Head.parse(name).zero_based for name in frame["head"]]
         frame.insert(list(frame.columns).index("head") + 1, "zero-based", names)
-    return Table(records(frame), title=title, note=note)
+    return Table(records(for_people(frame, columns)), title=title, note=note)
 
 
 # --- What the field says --------------------------------------------------------------------------

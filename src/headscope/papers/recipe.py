@@ -483,12 +483,16 @@ class Recipe(FolderRun):
             examples=0,
         )
 
-    def note(self, path: Path, results: Atlas) -> Atlas:
-        """Note a results file and its provenance for the page, and its results for claims."""
+    def note(self, path: Path, results: Atlas, *, shown: bool = True) -> Atlas:
+        """Note a results file and its provenance for the page, and its results for claims.
+
+        What is ``shown`` stands in the atlas of the page.
+        """
         if path not in self.files:
             self.files.append(path)
         self.about[path.stem] = results.provenance
-        self.atlases.append(results)
+        if shown:
+            self.atlases.append(results)
         self.results[path.stem.replace("-", "_")] = results
         return results
 
@@ -633,11 +637,3 @@ def written_remarks(titles: Sequence[str]) -> list[str]:
 
 
 Row = Mapping[str, Any]
-
-
-def rows(table: Iterable[Row], columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Rows of a page's table: each column is a key of the row, or a function of it."""
-    return [
-        {name: get(row) if callable(get) else row[get] for name, get in columns.items()}
-        for row in table
-    ]

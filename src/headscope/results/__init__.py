@@ -1,7 +1,7 @@
 """Results: labelled arrays with provenance, saved, opened, merged and exported without torch."""
 
 from headscope.results.atlas import Atlas
-from headscope.results.export import export, write_table
+from headscope.results.export import write_table
 from headscope.results.merge import merge
 from headscope.results.schema import KEPT, SCHEMA, SUMS
 from headscope.results.summary import head_name, heads_over, summary
@@ -15,7 +15,6 @@ __all__ = [
     "SUMS",
     "Atlas",
     "TextAttention",
-    "export",
     "head_name",
     "heads_over",
     "merge",

@@ -14,7 +14,8 @@ import xarray as xr
 
 from headscope.errors import ResultsError, UserError, unknown
 from headscope.heads import Head, HeadLike
-from headscope.results.export import CACHE, export
+from headscope.options import RoleTest, takes
+from headscope.results.export import CACHE, table_format, write_table
 from headscope.results.kept import KeptExamples
 from headscope.results.merge import RETRIEVAL, Track, join, track_of
 from headscope.results.moments import DOCUMENTS, TEXTS, derive
@@ -638,41 +639,18 @@ class Atlas:
         """
         return join(self, retrieval, RETRIEVAL)
 
-    def roles(
-        self,
-        *,
-        tau: float | str | Mapping[str, float | str] = 3,
-        test: str = "t",
-        correction: str = "holm",
-        alpha: float = 0.05,
-        resamples: int | None = None,
-        clusters: bool = True,
-        seed: int = 0,
-    ) -> xr.Dataset:
+    @takes(RoleTest)
+    def roles(self, options: RoleTest) -> xr.Dataset:
         """Which heads have which role (Pande et al. 2021).
-
-        Parameters
-        ----------
-        tau
-            The threshold of the mean sieve bias: a number; "auto", from the same scores
-            (exploratory); or one for each role.
-        test
-            "t", "z" (the paper's), "bootstrap" or "permutation".
-        correction
-            "holm" or "bh"; "maxt" for tests by resampling; "none", as in the paper.
-        alpha
-            The level of the test.
-        resamples
-            For tests by resampling; by default as many as the correction needs.
-        clusters
-            Whether sequences of one document count as one cluster, where the corpus says so.
-        seed
-            For tests by resampling.
 
         Returns
         -------
         xarray.Dataset
             mean, interval, effect, p and ``has`` for every layer, head and role.
+
+        See Also
+        --------
+        headscope.stats.role_tests : All that it returns.
 
         Examples
         --------
@@ -685,16 +663,7 @@ class Atlas:
         """
         from headscope.stats import role_tests
 
-        return role_tests(
-            self,
-            tau=tau,
-            test=test,
-            correction=correction,
-            alpha=alpha,
-            resamples=resamples,
-            clusters=clusters,
-            seed=seed,
-        )
+        return role_tests(self, **options.subset(RoleTest))
 
     def figure(self, name: str) -> alt.TopLevelMixin:
         """One of the figures that can be drawn from these results, as an Altair chart.
@@ -793,18 +762,18 @@ class Atlas:
         format: str = "",
         by: str = "",
     ) -> Path:
-        """Write a long table as CSV, Parquet or LaTeX, or files for other tools.
+        """Write a long table as CSV, Parquet, LaTeX or HTML, or files for other tools.
 
         Parameters
         ----------
         path
-            The file; its ending (.csv, .parquet, .tex) gives the format.
+            The file; its ending (.csv, .parquet, .tex, .html) gives the format.
         measure
             Only this measure.
         format
-            "csv", "parquet" or "latex", where the ending does not say it; or "headvis", a folder
-            that the front end of HeadVis reads; "duoattention", a folder, or "headkv", a JSON file,
-            with which these tools compress the cache of keys and values.
+            "csv", "parquet", "latex" or "html", where the ending does not say it; or "headvis", a
+            folder that the front end of HeadVis reads; "duoattention", a folder, or "headkv", a
+            JSON file, with which these tools compress the cache of keys and values.
         by
             For "duoattention" and "headkv": the value to write, such as ``"repetition:induction"``;
             heads with larger ones keep more. Default: ``"streaming:distant"``.
@@ -833,7 +802,8 @@ class Atlas:
             from headscope.stats.tools import write_headvis
 
             return write_headvis(self, Path(path))
-        return export(self, Path(path), measure=measure, format=format)
+        table_format(path, format)
+        return write_table(self.table(measure), path, format=format)
 
     def _export_scores(self, path: Path, measure: str | None, format: str, by: str) -> Path:
         from headscope.stats.tools import write_duoattention, write_headkv

@@ -1,17 +1,22 @@
-"""The tables of results as people read them: what each column is called, its unit and its digits.
+"""The one specification of every table that people read: titles with units, and digits.
 
 The functions of :mod:`headscope.stats` make tables with plain names and all digits, which JSON and
-CSV keep. The terminal, the page, LaTeX and HTML show the columns that are described here.
+CSV keep. The terminal, pages, LaTeX and HTML show the columns that are described here; the tables
+of a paper have theirs beside its published numbers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from headscope.numbers import MISSING, interval, percent, share
+from headscope.labels import fill
+from headscope.numbers import MISSING, count, decimals, interval, number, p_value, percent, share
+from headscope.results.merge import NULL_WORDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,14 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """One column. A title alone may stand for it, where the table calls it so, too.
 
     Parameters
     ----------
     title
-        What it is called, with its unit.
+        What it is called, with its unit. A name in braces is filled in from the table's attributes
+        or its first row; a ``*`` by what it stands for among the sources.
     sources
-        The columns of the table that it is made of.
+        The columns of the table that it is made of; by default the one of its title. One that ends
+        in ``?`` may be absent and is then None. One with a ``*`` makes a column of every such one
+        that no other column is made of.
     form
         Makes a cell of their values; by default the value stays as it is.
     screen
@@ -42,9 +50,10 @@ class Column:
     needs: str = ""
 
 
-def for_people(
-    frame: pd.DataFrame, columns: Sequence[Column], *, screen: bool = False
-) -> pd.DataFrame:
+Columns = Sequence[Column | str]
+
+
+def for_people(frame: pd.DataFrame, columns: Columns, *, screen: bool = False) -> pd.DataFrame:
     """A table as people read it: these columns, as far as it has what they are made of.
 
     Parameters
@@ -52,36 +61,62 @@ def for_people(
     frame
         With plain names and all digits.
     columns
-        What is shown.
+        What is shown; nothing leaves the table as it is.
     screen
         Whether it is for a terminal.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"role": ["local"], "low": [0.1], "high": [0.25], "seed": [1]})
-    >>> for_people(frame, [Column("role"), ends(share)]).to_dict("records")
-    [{'role': 'local', '95 % interval': '[0.100, 0.250]'}]
+    >>> frame = pd.DataFrame({"role": ["local"], "low": [0.1], "high": [0.25], "p over x": [0.5]})
+    >>> for_people(frame, ["role", ends(share), "p over *"]).to_dict("records")
+    [{'role': 'local', '95 % interval': '[0.100, 0.250]', 'p over x': 0.5}]
     """
+    if not columns:
+        return frame
     shown: dict[str, Any] = {}
-    for column in columns:
-        sources = column.sources or (column.title,)
+    facts: dict[Any, Any] = {**(frame.iloc[0] if len(frame) else {}), **frame.attrs}
+    for column in _spelled_out(frame, columns):
+        sources = [source.rstrip("?") for source in column.sources]
+        needed = {source for source in column.sources if not source.endswith("?")}
         absent = column.needs and not (column.needs in frame and frame[column.needs].notna().any())
-        if absent or not set(sources) <= set(frame.columns) or (screen and not column.screen):
+        if absent or not needed <= set(frame.columns) or (screen and not column.screen):
             continue
-        values = [frame[name] for name in sources]
+        title = fill(column.title, facts)
         if column.form is None:
-            shown[column.title] = values[0]
+            shown[title] = frame[sources[0]]
         else:
-            shown[column.title] = [column.form(*cells) for cells in zip(*values, strict=True)]
+            cells = [frame[name] if name in frame else [None] * len(frame) for name in sources]
+            shown[title] = [column.form(*values) for values in zip(*cells, strict=True)]
     return type(frame)(shown, index=frame.index)
+
+
+def _spelled_out(frame: pd.DataFrame, columns: Columns) -> Iterator[Column]:
+    """The columns with their sources, those with a ``*`` once for each that they stand for."""
+    whole = [Column(column) if isinstance(column, str) else column for column in columns]
+    whole = [replace(one, sources=one.sources or (one.title,)) for one in whole]
+    sources = {source.rstrip("?") for one in whole for source in one.sources}
+    patterns = sorted((source for source in sources if "*" in source), key=len, reverse=True)
+    matches = {  # the longest pattern is the most specific one
+        name: next((pattern for pattern in patterns if fnmatchcase(name, pattern)), "")
+        for name in map(str, frame.columns)
+        if name not in sources
+    }
+    for one in whole:
+        pattern = next((source for source in one.sources if "*" in source), None)
+        if pattern is None:
+            yield one
+            continue
+        start, end = map(len, pattern.split("*"))
+        for name in (name for name, match in matches.items() if match == pattern):
+            title = one.title.replace("*", name[start : len(name) - end])
+            made_of = (name if source == pattern else source for source in one.sources)
+            yield replace(one, title=title, sources=tuple(made_of))
 
 
 def ends(form: Callable[[object], str] | None = None) -> Column:
     """Both ends of an interval in one cell."""
-    return Column(
-        "95 % interval", ("low", "high"), lambda low, high: interval(low, high, form=form)
-    )
+    return Column("95 % interval", ("low", "high"), partial(interval, form=form))
 
 
 def _beside(value: float, what: object) -> str:
@@ -95,65 +130,224 @@ def _direction(words: str) -> str:
     return words.replace("dependent to head", "→ head").replace("head to dependent", "→ dependent")
 
 
+def _right(system: str, value: float) -> str:
+    """A share of right answers; the last row of the table counts mentions."""
+    return count(value) if system == "mentions" else share(value)
+
+
+def yes(value: object, otherwise: str = "") -> str:
+    """A truth value in a table."""
+    return "yes" if value else otherwise
+
+
+four, tenth = partial(decimals, places=4), partial(decimals, places=1)
+signed = partial(decimals, places=4, sign="+")
+hundred = partial(decimals, places=1, times=100)
+"""A share in percent, also one below 0."""
+
+
+def _score(
+    value: object, low: object, high: object, ranked: object, gain: object, layer: object = None
+) -> str:
+    """A score in percent: the best layer's number, the interval, the rank correlation beside it,
+    and the gain over the last layer.
+    """
+    if tenth(value) == MISSING:
+        return MISSING
+    best = f" [{layer}]" if layer is not None else ""
+    beside = f", ρ {tenth(ranked)}" if tenth(ranked) != MISSING else ""
+    gained = f" {tenth(gain, sign='+')} %" if tenth(gain) != MISSING else ""
+    return f"{tenth(value)}{best} ({decimals(low)}–{decimals(high)}){beside}{gained}"
+
+
+def _scored(what: str, title: str, *more: str) -> tuple[Column, Column]:
+    """The scores of one way to probe, and the published ones beside them, if the table has any."""
+    parts = (what, f"{what} low", f"{what} high", f"{what} spearman?", f"{what} gain?", *more)
+    return Column(title, parts, _score), Column(f"{title}: paper", (f"paper: {what}",))
+
+
+def _mean(value: object, low: object, high: object) -> str:
+    return f"{tenth(value)} ({decimals(low)}–{decimals(high)})"
+
+
+def _gain(value: object, low: object, high: object) -> str:
+    return f"{tenth(value, sign='+')} ({tenth(low, sign='+')} to {tenth(high, sign='+')})"
+
+
+def _with_ends(what: str, title: str, form: Callable[..., str]) -> Column:
+    return Column(title, (what, f"{what} low", f"{what} high"), form)
+
+
 SUMMARY = (
-    *(Column("measure"), Column("label"), Column("statistic"), Column("heads")),
-    Column("mean of heads", ("mean",)),
+    *("measure", Column("label", screen=False), "statistic", "heads"),
+    Column("mean of heads", ("mean",), number),
     Column("strongest head", ("strongest",)),
-    *(Column("its mean", ("value",)), Column("low"), Column("high")),
-    *(Column("heads over 0.5", ("over",)), Column("n")),
+    *(Column("its mean", ("value",), number), ends()),
+    *(Column("heads over 0.5", ("over",)), "n"),
+)
+AGREEMENT = (
+    *("measure", "statistic", "spearman"),
+    *(Column("mean, attention", ("attention",)), Column("mean, norm-weighted", ("norm",))),
+    *("strongest", Column("strongest, norm-weighted", ("strongest norm",))),
 )
 NULLS = (
-    *(Column("statistic"), Column("mean"), Column("mean of null", ("null_mean",))),
-    *(Column("band from", ("low",)), Column("to", ("high",)), Column("above"), Column("below")),
-    Column("share beyond", ("beyond",)),
+    Column("beside", ("null",), lambda null: NULL_WORDS.get(null, null)),
+    *("statistic", Column("mean", form=number), Column("mean of null", ("null_mean",), number)),
+    *(Column("band from", ("low",), number), Column("to", ("high",), number), "above", "below"),
+    Column("share beyond", ("beyond",), share),
 )
 EMERGENCE = (
-    *(Column("head"), Column("role"), Column("checkpoint"), Column("step"), Column("value")),
+    *("head", "role", "checkpoint", Column("step", needs="step"), "value"),
     Column("one before", ("before",)),
     Column("at the end", ("last",)),
-    Column("main role", ("main",), lambda main: "yes" if main else ""),
+    Column("main role", ("main",), yes),
 )
 RELATIONS = (
-    *(Column("relation"), Column("words"), Column("head")),
+    *("relation", "words", "head", "zero-based"),
     Column("direction", ("direction",), _direction),
-    *(Column("accuracy"), ends(share), Column("held out", ("held_out",))),
+    *("accuracy", ends(share), Column("held out", ("held_out",))),
     Column("held-out head", ("held_out_head",), lambda head: _direction(head) or MISSING),
     Column("offset", ("baseline", "offset"), _beside),
     Column("offset, held out", ("held_out_baseline", "held_out_offset"), _beside),
-    Column("p", screen=False),
-    Column("p corrected", ("p_corrected",)),
+    *(Column("p", screen=False), Column("p corrected", ("p_corrected",))),
+)
+ANTECEDENTS = (
+    *("system", "kind", "mentions", "accuracy"),
+    Column("*", ("system", "*"), _right),
+    *(ends(share), "p over *"),
 )
 ROLES = (
-    *(Column("role"), Column("heads"), Column("share of heads (%)", ("share",), percent)),
-    *(Column("sequences"), Column("mean length (tokens)", ("length",), screen=False)),
+    *("role", "heads", Column("share of heads (%)", ("share",), percent), "sequences"),
+    Column("mean length (tokens)", ("length",), screen=False),
     Column("strongest head", ("strongest",), lambda head: head or None),
     *(Column("mean (times uniform)", ("mean",)), ends()),
     Column("times position alone", ("position",), needs="position"),
     Column("heads by position", ("by position",), needs="position"),
-    *(Column("effect (d)", ("effect",)), Column("p"), Column("p corrected", ("p_corrected",))),
+    *(Column("effect (d)", ("effect",)), "p", Column("p corrected", ("p_corrected",))),
 )
+HEAD_ROLES = (
+    *("role", Column("times uniform", ("mean",), number), ends()),
+    Column("norm-weighted", ("norm",), number),
+    Column("times position alone", ("position",), number, needs="position"),
+    Column("p", form=p_value),
+    Column(
+        "has the role",
+        ("has", "positional"),
+        lambda has, positional: "by position" if positional else yes(has, "no"),
+    ),
+)
+HEAD_RELATIONS = (
+    *("relation", Column("direction", ("direction",), _direction)),
+    *(Column("accuracy", form=number), Column("norm-weighted", ("norm",), number)),
+    *(Column("best offset", ("offset",), number), Column("words", ("n",), count)),
+    Column("p", form=p_value),
+)
+HEAD_STATISTICS = (
+    *("statistic", Column("mean", form=number), ends(), "unit"),
+    Column("rank", ("rank", "of"), lambda rank, of: f"{rank} of {of}"),
+    *(Column("norm-weighted", ("norm",), number), Column("its rank", ("norm rank",), count)),
+)
+"""What is known of one head: see :class:`headscope.stats.heads.passport.Passport`."""
 SHIFTS = (
-    *(Column("corpus"), Column("role")),
+    *("corpus", "role"),
     Column("third of the layers", ("third", "layers"), lambda third, layers: f"{third} ({layers})"),
-    *(Column("before"), Column("after"), Column("shift"), ends()),
-    Column("effect (deviations)", ("effect",)),
+    *("before", "after", "shift", ends(), Column("effect (deviations)", ("effect",))),
     Column("p of no shift, corrected", ("p_corrected",)),
     Column("p of a shift of no interest, corrected", ("p_least",)),
-    *(Column("verdict", ("verdict",), lambda verdict: verdict or None), Column("sequences")),
+    *(Column("verdict", ("verdict",), lambda verdict: verdict or None), "sequences"),
 )
+TAUS = ("role", Column("τ = *", ("tau *",)))
+SHARES = ("of the paper's four roles", Column("share (%)", ("share",), percent))
+LAYERS = ("layer", Column("*", form=percent), "fine roles per head")
 REGIONS = (
-    *(Column("roles"), Column("number of roles", ("degree",)), Column("heads")),
+    *("roles", Column("number of roles", ("degree",)), "heads"),
     Column("which heads", ("which",)),
 )
 CORRELATIONS = (
-    *(Column("role"), Column("other role", ("other",))),
-    *(Column("ρ over heads", ("rho (heads)",)), Column("p over heads", ("p (heads)",))),
-    *(Column("heads", ("n (heads)",)), Column("ρ over sequences", ("rho (sequences)",))),
-    Column("p over sequences", ("p (sequences)",)),
-    Column("scores", ("n (sequences)",)),
+    *("role", Column("other role", ("other",)), Column("ρ over heads", ("rho (heads)",))),
+    *(Column("p over heads", ("p (heads)",)), Column("heads", ("n (heads)",))),
+    Column("ρ over sequences", ("rho (sequences)",)),
+    *(Column("p over sequences", ("p (sequences)",)), Column("scores", ("n (sequences)",))),
 )
 OVERLAPS = (
-    *(Column("role"), Column("other role", ("other",)), Column("heads with the role", ("heads",))),
+    *("role", Column("other role", ("other",)), Column("heads with the role", ("heads",))),
     *(Column("with both", ("both",)), Column("share (%)", ("share",), percent)),
     Column("which heads", ("which",), lambda heads: heads or None),
+)
+FRAMES = (
+    *("head", Column("largest attention", ("mean",)), ends()),
+    Column("larger of both directions", ("both",)),
+    Column("target → element", ("target to element",)),
+    Column("element → target", ("element to target",)),
+    Column("{percent}th percentile of all heads", ("percentile",)),
+    *(Column("above it", ("over",), partial(yes, otherwise="no")), "sentences"),
+)
+PATTERNS = ("file", "pattern", "share", ends(share), "examples")
+SINKS = (
+    *("head", "zero-based", Column("first token", ("first",), share)),
+    *(
+        Column("sink rate", ("rate",), share),
+        ends(share),
+        Column("learned sink", ("learned",), share, needs="learned"),
+    ),
+    Column("strongest other token", ("other",)),
+    Column("its rate", ("other_rate",), share),
+    *(Column("its rate, held out", ("held_out",), share), "n"),
+)
+PROBES = (
+    *("task", Column("majority", ("majority",), tenth)),
+    *_scored("embeddings", "embeddings only"),
+    *_scored("last", "last layer"),
+    *_scored("best", "best layer", "best layer"),
+    *_scored("top", "top-{n} heads"),
+    *_scored("greedy", "greedy {n}"),
+)
+SPLITS = (
+    *("task", Column("test sentences", ("test size",))),
+    *(_with_ends("last", "last layer", _mean), _with_ends("best", "best layer", _mean)),
+    _with_ends("top", "top-{n} heads", _mean),
+    _with_ends("top - last", "top − last, points", _gain),
+    _with_ends("top - best", "top − best, points", _gain),
+)
+PROBED_HEADS = (
+    *("task", "head"),
+    Column(
+        "test",
+        ("test", "low", "high"),
+        lambda test, low, high: f"{hundred(test)} ({hundred(low)}–{hundred(high)})",
+    ),
+    Column("shuffled labels", ("control",), hundred),
+    Column("difference", ("selectivity",), hundred),
+    Column("validation", ("validation",), hundred),
+)
+ABLATION = (
+    *(Column("{kind} off", ("off",)), Column("{metric}", ("score",), four)),
+    *(Column("gain", ("gain",), signed), ends(signed)),
+    *("p", Column("p corrected", ("p_corrected",))),
+)
+PRUNED = (
+    *(Column("heads removed", ("removed",)), Column("%", ("share",), percent)),
+    *(Column("{metric}", ("mean",), four), ends(four), Column("change", ("difference",), signed)),
+    Column(
+        "95 % interval of the change",
+        ("difference_low", "difference_high"),
+        partial(interval, form=signed),
+    ),
+    Column(
+        "random heads (range)",
+        ("random", "random_low", "random_high"),
+        lambda mean, low, high: f"{four(mean)} ({four(low)}–{four(high)})",
+    ),
+    Column("model", ("model",)),
+)
+IMPORTANCE = (
+    *(Column("importance against", ("against",)), Column("Spearman", ("mean",)), ends()),
+    Column("heads", ("n",)),
+)
+SIMILARITY = ("layer", "cosine", "changed most", Column("its cosine"), ends(), "examples")
+RECOVERED = ("length", "prompts", "recovered", Column("share", form=share), "recall")
+RETRIEVED = ("head", "zero-based", "score", ends(share), "n")
+MASKED = (
+    *("disabled", "recall", ends(share), "n", "top − random"),
+    Column("95 % interval of the difference", ("difference low", "difference high"), interval),
 )

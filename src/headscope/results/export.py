@@ -18,55 +18,49 @@ import pandas as pd
 
 from headscope.errors import ResultsError, unknown
 from headscope.files import atomic_write, check_writable
-from headscope.numbers import MISSING, SMALLEST, cell, p_value
+from headscope.numbers import MISSING, SMALLEST, cell, is_words, p_value
 
 if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
 
 CACHE = ("duoattention", "headkv")
 """Formats of tools that compress the cache, which get one value of every head."""
-ENDINGS = {".csv": "csv", ".parquet": "parquet", ".tex": "latex"}
+ENDINGS = {".csv": "csv", ".tex": "latex", ".html": "html", ".parquet": "parquet"}
+"""The formats of tables, by the endings of their files."""
 FORMATS = (*ENDINGS.values(), "headvis", *CACHE)
 """What :meth:`headscope.Atlas.export` can write: tables, and files for other tools."""
-TABLES = (".tex", ".csv", ".html")
-"""The endings of files that :func:`write_table` writes."""
 
 
-def export(results: Atlas, path: Path, *, measure: str | None = None, format: str = "") -> Path:
-    """Write the long table of one measure, or of all.
+def table_format(path: str | Path, format: str = "") -> str:
+    """The format of a table's file: as given, or as its ending says.
 
-    Parameters
-    ----------
-    results
-        The results.
-    path
-        The file to write.
-    measure
-        Only this measure.
-    format
-        csv, parquet or latex. Default: as the file's ending says.
+    Raises
+    ------
+    ResultsError
+        If it is neither that of a table.
     """
-    kind = format or ENDINGS.get(path.suffix, "")
     if format and format not in ENDINGS.values():
         raise unknown("format", format, FORMATS, error=ResultsError)
-    if not kind:
-        raise _no_table(path, tuple(ENDINGS))
-    check_writable(path, error=ResultsError)
-    table = results.table(measure)
-    with atomic_write(path, error=ResultsError) as temporary:
-        if kind == "csv":
-            table.to_csv(temporary, index=False)
-        elif kind == "parquet":
-            table.to_parquet(temporary, index=False)
-        else:
-            temporary.write_text(to_latex(table), encoding="utf-8")
-    return path
+    ending = Path(path).suffix
+    if format or ending in ENDINGS:
+        return format or ENDINGS[ending]
+    *others, last = ENDINGS
+    raise ResultsError(
+        f"a table is written as {', '.join(others)} or {last}; got {ending!r} instead",
+        hint="choose a file name such as table.csv or table.tex",
+        command=f"give -o table{', -o table'.join(others)} or -o table{last}",
+    )
 
 
 def write_table(
-    frame: pd.DataFrame, path: str | Path, *, title: str = "", notes: Iterable[str] = ()
+    frame: pd.DataFrame,
+    path: str | Path,
+    *,
+    title: str = "",
+    notes: Iterable[str] = (),
+    format: str = "",
 ) -> Path:
-    """Write a table as .tex, .csv or .html, whole or not at all.
+    """Write a table as .csv, .tex, .html or .parquet, whole or not at all.
 
     LaTeX and HTML have numbers with sensible digits, the title above and the notes below. CSV has
     all digits, and neither title nor notes, so that any program reads it; text that a spreadsheet
@@ -77,11 +71,13 @@ def write_table(
     frame
         Its columns become columns, with their units in their names; its index is not written.
     path
-        The file; its ending gives the format.
+        The file.
     title
         What the table shows.
     notes
         Sentences below it.
+    format
+        csv, latex, html or parquet. Default: as the file's ending says.
 
     Raises
     ------
@@ -96,30 +92,18 @@ def write_table(
     >>> path.read_text().splitlines()
     ['relation,share', "'=nsubj,0.123456"]
     """
-    path = Path(path)
-    if path.suffix not in TABLES:
-        raise _no_table(path, TABLES)
-    if path.suffix == ".csv":
-        text = _csv(frame)
-    elif path.suffix == ".html":
-        text = to_html(frame, title, notes)
-    else:
-        text = to_latex(frame, title, notes=notes)
+    path, kind = Path(path), table_format(path, format)
     check_writable(path, error=ResultsError)
     with atomic_write(path, error=ResultsError) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        if kind == "parquet":
+            frame.to_parquet(temporary, index=False)
+        elif kind == "csv":
+            temporary.write_text(_csv(frame), encoding="utf-8")
+        elif kind == "html":
+            temporary.write_text(to_html(frame, title, notes), encoding="utf-8")
+        else:
+            temporary.write_text(to_latex(frame, title, notes=notes), encoding="utf-8")
     return path
-
-
-def _no_table(path: Path, endings: tuple[str, ...]) -> ResultsError:
-    """The error for a file whose ending is not that of a table."""
-    *others, last = endings
-    outputs = [f"-o table{ending}" for ending in endings]
-    return ResultsError(
-        f"a table is written as {', '.join(others)} or {last}; got {path.suffix!r} instead",
-        hint="choose a file name such as table.csv or table.tex",
-        command=f"give {', '.join(outputs[:-1])} or {outputs[-1]}",
-    )
 
 
 # --- CSV and HTML ---
@@ -174,7 +158,7 @@ def to_html(frame: pd.DataFrame, title: str = "", notes: Iterable[str] = ()) -> 
     >>> "<td>&lt;b&gt;</td>" in to_html(pd.DataFrame({"word": ["<b>"]}))
     True
     """
-    numbers = [_is_number(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    numbers = [_is_right(frame.iloc[:, place]) for place in range(frame.shape[1])]
     names = [str(name) for name in frame.columns]
 
     def row(tag: str, values: Iterable[str]) -> str:
@@ -260,7 +244,7 @@ def to_latex(
     """
     names = [str(name) for name in frame.columns]
     columns = [_column(frame.iloc[:, place], name) for place, name in enumerate(names)]
-    sides = ["r" if _is_number(frame.iloc[:, place]) else "l" for place in range(len(names))]
+    sides = ["r" if _is_right(frame.iloc[:, place]) else "l" for place in range(len(names))]
     rows = [" & ".join(cells) + r" \\" for cells in zip(*columns, strict=True)]
     head = " & ".join(escape(name) for name in names) + r" \\"
     lines = [rf"\begin{{tabular}}{{{''.join(sides)}}}", r"\toprule", head, r"\midrule", *rows]
@@ -305,7 +289,7 @@ def escape(text: str) -> str:
 def _column(values: pd.Series, name: str) -> list[str]:
     """Return the cells of one column."""
     if not _is_number(values):
-        return [escape(cell(value, name)) for value in values]
+        return [escape(_minus(cell(value, name))) for value in values]
     if cell(0.5, name) != cell(0.0005, name) == p_value(0.0005):
         return [_sign(p_value(value)) for value in values]
     known = [float(value) for value in values if not pd.isna(value)]
@@ -313,10 +297,25 @@ def _column(values: pd.Series, name: str) -> list[str]:
     return [_number(value, places) for value in values]
 
 
+def _minus(text: str) -> str:
+    """A written number with real minus signs; words as they are.
+
+    >>> _minus("[-0.5, +0.1]"), _minus("3-9"), _minus("offset -1")
+    ('[−0.5, +0.1]', '3-9', 'offset -1')
+    """
+    return text if is_words(text) else re.sub(r"(?<![\w.)])-(?=\d)", "−", text)
+
+
 def _is_number(values: pd.Series) -> bool:
     """Tell whether a column holds numbers (and not truth values)."""
     is_bool = pd.api.types.is_bool_dtype(values)
     return bool(pd.api.types.is_numeric_dtype(values) and not is_bool)
+
+
+def _is_right(values: pd.Series) -> bool:
+    """Tell whether a column is right-aligned: it holds numbers, written ones too."""
+    words = any(is_words(value) or isinstance(value, bool | np.bool_) for value in values)
+    return not words and len(values) > 0
 
 
 def _places(values: Sequence[float]) -> int:

@@ -351,8 +351,6 @@ PARTS = 2**20
 number of its part, so that keys sort as the corpus does."""
 LAST = 2**63 - 1
 """Larger than every key."""
-MAP_ARRAYS = {"counts": np.uint8, "keys": np.uint16, "weights": np.uint16}
-"""The arrays of maps, in the order of :class:`SparseMap`."""
 DIGEST_BYTES = 32
 
 
@@ -546,43 +544,38 @@ class ExampleStore:
         """Everything as plain arrays, the same ones whatever the order examples came in."""
         self._forget_texts()
         place = {key: number for number, key in enumerate(self.texts)}
-        shape = (len(self.layers), self.heads, self.most)
-        texts = np.full(shape, -1, np.int32).reshape(-1, self.most)
-        scores = np.full(shape, np.nan, np.float32).reshape(-1, self.most)
+        texts = np.full((len(self.best), self.most), -1, np.int32)
+        scores = np.full((len(self.best), self.most), np.nan, np.float32)
         for number, entries in enumerate(self.best):
             texts[number, : len(entries)] = [place[key] for _, key, _ in entries]
             scores[number, : len(entries)] = [-score for score, _, _ in entries]
         maps = [sparse for entries in self.best for _, _, sparse in entries]
         maps += [sparse for one in self.sample for sparse in one.maps]
         encoded = [text.json.encode("ascii") for text in self.texts.values()]
-        return {
+        sample = self.sample
+        values: dict[str, Any] = {
             "texts": np.frombuffer(b"".join(encoded), np.uint8),
-            "text_bytes": np.array([len(text) for text in encoded], np.int64),
-            "text_rows": np.array([text.rows for text in self.texts.values()], np.int32),
-            "text_key": np.array(list(self.texts), np.int64),
-            "strongest_text": texts.reshape(shape),
-            "strongest_score": scores.reshape(shape),
-            **self._sample_arrays(place),
-            **{
-                name: np.concatenate([np.zeros(0, kind), *(sparse[at] for sparse in maps)])
-                for at, (name, kind) in enumerate(MAP_ARRAYS.items())
-            },
+            "text_bytes": [len(text) for text in encoded],
+            "text_rows": [text.rows for text in self.texts.values()],
+            "text_key": list(self.texts),
+            "strongest_text": texts,
+            "strongest_score": scores,
+            "sample_text": [place[one.key] for one in sample],
+            "sample_digest": np.frombuffer(b"".join(one.digest for one in sample), np.uint8),
+            "sample_rows": [one.rows for one in sample],
+            "sample_score": [one.scores for one in sample],
+            "sample_share": [one.share for one in sample],
+            "sample_uniform": [one.uniform for one in sample],
         }
-
-    def _sample_arrays(self, place: Mapping[int, int]) -> dict[str, Array]:
-        sample, grid, bins = self.sample, (len(self.layers), self.heads), 2 * REACH + 1
-        digests = np.frombuffer(b"".join(one.digest for one in sample), np.uint8)
-
-        def stacked(name: str, *shape: int) -> Array:
-            return np.array([getattr(one, name) for one in sample], np.float32).reshape(-1, *shape)
-
+        for at, name in enumerate(SparseMap._fields):
+            none = np.zeros(0, EXAMPLE_ARRAYS[name][1])
+            values[name] = np.concatenate([none, *(sparse[at] for sparse in maps)])
+        sizes = {"layer": len(self.layers), "head": self.heads, "rank": self.most}
+        sizes["offset"] = 2 * REACH + 1
+        sizes["digest_byte"] = len(sample[0].digest) if sample else DIGEST_BYTES
         return {
-            "sample_text": np.array([place[one.key] for one in sample], np.int32),
-            "sample_digest": digests.reshape(len(sample), -1 if sample else DIGEST_BYTES),
-            "sample_rows": np.array([one.rows for one in sample], np.int32),
-            "sample_score": stacked("scores", *grid),
-            "sample_share": stacked("share", *grid, bins),
-            "sample_uniform": stacked("uniform", *grid, bins),
+            name: np.asarray(values[name], kind).reshape([sizes.get(dim, -1) for dim in dims])
+            for name, (dims, kind) in EXAMPLE_ARRAYS.items()
         }
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
@@ -600,7 +593,7 @@ class ExampleStore:
             number = next(numbers)
             row = slice(rows[number], rows[number + 1])
             link = slice(links[row.start], links[row.stop])
-            spans = zip(MAP_ARRAYS, (row, link, link), strict=True)
+            spans = zip(SparseMap._fields, (row, link, link), strict=True)
             return SparseMap(*(arrays[name][span].copy() for name, span in spans))
 
         def text(number: int) -> StoredText:

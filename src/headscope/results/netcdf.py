@@ -162,7 +162,7 @@ def _without_digest(path: Path) -> ResultsError:
     """
     with path.open("rb") as file:
         begin = file.read(48)
-        if len(begin) < len(_HDF5):
+        if any(kind.startswith(begin) for kind in (_HDF5, _CLASSIC)):
             return _damaged(path, "there is next to nothing in it")
         if not begin.startswith((_HDF5, _CLASSIC)):
             return ResultsError(

@@ -110,26 +110,26 @@ without pairs; scores with heads disabled; a pruning curve's scores; correlation
 scores of probes; numbers that follow from weights alone, of heads and of pairs of heads."""
 
 
-EXAMPLE_ARRAYS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "texts": (("byte",), "u"),
-    "text_bytes": (("text",), "iu"),
-    "text_rows": (("text",), "iu"),
-    "text_key": (("text",), "iu"),
-    "strongest_text": ((*GRID, "rank"), "i"),
-    "strongest_score": ((*GRID, "rank"), "f"),
-    "sample_text": (("sample",), "iu"),
-    "sample_digest": (("sample", "digest_byte"), "u"),
-    "sample_rows": (("sample",), "iu"),
-    "sample_score": (("sample", *GRID), "f"),
-    "sample_share": (("sample", *GRID, "offset"), "f"),
-    "sample_uniform": (("sample", *GRID, "offset"), "f"),
-    "counts": (("row",), "u"),
-    "keys": (("link",), "u"),
-    "weights": (("link",), "u"),
+EXAMPLE_ARRAYS: dict[str, tuple[tuple[str, ...], type[np.generic]]] = {
+    "texts": (("byte",), np.uint8),
+    "text_bytes": (("text",), np.int64),
+    "text_rows": (("text",), np.int32),
+    "text_key": (("text",), np.int64),
+    "strongest_text": ((*GRID, "rank"), np.int32),
+    "strongest_score": ((*GRID, "rank"), np.float32),
+    "sample_text": (("sample",), np.int32),
+    "sample_digest": (("sample", "digest_byte"), np.uint8),
+    "sample_rows": (("sample",), np.int32),
+    "sample_score": (("sample", *GRID), np.float32),
+    "sample_share": (("sample", *GRID, "offset"), np.float32),
+    "sample_uniform": (("sample", *GRID, "offset"), np.float32),
+    "counts": (("row",), np.uint8),
+    "keys": (("link",), np.uint16),
+    "weights": (("link",), np.uint16),
 }
-"""The arrays of the group of examples: their dimensions, and the kinds of numbers in them. Maps
-are in ``counts``, ``keys`` and ``weights``, one after the other: first the strongest of each head,
-then those of the sample."""
+"""The arrays of the group of examples: their dimensions, and the types in which they are written.
+Maps are in ``counts``, ``keys`` and ``weights``, one after the other: first the strongest of each
+head, then those of the sample."""
 MOST = 100_000
 """No model has as many layers, nor as many heads in a layer."""
 
@@ -586,9 +586,12 @@ def _check_track(node: xr.DataTree, about: Mapping[str, Any]) -> None:
 
 def _check_examples(where: str, variables: Variables) -> None:
     """The arrays are as the table says, and every place points into what it is a place of."""
-    labels = {dim: ((dim,), "iu") for dim in (*GRID, "offset")}
-    for name, (dims, kinds) in {**EXAMPLE_ARRAYS, **labels}.items():
-        found = _dims(where, variables, name, kinds)
+    labels: dict[str, tuple[tuple[str, ...], type[np.generic]]] = {
+        dim: ((dim,), np.int64) for dim in (*GRID, "offset")
+    }
+    for name, (dims, kind) in (EXAMPLE_ARRAYS | labels).items():
+        wanted = np.dtype(kind).kind  # where signed numbers are, those without a sign do, too
+        found = _dims(where, variables, name, "iu" if wanted == "i" else wanted)
         _need(found == dims, where, _strange(name, found, dims))
     data = {name: variables[name].values for name in EXAMPLE_ARRAYS}
     rows, sizes = data["text_rows"], data["text_bytes"]

@@ -218,7 +218,7 @@ def test_without_correction_p_stays_and_alpha_decides(results: Atlas) -> None:
         ),
         ({"alpha": 0.0}, "alpha must be between 0 and 1, got 0.0 instead"),
         ({"alpha": 1.0}, "alpha must be between 0 and 1, got 1.0 instead"),
-        ({"alpha": float("nan")}, "alpha must be between 0 and 1, got nan instead"),
+        ({"alpha": float("nan")}, "the alpha must be a number, got nan instead"),
         (
             {"test": "bootstrap", "resamples": 0},
             "the number of resamples must be 1 or more, got 0 instead",
@@ -246,7 +246,7 @@ def test_without_correction_p_stays_and_alpha_decides(results: Atlas) -> None:
             {"tau": float("inf")},
             "tau must be over 0 (1 is what uniform attention gives), got inf instead",
         ),
-        ({"tau": "x"}, "tau must be a number over 0, or 'auto'; got 'x' instead"),
+        ({"tau": "x"}, "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'x' instead"),
         (
             {"tau": {"local": 0.0}},
             "tau must be over 0 (1 is what uniform attention gives), got 0 instead",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
 from headscope.errors import ResultsError, UserError
+from headscope.options import RoleTest
 from headscope.results import Atlas
 from headscope.stats import (
     find_tau,
     find_taus,
     grand_mean,
-    parse_tau,
     pooled_mean,
     pooled_tau,
     role_tests,
@@ -72,10 +74,13 @@ def test_tau_may_differ_by_role(values: Values, results: Atlas) -> None:
 
 
 def test_tau_is_typed_as_a_number_as_auto_or_by_role() -> None:
-    assert parse_tau([]) == {"": 3.0}
-    assert parse_tau(["2.5", "block=1.5", "cls=auto"]) == {"": 2.5, "block": 1.5, "cls": "auto"}
+    def thresholds(*typed: str) -> Mapping[str, float | str]:
+        return RoleTest(tau=typed).thresholds
+
+    assert thresholds() == {"": 3.0}
+    assert thresholds("2.5", "block=1.5", "cls=auto") == {"": 2.5, "block": 1.5, "cls": "auto"}
     with pytest.raises(UserError) as caught:
-        parse_tau(["block=high"])
+        thresholds("block=high")
     assert (
         caught.value.message
         == "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'block=high' instead"

@@ -334,7 +334,7 @@ def test_the_embedded_model_is_summed_up_with_its_two_findings() -> None:
     [coreference] = [line for line in lines if "the antecedent of" in line.text]
     assert coreference.heads == ("3-5",)
     assert "77 % of 839 mentions" in coreference.text
-    assert "not reliably more than the rules (0.74" in coreference.text
+    assert "not reliably more than the rules (74 %" in coreference.text
     families = {one.family for one in descriptions(atlas).values()}
     assert families <= {line.family for line in lines}
     assert atlas.remarks() == [line.text for line in lines]

@@ -16,26 +16,6 @@ export interface Rest {
 
 const ORDER = ["at work", "stops", "separator", "start", "other"];
 
-/** Names of sinks as the model writes them, where that is known by its type. */
-function sinkName(id: string, atlas: Atlas): string {
-  const { type } = atlas.document.model;
-  const at = atlas.document.activity.indexOf("start");
-  const started = at >= 0 && atlas.row("activity", at).some((one) => one > 0);
-  const roberta = /roberta|mpnet|bart|camembert/i.test(type);
-  const bert = /bert|electra/i.test(type) && !roberta;
-  const { tokens = {} } = (atlas.document.provenance.model ?? {}) as {
-    tokens?: Record<string, string>;
-  };
-  const names: Record<string, string> = {
-    "at work": "active",
-    stops: "“.” and “,”",
-    separator: tokens.separator ?? (bert ? "[SEP]" : roberta ? "</s>" : "separators"),
-    start: tokens.start ?? (bert ? "[CLS]" : roberta ? "<s>" : "start token"),
-    other: started ? "other special tokens" : "first token",
-  };
-  return names[id] ?? id;
-}
-
 export function restShares(atlas: Atlas): Rest[] {
   const kinds = atlas.document.activity;
   return ORDER.filter((id) => kinds.includes(id))
@@ -46,7 +26,7 @@ export function restShares(atlas: Atlas): Rest[] {
         const known = Array.from(mine).filter((one) => !Number.isNaN(one));
         return known.length ? known.reduce((a, b) => a + b, 0) / known.length : 0;
       });
-      return { id, title: sinkName(id, atlas), shares, tone };
+      return { id, title: atlas.document.rests[kinds.indexOf(id)] ?? id, shares, tone };
     })
     .filter(({ id, shares }) => id === "at work" || Math.max(...shares) >= 0.005);
 }

@@ -33,21 +33,6 @@ export interface Field {
   diverging?: boolean;
 }
 
-const GROUPS: Record<string, string> = {
-  position: "Neighbouring tokens",
-  special: "Special tokens and punctuation",
-  entropy: "Entropy",
-  role: "Roles, times uniform attention",
-  coreference: "Coreference",
-  frame: "Semantic frames",
-  feature: "Largest attention to a kind of word",
-  link: "Largest attention between two kinds",
-  activity: "Active and idle attention",
-  copying: "Circuits, from weights alone",
-  ov_norm: "Circuits, from weights alone",
-  qk_norm: "Circuits, from weights alone",
-};
-
 const known = new WeakMap<Atlas, Field[]>();
 
 /** Everything that can be picked, group by group. */
@@ -148,7 +133,7 @@ function statisticFields(atlas: Atlas): Field[] {
     return {
       id: one.id,
       query: one.id,
-      group: GROUPS[one.measure] ?? sentence(one.measure),
+      group: one.group,
       title: one.title,
       unit: one.unit,
       kind: one.kind,
@@ -206,10 +191,6 @@ function layerField(atlas: Atlas): Field {
     kind: "number",
     values,
   };
-}
-
-function sentence(words: string): string {
-  return words.charAt(0).toUpperCase() + words.slice(1).replaceAll("_", " ");
 }
 
 /** Fields as one, for a scale that they share. */

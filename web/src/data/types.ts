@@ -31,6 +31,8 @@ export interface Statistic {
   /** As a query names it: "position:previous". */
   id: string;
   measure: string;
+  /** Under what it stands in menus. */
+  group: string;
   /** In plain words. */
   title: string;
   unit: string;
@@ -355,6 +357,8 @@ export interface AtlasDocument {
   figures: Figure[];
   /** Kinds of rest in the order of the array activity (kind, layer, head), "at work" first. */
   activity: string[];
+  /** The same in words: "[CLS]", "first token". */
+  rests: string[];
   examples: Kept;
   /** Whether the array distance (place, place) is there: Jensen–Shannon, nats. */
   distance: boolean;

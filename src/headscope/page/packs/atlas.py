@@ -87,6 +87,7 @@ def atlas_content(atlas: Atlas) -> tuple[AtlasDocument, dict[str, NDArray[Any]]]
         "families": roles["families"],
         "work": roles["work"],
         "activity": roles["activity"],
+        "rests": roles["rests"],
         "tests": tests,
         "relations": relations,
         "heads": head_texts(atlas),

@@ -46,19 +46,33 @@ NONE = 255
 UP = "dependent to head"
 
 
+GROUPS = {
+    "position": "Neighbouring tokens",
+    "special": "Special tokens and punctuation",
+    "role": "Roles, times uniform attention",
+    "frame": "Semantic frames",
+    "feature": "Largest attention to a kind of word",
+    "link": "Largest attention between two kinds",
+    "activity": "Active and idle attention",
+    **dict.fromkeys(("copying", "ov_norm", "qk_norm"), "Circuits, from weights alone"),
+}
+"""Under what a measure's statistics stand in menus; others stand under their own names."""
+
+
 class MainRoles(TypedDict):
     """What the document says of main roles."""
 
     families: list[str]
     work: list[WorkRole]
     activity: list[str]
+    rests: list[str]
 
 
 def role_columns(analysis: Analysis) -> tuple[MainRoles, dict[str, Array]]:
     """The main role of every head, and its excess at every role."""
     atlas, excess = analysis.results, analysis.excess
     if excess is None:
-        return {"families": [], "work": [], "activity": []}, {}
+        return {"families": [], "work": [], "activity": [], "rests": []}, {}
     table, shape = analysis.roles, atlas.shape
     arrays: dict[str, Array] = {
         "roles/family": _family(table["family"], shape),
@@ -79,8 +93,23 @@ def role_columns(analysis: Analysis) -> tuple[MainRoles, dict[str, Array]]:
             for name in excess.names
         ],
         "activity": [str(kind) for kind in activity["where"].values],
+        "rests": _rest_names(activity, atlas.provenance.get("model", {}).get("tokens", {})),
     }
     return document, arrays
+
+
+def _rest_names(activity: xr.DataArray, tokens: Mapping[str, str]) -> list[str]:
+    """Where attention rests, as the model writes its tokens."""
+    kinds = [str(kind) for kind in activity["where"].values]
+    started = "start" in kinds and bool((activity.sel(where="start") > 0).any())
+    names = {
+        "at work": "active",
+        "stops": "“.” and “,”",
+        "separator": tokens.get("separator", "separators"),
+        "start": tokens.get("start", "start token"),
+        "other": "other special tokens" if started else "first token",
+    }
+    return [names.get(kind, kind) for kind in kinds]
 
 
 def _family(names: pd.Series, shape: tuple[int, int]) -> Array:
@@ -308,6 +337,7 @@ def _described(name: str, data: xr.Dataset, labels: dict[str, str], n: int) -> S
     return {
         "id": _query_name(name, data, labels),
         "measure": name,
+        "group": GROUPS.get(name, name[:1].upper() + name[1:].replace("_", " ")),
         "title": label_text(name, labels, attributes),
         "unit": unit,
         "kind": "share" if unit.startswith("share") else "times" if "times" in unit else "number",

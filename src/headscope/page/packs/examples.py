@@ -28,7 +28,7 @@ QUOTA: dict[ExampleKind, int] = {STRONG: 3, TYPICAL: 3, WEAK: 1, RANDOM: 3}
 """How many examples of each kind a head has at most, in the order in which the page shows them."""
 LEVEL = 4
 """How hard gzip tries: there is one pack per head."""
-FEW, FIRST, LEAST = 4, 64, 0.02
+FEW, FIRST, LEAST = 4, 56, 0.02
 """In a page of many heads: links of a row, tokens of a text, and the smallest weight."""
 
 
@@ -52,7 +52,7 @@ def example_packs(
     most
         The largest number of examples of a head; None for all that were kept.
     compact
-        Whether only the first 64 tokens of each text are there, and the four largest links of each
+        Whether only the first 56 tokens of each text are there, and the four largest links of each
         row, their weights as square roots in 256 steps.
 
     Returns

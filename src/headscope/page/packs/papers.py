@@ -6,21 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
 from headscope.figures.gallery import has_values
 from headscope.figures.style import is_share
 from headscope.labels import CHANGE
-from headscope.numbers import interval, share
 from headscope.page.document import Row, Table, records
 from headscope.page.packs.sections import page_table
 from headscope.page.probing import probe_section
 from headscope.page.roles import role_rows
 from headscope.page.schema import PaperChart, Section, Statistic
 from headscope.results import Atlas
-from headscope.results.columns import RELATIONS, for_people
+from headscope.results.columns import ANTECEDENTS, RELATIONS, for_people
 from headscope.stats.tables.antecedents import antecedent_table, table_of_scores
 from headscope.stats.tables.relations import best_heads
 from headscope.stats.tables.roles import describe_test
@@ -225,15 +224,6 @@ def antecedent_rows(results: Atlas) -> list[Row]:
 
     The last row counts mentions: its numbers are integers.
     """
-    rows = []
     scores = results.analysis.antecedent_scores
-    for row in records(antecedent_table(results) if scores is None else table_of_scores(scores)):
-        shown: dict[str, Any] = {}
-        for name, value in row.items():
-            if name == "low":
-                shown["95 % interval"] = interval(value, row["high"], form=share)
-            elif name != "high":
-                whole = row["system"] == "mentions" and isinstance(value, float) and value >= 0
-                shown[name] = int(value) if whole else value
-        rows.append(shown)
-    return rows
+    table = antecedent_table(results) if scores is None else table_of_scores(scores)
+    return records(for_people(table, ANTECEDENTS))

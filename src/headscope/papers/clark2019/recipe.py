@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -26,14 +26,15 @@ from headscope.figures.distances import BehaviourThresholds
 from headscope.figures.lines import NARROW, NEAR
 from headscope.figures.style import short_corpus
 from headscope.heads import Head
-from headscope.numbers import MISSING, interval, p_value
+from headscope.numbers import MISSING, decimals, interval, p_value
 from headscope.options import AnyPath, Option
 from headscope.page import Plot, Section, Table, records
 from headscope.papers.catalogue import PAPERS, Paper
 from headscope.papers.claims import Untested, Verdict, judged, named, percent
-from headscope.papers.recipe import PaperRecipe, Sampled, part, rows
+from headscope.papers.recipe import PaperRecipe, Sampled, part
 from headscope.papers.report import as_sentence, counted, gallery
 from headscope.results import Atlas
+from headscope.results.columns import Column, for_people
 from headscope.runs.looking import attention
 from headscope.stats import (
     antecedent_gains,
@@ -386,7 +387,7 @@ class Clark2019(PaperRecipe, Sampled):
             f"{interval_note(results['dependency'])}"
         )
         note = " ".join([RELATIONS.format(chosen=chosen), *relations.notes()])
-        whole = rows(records(best_heads(results, train=train)), TREEBANK)
+        whole = records(for_people(best_heads(results, train=train), TREEBANK))
         tables = [
             Table(relations.table_1(), title="Table 1", note=note),
             Table(whole, title="All relations of the treebank"),
@@ -498,7 +499,8 @@ class Clark2019(PaperRecipe, Sampled):
         )
         tables = [Table(table_3(table), title="Table 3 (UAS, %)", note=NOT_COMPARABLE)]
         if pairs := table.attrs["pairs"]:
-            tables.append(Table(rows(pairs, PROBE_PAIRS), title="Pairs of probes", note=PAIRS))
+            compared = records(for_people(pd.DataFrame(pairs), PROBE_PAIRS))
+            tables.append(Table(compared, title="Pairs of probes", note=PAIRS))
         return self.section("probes", text, tables)
 
     @part("clusters", "Clusters of heads", "Section 6, Figure 6")
@@ -617,39 +619,31 @@ def corpus_notes(corpus: Corpus) -> str:
 # --- Tables ---------------------------------------------------------------------------------------
 
 
-def hundred(key: str) -> Callable[[Mapping[str, Any]], float]:
-    """A column of shares, in percent."""
-    return lambda row: 100 * float(row[key])
+def hundred(share: float) -> float:
+    """A share in percent."""
+    return 100 * float(share)
 
 
-def span(row: Mapping[str, Any]) -> str:
+def span(low: float, high: float) -> str:
     """The interval of a share, in percent."""
-    return interval(100 * row["low"], 100 * row["high"], form="{:.1f}".format)
+    return interval(100 * low, 100 * high, form="{:.1f}".format)
 
 
-def _offset(row: Mapping[str, Any]) -> str:
-    return f"{100 * row['baseline']:.1f} ({row['offset']})"
+SPAN = Column("95 % interval", ("low", "high"), span)
 
 
-def _offset_held_out(row: Mapping[str, Any]) -> str:
-    share = 100 * row["held_out_baseline"]
-    return f"{share:.1f} ({row['held_out_offset']})" if row["held_out_offset"] else MISSING
+def _offset(share: float, offset: object) -> str:
+    return f"{100 * share:.1f} ({offset})" if offset != "" else MISSING
 
 
-TREEBANK: dict[str, Any] = {
-    "relation": "relation",
-    "words": lambda row: int(row["words"]),
-    "best head": "head",
-    "direction": "direction",
-    "accuracy": hundred("accuracy"),
-    "95 % interval": span,
-    "held out": hundred("held_out"),
-    "held-out head": lambda row: row["held_out_head"] or MISSING,
-    "offset baseline": _offset,
-    "offset held out": _offset_held_out,
-    "p": lambda row: float(row["p"]),
-    "p (Holm)": lambda row: float(row["p_corrected"]),
-}
+TREEBANK = (
+    *("relation", Column("words", form=int), Column("best head", ("head",)), "direction"),
+    *(Column("accuracy", form=hundred), SPAN, Column("held out", ("held_out",), hundred)),
+    Column("held-out head", ("held_out_head",), lambda head: head or MISSING),
+    Column("offset baseline", ("baseline", "offset"), _offset),
+    Column("offset held out", ("held_out_baseline", "held_out_offset"), _offset),
+    *(Column("p", form=float), Column("p (Holm)", ("p_corrected",), float)),
+)
 IN_TABLE_1 = {  # the columns of Table 1 that are called otherwise above
     "here: label": "relation",
     "words": "words",
@@ -663,20 +657,15 @@ IN_TABLE_1 = {  # the columns of Table 1 that are called otherwise above
     "offset held out": "offset held out",
     "p (Holm)": "p (Holm)",
 }
-MENTIONS: dict[str, Any] = {
-    "type": "kind",
-    "mentions": lambda row: int(row["mentions"]),
-    "system": "system",
-    "right (%)": hundred("accuracy"),
-    "95 % interval": span,
-}
-PROBE_PAIRS: dict[str, Any] = {
-    "pair": lambda row: f"{row['probe']} minus {row['other']}",
-    "difference": lambda row: f"{100 * row['difference']:+.1f}",
-    "95 % interval": span,
-    "p": "p",
-    "p (Holm)": "p_corrected",
-}
+MENTIONS = (
+    *(Column("type", ("kind",)), Column("mentions", form=int), "system"),
+    *(Column("right (%)", ("accuracy",), hundred), SPAN, "p over *"),
+)
+PROBE_PAIRS = (
+    Column("pair", ("probe", "other"), lambda one, other: f"{one} minus {other}"),
+    Column("difference", form=partial(decimals, places=1, sign="+", times=100)),
+    *(SPAN, "p", Column("p (Holm)", ("p_corrected",))),
+)
 
 
 def surface_rows(results: Atlas) -> list[Row]:
@@ -721,6 +710,8 @@ class Relations:
         self.known = [label for label in self.labels.values() if label]
         table = best_heads(results, relations=self.known, train=train) if self.known else None
         self.rows = {} if table is None else {row["relation"]: row for row in records(table)}
+        shown = [] if table is None else records(for_people(table, TREEBANK))
+        self.cells = {row["relation"]: row for row in shown}
 
     def table_1(self) -> list[Row]:
         """Table 1, with ours beside it."""
@@ -732,11 +723,10 @@ class Relations:
                 "paper: accuracy": accuracy,
                 "paper: offset baseline": f"{baseline:.1f} ({place})",
             }
-            ours = self.rows.get(self.labels[name] or "")
-            if ours is None:
+            cells = self.cells.get(self.labels[name] or "")
+            if cells is None:
                 row["here: label"] = "–"
             else:
-                cells = rows([ours], TREEBANK)[0]
                 row |= {title: cells[key] for title, key in IN_TABLE_1.items()}
                 row["difference"] = f"{cells['accuracy'] - accuracy:+.1f}"
             made.append(row)
@@ -772,7 +762,7 @@ def table_2(table: pd.DataFrame) -> list[Row]:
             row[f"paper: {kind}"] = number
             row[f"here: {kind}"] = int(ours[kind]) if is_count else 100 * float(ours[kind])
         if not np.isnan(ours.get("low", np.nan)):
-            row["95 % interval (all)"] = span(ours)
+            row["95 % interval (all)"] = span(ours["low"], ours["high"])
         made += [row, NEURAL] if system == "rules" else [row]
     return made
 
@@ -781,13 +771,9 @@ def mention_rows(results: Atlas) -> list[Row]:
     """Percent right by system and type of mention, and for heads the p over each baseline."""
     scores = antecedent_scores(results)
     scores = scores[scores["mentions"] > 0]
-    kinds = dict.fromkeys(scores["kind"])
-    by_type = [row for kind in kinds for row in records(scores[scores["kind"] == kind])]
-    return [
-        rows([row], MENTIONS)[0]
-        | {name: value for name, value in row.items() if name.startswith("p over ")}
-        for row in by_type
-    ]
+    kinds = list(dict.fromkeys(scores["kind"]))
+    by_type = scores.sort_values("kind", key=lambda kind: kind.map(kinds.index), kind="stable")
+    return records(for_people(by_type, MENTIONS))
 
 
 def table_3(table: pd.DataFrame) -> list[Row]:
@@ -798,7 +784,7 @@ def table_3(table: pd.DataFrame) -> list[Row]:
         row: Row = {"probe": probe, "paper": published}
         if found := ours.get(probe):
             uas = 100 * found["uas"]
-            row |= {"here": uas, "95 % interval": span(found)}
+            row |= {"here": uas, "95 % interval": span(found["low"], found["high"])}
             row |= {"difference": f"{uas - published:+.1f}", "parameters": int(found["parameters"])}
         made.append(row)
     return made

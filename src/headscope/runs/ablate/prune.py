@@ -290,7 +290,9 @@ class Pruned:
     @property
     def table(self) -> pd.DataFrame:
         """The curve, one row per step."""
-        return pd.DataFrame(self.curve)
+        table = pd.DataFrame(self.curve)
+        saved = np.where(table["removed"] == len(self.heads), "saved", "")
+        return table.assign(share=table["removed"] / self.of, metric=self.metric, model=saved)
 
     @property
     def sentence(self) -> str:

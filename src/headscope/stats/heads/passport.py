@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +14,9 @@ from numpy.typing import NDArray
 
 from headscope.heads import Head
 from headscope.labels import NORM, WEIGHTED, map_measure
-from headscope.numbers import count, interval, number, p_value
+from headscope.numbers import number
 from headscope.results import Atlas
+from headscope.results.columns import HEAD_RELATIONS, HEAD_ROLES, HEAD_STATISTICS, for_people
 from headscope.results.merge import is_circuits
 from headscope.results.schema import GRID
 from headscope.stats.tables.relations import ALL, LEAST
@@ -28,10 +28,6 @@ TOP = 3
 """A statistic is worth a sentence where the head is among so many."""
 SHOWN = 12
 HALF = 0.5
-OPTIONAL = "times position alone"
-"""A column that is left out where it is not known of any role."""
-Shown = Mapping[str, tuple[Any, ...]]
-"""By the title of a column: how its cells are written, and the columns that it is made of."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +77,11 @@ class Passport:
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables with numbers as people read them, by title; empty ones are left out."""
         found = {
-            "Roles": _shown(self.roles, SHOWN_ROLES),
-            "Dependency relations, by gain over the best fixed offset": _shown(
-                self.relations, SHOWN_RELATIONS
+            "Roles": for_people(self.roles, HEAD_ROLES),
+            "Dependency relations, by gain over the best fixed offset": for_people(
+                self.relations, HEAD_RELATIONS
             ),
-            "Statistics, by rank among all heads": _shown(self.statistics, SHOWN_STATISTICS),
+            "Statistics, by rank among all heads": for_people(self.statistics, HEAD_STATISTICS),
         }
         return {title: frame for title, frame in found.items() if len(frame)}
 
@@ -259,51 +255,3 @@ def _statistic_sentences(statistics: pd.DataFrame) -> list[str]:
             f"{ends if sampled else ''}, {place} of {row['of']} heads."
         )
     return found[: 2 * TOP]
-
-
-def _has(has: bool, positional: bool) -> str:
-    return "by position" if positional else "yes" if has else "no"
-
-
-def _rank(rank: int, of: int) -> str:
-    return f"{rank} of {of}"
-
-
-SHOWN_ROLES: Shown = {
-    "role": (str, "role"),
-    "times uniform": (number, "mean"),
-    "95 % interval": (interval, "low", "high"),
-    "norm-weighted": (number, "norm"),
-    "times position alone": (number, "position"),
-    "p": (p_value, "p"),
-    "has the role": (_has, "has", "positional"),
-}
-SHOWN_RELATIONS: Shown = {
-    "relation": (str, "relation"),
-    "direction": (str, "direction"),
-    "accuracy": (number, "accuracy"),
-    "norm-weighted": (number, "norm"),
-    "best offset": (number, "offset"),
-    "words": (count, "n"),
-    "p": (p_value, "p"),
-}
-SHOWN_STATISTICS: Shown = {
-    "statistic": (str, "statistic"),
-    "mean": (number, "mean"),
-    "95 % interval": (interval, "low", "high"),
-    "unit": (str, "unit"),
-    "rank": (_rank, "rank", "of"),
-    "norm-weighted": (number, "norm"),
-    "its rank": (count, "norm rank"),
-}
-
-
-def _shown(frame: pd.DataFrame, columns: Shown) -> pd.DataFrame:
-    """The columns that there are, as people read them."""
-    return pd.DataFrame(
-        {
-            title: [form(*row) for row in zip(*(frame[name] for name in names), strict=True)]
-            for title, (form, *names) in columns.items()
-            if set(names) <= set(frame) and (title != OPTIONAL or frame[names[0]].notna().any())
-        }
-    )

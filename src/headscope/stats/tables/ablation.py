@@ -7,7 +7,8 @@ with it, and groups of heads are disabled beside as many other heads of the same
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import ResultsError, unknown
 from headscope.heads import Head
+from headscope.numbers import MISSING, decimals, interval
 from headscope.results import Atlas
 from headscope.stats.grid import head_frame
 from headscope.stats.inference.bootstrap import (
@@ -30,7 +32,7 @@ from headscope.stats.inference.bootstrap import (
     percentiles,
     resampled,
 )
-from headscope.stats.inference.correction import check_correction, correct
+from headscope.stats.inference.correction import check_correction, correct, corrected_by
 from headscope.stats.inference.documents import ClusterSums
 from headscope.tasks.metrics import example_losses
 
@@ -303,6 +305,38 @@ def change_table(results: Atlas, kind: str = "head") -> pd.DataFrame:
         }
     )
     return table.sort_values("gain", ascending=False, kind="stable", ignore_index=True)
+
+
+def change_records(results: Atlas, kind: str = "head") -> pd.DataFrame:
+    """The same with names that do not depend on the results: ``kind`` and what is ``off``,
+    ``metric``, ``baseline``, ``score``, ``gain``, ``low``, ``high``, ``p`` and ``p_corrected``.
+    """
+    about, table = results[KINDS[kind]].attrs, change_table(results, kind)
+    table.columns = pd.Index(["off", "score", "gain", "low", "high", "p", "p_corrected"])
+    for place, (name, value) in enumerate((("kind", kind), ("metric", about["metric"]))):
+        table.insert(2 * place, name, value)
+    table.insert(3, "baseline", about["baseline"])
+    return table
+
+
+def ablation_notes(results: Atlas) -> Iterator[str]:
+    """The baseline and how heads are tested, and what to be careful about."""
+    kinds = [kind for kind, name in KINDS.items() if name in results.measures]
+    if not kinds:
+        return
+    about, counts = results[KINDS[kinds[0]]].attrs, results.provenance["counts"]
+    more = "more" if about["better"] == "higher" else "less"
+    four = partial(decimals, places=4)
+    ends = interval(about["baseline_low"], about["baseline_high"], form=four)
+    undefined = " (not defined on these examples)" if ends == MISSING else ""
+    skipped = f", {counts['nonfinite']} skipped" if counts.get("nonfinite") else ""
+    yield (
+        f"baseline: {about['metric']} {four(about['baseline'])} {ends}{undefined}, "
+        f"{counts['seen']} examples{skipped}; a gain is {more} {about['metric']}; "
+        f"p from {about['resamples']} resamples, {corrected_by(about['correction'])}"
+    )
+    if few := few_documents(about.get("documents", counts["seen"]), counts["seen"]):
+        yield f"warning: {few}"
 
 
 Array = NDArray[Any]

@@ -141,6 +141,29 @@ def shares_by_file(files: Mapping[str, Atlas]) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)[columns]
 
 
+def class_layers(results: Atlas) -> pd.DataFrame:
+    """The share of each class among the maps of each layer, one column per class."""
+    layers = pattern_layers(results)
+    wide = layers.pivot(index="layer", columns=MEASURE, values="share")
+    return wide[list(dict.fromkeys(layers[MEASURE]))].reset_index()
+
+
+def class_heads(results: Atlas, *, most: int = 10) -> pd.DataFrame:
+    """How many heads each class leads, and which: the surest first, as many as ``most``."""
+    order = ["share", "layer", "head"]
+    heads = leading_patterns(results).sort_values(order, ascending=[False, True, True])
+    rows = [
+        {
+            "leading class": str(name),
+            "heads": len(group),
+            "which, the surest first": ", ".join(group["name"].head(most))
+            + " …" * (len(group) > most),
+        }
+        for name, group in heads.groupby(MEASURE, sort=False)
+    ]
+    return pd.DataFrame(rows)
+
+
 def _shares(data: xr.Dataset, over: tuple[str, ...]) -> pd.DataFrame:
     sums, counts = data["sum"].sum(over), data["count"].sum(over)
     share = sums.sum("bucket") / counts.sum("bucket").where(counts.sum("bucket") > 0)

@@ -309,6 +309,15 @@ def head_table(results: Atlas, task: str, *, count: int | None = 10) -> pd.DataF
     return best[columns].head(len(best) if count is None else count)
 
 
+def best_of_tasks(results: Atlas, *, count: int) -> pd.DataFrame:
+    """The best heads of every task, by its title."""
+    tables = {
+        title: head_table(results, name, count=count)
+        for name, title in task_titles(results).items()
+    }
+    return pd.concat(tables, names=["task"]).reset_index("task").reset_index(drop=True)
+
+
 def top_heads(results: Atlas, n: int, task: str | None = None) -> tuple[Head, ...]:
     """The n heads with the best validation scores.
 

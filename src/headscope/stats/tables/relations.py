@@ -395,4 +395,6 @@ def frame_table(
         rows.append(row)
     table = pd.DataFrame(rows).dropna(subset="mean")
     ordered = table.sort_values("mean", ascending=False, kind="stable")
-    return ordered.head(top).reset_index(drop=True)
+    shown = ordered.head(top).reset_index(drop=True)
+    shown.attrs["percent"] = f"{percentile:g}"
+    return shown

@@ -21,6 +21,7 @@ from headscope.errors import ResultsError, UserError
 from headscope.heads import Head
 from headscope.identity import same_corpus
 from headscope.numbers import count as shown_count
+from headscope.options import RESAMPLING, RoleTest
 from headscope.results import KEPT, Atlas
 from headscope.results.schema import GRID
 from headscope.stats.grid import grid_heads
@@ -30,8 +31,6 @@ from headscope.stats.inference.documents import ClusterSums, kept_groups
 from headscope.stats.tables.roles import (
     COARSE,
     FINE,
-    RESAMPLING,
-    RoleTest,
     exploratory_note,
     find_taus,
     kept_scores,
@@ -39,6 +38,7 @@ from headscope.stats.tables.roles import (
     role_data,
     roles_with_scores,
     same_roles,
+    tests_of,
 )
 
 BOOTSTRAP = "bootstrap"
@@ -120,7 +120,7 @@ def tau_table(
     rows = np.stack([find_taus(results, float(tau)).values for tau in taus])
     columns = {
         f"tau {tau:g}": tests["has"].sum(GRID).to_series()
-        for tau, tests in zip(taus, RoleTest(**options).run(results, rows), strict=True)
+        for tau, tests in zip(taus, tests_of(RoleTest(**options), results, rows), strict=True)
     }
     return pd.DataFrame(columns).rename_axis("role").reset_index()
 
@@ -335,6 +335,12 @@ def overlap_shares(tests: xr.Dataset) -> dict[str, float]:
         else np.nan,
         "heads with two roles or more": len(several) / total if len(sets) > 1 else np.nan,
     }
+
+
+def share_table(tests: xr.Dataset) -> pd.DataFrame:
+    """The shares of :func:`overlap_shares` as a table."""
+    shares = overlap_shares(tests)
+    return pd.DataFrame({"of the paper's four roles": list(shares), "share": shares.values()})
 
 
 def fine_overlaps(tests: xr.Dataset) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,12 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.errors import ResultsError, UserError, unknown
+from headscope.options import AUTO, RESAMPLING, TAU, RoleTest, takes
 from headscope.results import KEPT, Atlas
 from headscope.results.moments import Ratio, range_of
 from headscope.results.schema import GRID
 from headscope.stats.heads.positions import with_positions
-from headscope.stats.inference.correction import ALPHA, CORRECTIONS, correct, corrected_by
+from headscope.stats.inference.correction import correct, corrected_by
 from headscope.stats.inference.documents import (
     Array,
     bucket_clusters,
@@ -145,46 +145,10 @@ def mean_lengths(data: xr.Dataset) -> xr.DataArray:
     return data["tokens"].where(has).mean("example")
 
 
-TAU = 3.0
-"""The paper's threshold: three times as much attention as uniform attention gives."""
-AUTO = "auto"
-"""Stands for a threshold that is found from the data: exploratory, since the same data are tested
-against it."""
 PAPER = f"give tau={TAU:g}, as in the paper"
 
 Tau = float | str | Mapping[str, float | str]
 """A number, ``auto``, or a mapping of roles to these, with ``""`` for all other roles."""
-
-
-def parse_tau(given: Sequence[str]) -> Tau:
-    """Read thresholds as they are typed.
-
-    Parameters
-    ----------
-    given
-        Texts like ``3``, ``auto`` and ``block=1.5``.
-
-    Raises
-    ------
-    UserError
-        If one of them is not a threshold.
-
-    Examples
-    --------
-    >>> parse_tau(["3", "block=1.5"])
-    {'': 3.0, 'block': 1.5}
-    """
-    taus: dict[str, float | str] = {"": TAU}
-    for text in given:
-        role, _, value = text.rpartition("=")
-        try:
-            taus[role] = value if value == AUTO else float(value)
-        except ValueError:
-            raise UserError(
-                f"tau must be a number over 0, 'auto', or ROLE=NUMBER; got {text!r} instead",
-                hint="give tau=3, as in the paper, or tau='block=1.5' for one role",
-            ) from None
-    return taus
 
 
 def pooled_tau(results: Sequence[Atlas], tau: Tau = TAU) -> Tau:
@@ -315,56 +279,19 @@ def pooled_mean(results: Atlas | Sequence[Atlas]) -> float:
 
 ROUNDING = 1e-6
 """A deviation below this share of the mean is no more than the rounding of its sums."""
-TEST, CORRECTION = "t", "holm"
-"""How heads are tested by default; the paper has z and none."""
-TESTS = ("z", "t", "bootstrap", "permutation")
-RESAMPLING = ("bootstrap", "permutation")
-ROLE_CORRECTIONS = (*CORRECTIONS, MAX_T)
 Parts = dict[str, xr.DataArray]
 Chances = list[tuple[xr.DataArray, xr.DataArray]]
 """By threshold: p, and p corrected."""
 
 
-def role_tests(
-    results: Atlas,
-    *,
-    tau: Tau = TAU,
-    test: str = TEST,
-    correction: str = CORRECTION,
-    alpha: float = ALPHA,
-    resamples: int | None = None,
-    clusters: bool = True,
-    seed: int = 0,
-) -> xr.Dataset:
+@takes(RoleTest)
+def role_tests(results: Atlas, options: RoleTest) -> xr.Dataset:
     """Test for every head and role whether the mean score is above the threshold.
 
     Parameters
     ----------
     results
         Results with the measure ``role``.
-    tau
-        The threshold: a number over 0; ``auto``, the smallest integer above the mean of all scores,
-        which is exploratory, since the same scores are then tested against it; or a mapping of
-        roles to these, with ``""`` for all others.
-    test
-        ``t`` (Student's) or ``z`` (the paper's, too lenient with few documents), from the moments
-        of all sequences; ``bootstrap`` or ``permutation`` (sign flips), from the sequences whose
-        scores are kept.
-    correction
-        holm or bh, over all heads and roles together; maxt, for tests by resampling: the largest
-        statistic of all heads and roles in each resample; or none, as in the paper: of 100 heads
-        without a role, 5 then seem to have it. Roles with the same tokens (``cls`` and ``first
-        token`` of BERT) count once.
-    alpha
-        A head has a role where the corrected p is below this.
-    resamples
-        Of the bootstrap or permutation test. By default as many as the correction needs, at least
-        5000.
-    clusters
-        Whether sequences that share a document or another group count as one cluster, where the
-        corpus says so. False takes all sequences as independent, as the paper does.
-    seed
-        Of the bootstrap or permutation test.
 
     Returns
     -------
@@ -383,123 +310,102 @@ def role_tests(
         If an option is not one of those named above, or if so few resamples were asked for that no
         head could have a role.
     """
-    plan = RoleTest(test, correction, alpha, resamples, clusters, seed)
-    tests = plan.run(results, find_taus(results, tau).values[None])[0]
+    tau = options.thresholds
+    tests = tests_of(options, results, find_taus(results, tau).values[None])[0]
     return with_positions(results, tests.assign_attrs(exploratory=int(is_exploratory(tau))))
 
 
-@dataclass(frozen=True)
-class RoleTest:
-    """How heads are tested; see :func:`role_tests`."""
-
-    test: str = TEST
-    correction: str = CORRECTION
-    alpha: float = ALPHA
-    resamples: int | None = None
-    clusters: bool = True
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.test not in TESTS:
-            raise unknown("test", self.test, TESTS)
-        if self.correction not in ROLE_CORRECTIONS:
-            raise unknown("correction", self.correction, ROLE_CORRECTIONS)
-        if self.correction == MAX_T and self.test not in RESAMPLING:
-            raise UserError(
-                f"the correction maxt needs a test by resampling, got the {self.test} test instead",
-                hint="give test='bootstrap', or correction='holm'",
-            )
-        if not 0 < self.alpha < 1:
-            raise UserError(
-                f"alpha must be between 0 and 1, got {self.alpha} instead", hint="0.05 is usual"
-            )
-
-    def run(self, results: Atlas, taus: Array) -> list[xr.Dataset]:
-        """Test against each row of thresholds, (threshold, role), with the same resamples."""
-        data = role_data(results)
-        clustered = self.clusters and shares_groups(data)
-        resamples = 0
-        if self.test in RESAMPLING:
-            parts, chances, resamples = self._resampled(data, taus, clustered)
-        else:
-            parts, chances = self._moments(data, taus, clustered)
-        about = asdict(self) | {"clustered": int(clustered), "resamples": resamples}
-        del about["clusters"]  # whether they were asked for
-        mean, deviation = data["mean"], _spread(data)
-        tests = []
-        for row, (p, corrected) in zip(taus, chances, strict=True):
-            tau = xr.DataArray(row, {"role": data["role"]}, ("role",))
-            values = {
-                "mean": mean,
-                "effect": (mean - tau) / deviation.where(deviation > 0),
-                "p": p,
-                "p_corrected": corrected,
-                "has": (corrected < self.alpha) & p.notnull(),
-                "tau": tau,
-            }
-            tests.append(xr.Dataset(values | parts, attrs=about))
-        return tests
-
-    def _moments(self, data: xr.Dataset, taus: Array, clustered: bool) -> tuple[Parts, Chances]:
-        """From the sums of all sequences."""
-        moments, number = _moments(data, clustered)
-        template = data["mean"].transpose(*GRID, "role")
-        low, high = (template.copy(data=end) for end in moments.interval(range_of(data)))
-        effective = template.copy(data=moments.effective)
-        parts = {"low": low, "high": high, "n": data["n"], "clusters": number}
-        if self.test == "z":
-            known = np.isfinite(moments.degrees)
-            moments = moments._replace(effective=np.where(known, np.inf, np.nan))  # of Student's t
-        chances = []
-        for row in taus:
-            p = template.copy(data=moments.p_above(row))
-            chances.append((p, template.copy(data=self._corrected(data, p.values))))
-        return parts | {"effective": effective}, chances
-
-    def _resampled(
-        self, data: xr.Dataset, taus: Array, clustered: bool
-    ) -> tuple[Parts, Chances, int]:
-        """From the scores of single sequences; also the number of resamples."""
-        kept_scores(data)  # says how to get them
-        sums = role_clusters(data, clusters=clustered)
-        template = data["mean"].transpose(*GRID, "role")
-        heads, roles = sums.sums.shape[1:]
-        tests = heads * int((np.isfinite(sums.ratio.degrees[0]) & _own(data)).sum())
-        resamples = self.resamples
-        if resamples is None:
-            resamples = enough_resamples(tests, self.alpha, self.correction)
-        check_resamples(resamples, tests, self.alpha, self.correction)
-        options = {"resamples": resamples, "seed": self.seed}
-        drawn = resample(sums, taus, test=self.test, values=range_of(data), **options)
-
-        def labelled(values: NDArray[Any]) -> xr.DataArray:
-            whole = np.broadcast_to(values, (heads, roles)).reshape(template.shape)
-            return template.copy(data=whole.astype(np.float64))
-
-        parts = {
-            "low": labelled(drawn.low),
-            "high": labelled(drawn.high),
-            "n": labelled(sums.n),
-            "clusters": labelled(sums.number),
-            "effective": labelled(sums.ratio.effective),
+def tests_of(how: RoleTest, results: Atlas, taus: Array) -> list[xr.Dataset]:
+    """Test against each row of thresholds, (threshold, role), with the same resamples."""
+    data = role_data(results)
+    clustered = how.clusters and shares_groups(data)
+    resamples = 0
+    if how.test in RESAMPLING:
+        parts, chances, resamples = _by_resampling(how, data, taus, clustered)
+    else:
+        parts, chances = _by_moments(how, data, taus, clustered)
+    about = {key: getattr(how, key) for key in ("test", "correction", "alpha", "seed")}
+    about |= {"clustered": int(clustered), "resamples": resamples}
+    mean, deviation = data["mean"], _spread(data)
+    tests = []
+    for row, (p, corrected) in zip(taus, chances, strict=True):
+        tau = xr.DataArray(row, {"role": data["role"]}, ("role",))
+        values = {
+            "mean": mean,
+            "effect": (mean - tau) / deviation.where(deviation > 0),
+            "p": p,
+            "p_corrected": corrected,
+            "has": (corrected < how.alpha) & p.notnull(),
+            "tau": tau,
         }
-        chances = []
-        for one, p_max in zip(drawn.p, drawn.p_max, strict=True):
-            p, corrected = labelled(one), labelled(p_max)
-            if self.correction != MAX_T:
-                corrected = template.copy(data=self._corrected(data, p.values))
-                level = self.alpha, self.correction
-                check_attained(p.values, corrected.values, resamples, *level)
-            chances.append((p, corrected))
-        return parts, chances, resamples
+        tests.append(xr.Dataset(values | parts, attrs=about))
+    return tests
 
-    def _corrected(self, data: xr.Dataset, p: Array) -> Array:
-        """Corrected over all heads and roles; those with the same tokens count once."""
-        corrected = correct(np.where(_own(data), p, np.nan), self.correction)
-        names = [str(name) for name in data["role"].values]
-        for one, other in same_roles(data).items():
-            corrected[..., names.index(one)] = corrected[..., names.index(other)]
-        return corrected
+
+def _by_moments(
+    how: RoleTest, data: xr.Dataset, taus: Array, clustered: bool
+) -> tuple[Parts, Chances]:
+    """From the sums of all sequences."""
+    moments, number = _moments(data, clustered)
+    template = data["mean"].transpose(*GRID, "role")
+    low, high = (template.copy(data=end) for end in moments.interval(range_of(data)))
+    effective = template.copy(data=moments.effective)
+    parts = {"low": low, "high": high, "n": data["n"], "clusters": number}
+    if how.test == "z":
+        known = np.isfinite(moments.degrees)
+        moments = moments._replace(effective=np.where(known, np.inf, np.nan))  # of Student's t
+    chances = []
+    for row in taus:
+        p = template.copy(data=moments.p_above(row))
+        chances.append((p, template.copy(data=_corrected(how, data, p.values))))
+    return parts | {"effective": effective}, chances
+
+
+def _by_resampling(
+    how: RoleTest, data: xr.Dataset, taus: Array, clustered: bool
+) -> tuple[Parts, Chances, int]:
+    """From the scores of single sequences; also the number of resamples."""
+    kept_scores(data)  # says how to get them
+    sums = role_clusters(data, clusters=clustered)
+    template = data["mean"].transpose(*GRID, "role")
+    heads, roles = sums.sums.shape[1:]
+    tests = heads * int((np.isfinite(sums.ratio.degrees[0]) & _own(data)).sum())
+    resamples = how.resamples
+    if resamples is None:
+        resamples = enough_resamples(tests, how.alpha, how.correction)
+    check_resamples(resamples, tests, how.alpha, how.correction)
+    options = {"resamples": resamples, "seed": how.seed}
+    drawn = resample(sums, taus, test=how.test, values=range_of(data), **options)
+
+    def labelled(values: NDArray[Any]) -> xr.DataArray:
+        whole = np.broadcast_to(values, (heads, roles)).reshape(template.shape)
+        return template.copy(data=whole.astype(np.float64))
+
+    parts = {
+        "low": labelled(drawn.low),
+        "high": labelled(drawn.high),
+        "n": labelled(sums.n),
+        "clusters": labelled(sums.number),
+        "effective": labelled(sums.ratio.effective),
+    }
+    chances = []
+    for one, p_max in zip(drawn.p, drawn.p_max, strict=True):
+        p, corrected = labelled(one), labelled(p_max)
+        if how.correction != MAX_T:
+            corrected = template.copy(data=_corrected(how, data, p.values))
+            level = how.alpha, how.correction
+            check_attained(p.values, corrected.values, resamples, *level)
+        chances.append((p, corrected))
+    return parts, chances, resamples
+
+
+def _corrected(how: RoleTest, data: xr.Dataset, p: Array) -> Array:
+    """Corrected over all heads and roles; those with the same tokens count once."""
+    corrected = correct(np.where(_own(data), p, np.nan), how.correction)
+    names = [str(name) for name in data["role"].values]
+    for one, other in same_roles(data).items():
+        corrected[..., names.index(one)] = corrected[..., names.index(other)]
+    return corrected
 
 
 def as_in_paper(tests: xr.Dataset) -> bool:
