@@ -407,11 +407,18 @@ def tensor_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turn what torch and safetensors raise on a full disk into an error of ours."""
+    """Turn what torch and safetensors raise on a full disk into an error of ours.
+
+    The files in the folder get the permissions of other new files: safetensors writes for the
+    owner alone.
+    """
     from safetensors import SafetensorError
 
     try:
         yield
+        for file in folder.iterdir() if folder.is_dir() else ():
+            if file.is_file():
+                file.chmod(0o666 & ~_umask())
     except (OSError, SafetensorError, RuntimeError) as error:
         text = (str(error).splitlines() or [type(error).__name__])[0]
         reason = error.strerror if isinstance(error, OSError) and error.strerror else text

@@ -380,9 +380,10 @@ class PruneRun(Run[Pruned]):
                 "error": self.removal.error(loaded, heads),
                 "speed": self._speed(loaded) if self.cut else None,
             }
-            self.folder.mkdir(parents=True, exist_ok=True)
-            for file in folder.iterdir():
-                file.replace(self.folder / file.name)
+            with writing(self.folder):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                for file in folder.iterdir():
+                    file.replace(self.folder / file.name)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return measured
