@@ -37,7 +37,7 @@ def test_the_package_needs_more_than_its_modules() -> None:
     assert {"headscope/py.typed", "headscope/labelling/static/label.html"} <= wanted
     assert any(name.endswith("network.safetensors") for name in wanted)
     assert any(name.endswith(".conllu") for name in wanted)
-    assert any(name.endswith(".j2") for name in wanted)
+    assert any(name.endswith("page.css") for name in wanted)
 
 
 def test_a_wheel_may_lack_nothing_and_hold_nothing_else() -> None:

@@ -81,6 +81,10 @@ class Bench:
             return
         saved, kept = self.saved(job, folder), job.kept(folder)
         again = Child(job, folder).wait()
+        if ended.code == DONE and ended.content == other and again.code == REFUSED:
+            # The whole run was on the new corpus: its results are not replaced by those of the old.
+            tally.add("finished, then refused")
+            return
         if again.code != DONE or again.content != right:
             kind = "WRONG" if again.code == DONE else BAD.get(again.code, "STUCK")
             tally.add(kind, f"{note} then {again.code}: {again.log.strip()[-300:]}")

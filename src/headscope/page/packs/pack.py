@@ -81,7 +81,7 @@ def rounded(values: NDArray[Any], bits: int) -> NDArray[Any]:
     Examples
     --------
     >>> rounded(np.float32([0.1, -3, np.nan, np.inf, 0]), 12).tolist()
-    [0.0999755859375, -3.0, nan, inf, 0.0]
+    [0.100006103515625, -3.0, nan, inf, 0.0]
     """
     if bits == MANTISSA:
         return values
