@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 COLUMNS = {
-    "refused": ("refused", "refused, repeated"),
+    "refused": ("refused", "refused, repeated", "finished, then refused"),
     "repaired or unharmed": ("same", "finished", "stopped, saved", "killed, saved"),
     "resumed": ("stopped, resumed", "killed, resumed"),
 }
