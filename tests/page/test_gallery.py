@@ -7,10 +7,11 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
-from headscope.errors import ResultsError
+from headscope.errors import ResultsError, UserError
 from headscope.page import Document, Section, Table, write_document, write_gallery
 from headscope.page.html import pack_of
 from headscope.page.packs.pack import unpack
@@ -122,7 +123,31 @@ def test_pages_that_are_not_of_these_models_are_refused_before_anything_is_writt
     write(path)
     with pytest.raises(ResultsError, match=message):
         write_gallery([made_results(), other()], tmp_path / "site", papers=[path])
-    assert not list(tmp_path.glob("site/*/*"))
+    assert not (tmp_path / "site").exists()
+
+
+def test_no_page_takes_the_place_of_another(tmp_path: Path) -> None:
+    first = other("made", "w1")
+    pages = []
+    for at, label in enumerate(["Clark et al. 2019", "Pande et al. 2021", "Portrait"]):
+        (tmp_path / str(at)).mkdir()
+        name = "index.html" if at == 2 else "a paper.html"
+        pages.append(paper(tmp_path / str(at) / name, first, ["yes"], label))
+    index = write_gallery([first, other()], tmp_path / "site", papers=pages)
+    papers = front(index.parent).packs()["gallery"][0]["models"][0]["papers"]
+    files = [index.parent / unquote(one["href"]) for one in papers]
+    assert len(set(files)) == 3
+    assert [pack_of(file, "document")["label"] for file in files] == [
+        "Clark et al. 2019", "Pande et al. 2021", "Portrait",
+    ]  # fmt: skip
+    with pytest.raises(KeyError):
+        pack_of(index.parent / "made" / "index.html", "document")
+
+
+def test_a_site_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="the results of one model or more; got none"):
+        write_gallery([], tmp_path / "site")
+    assert not (tmp_path / "site").exists()
 
 
 def test_a_pack_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

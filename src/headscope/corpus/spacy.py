@@ -269,9 +269,9 @@ _ENGLISH = (
 )
 _WORD = re.compile(r"[^\W\d_]+")
 SEEN = 50
-"""So many texts show what language a corpus is in."""
+"""How many texts are read to tell the language of a corpus."""
 FEWEST = 20
-"""Of fewer words, no language is told."""
+"""With fewer words, the language is not judged."""
 ENGLISH = 0.08
 """The share of those words from which on texts are English."""
 

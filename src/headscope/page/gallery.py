@@ -9,14 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
-from headscope.errors import ResultsError
+from headscope.errors import ResultsError, UserError
 from headscope.files import check_writable, slug, write_bytes
 from headscope.page.card import Cards, save_card
 from headscope.page.html import about_page, pack_of, page_html
 from headscope.page.packs.atlas import atlas_content
 from headscope.page.packs.pack import pack
-from headscope.page.report import PICTURE, for_one_file, write_folder, write_report
+from headscope.page.report import (
+    PICTURE,
+    for_one_file,
+    weights_of,
+    write_folder,
+    write_report,
+)
 from headscope.page.schema import AtlasDocument, Boot, Claim, Claims, Gallery, GalleryModel
 from headscope.results import Atlas
 from headscope.results.export import citations
@@ -70,23 +77,27 @@ def write_gallery(
     ResultsError
         If a page is about none of the models, or something cannot be written.
     """
-    folder = Path(folder)
+    folder, index = Path(folder), Path(folder) / INDEX
+    if not models:
+        raise UserError(
+            "a site needs the results of one model or more; got none",
+            hint="give results, such as [hs.open('a.nc'), hs.open('b.nc')]",
+        )
     if folder.exists() and not folder.is_dir():
         raise ResultsError(f"{folder} is a file, not a folder", hint="give another folder")
-    index = folder / INDEX
-    check_writable(index, error=ResultsError)
     atlases = join_all(models)
     pages = [read_paper(Path(path)) for path in papers]
     check_papers(pages, atlases)
+    check_writable(index, error=ResultsError)
     names = _names(atlases)
     shown: list[GalleryModel] = []
     packs: dict[str, bytes] = {}
     for number, (atlas, name) in enumerate(zip(atlases, names, strict=True)):
         others = [one for one in atlases if one is not atlas and one.shape == atlas.shape]
         place = folder / name
-        mine = [paper for paper in pages if paper.weights == weights_of(atlas)]
-        for paper in mine:
-            write_bytes(place / paper.path.name, paper.path.read_bytes())
+        mine = _file_names([paper for paper in pages if paper.weights == weights_of(atlas)])
+        for file, paper in mine.items():
+            write_bytes(place / file, paper.path.read_bytes())
         save_card(atlas, Cards(atlas).clearest, place / PICTURE)
         if not for_one_file(atlas.shape[0] * atlas.shape[1])["compact"]:
             write_report(atlas, place / INDEX, others=others, figures=figures, picture=PICTURE)
@@ -98,10 +109,10 @@ def write_gallery(
                 "papers": [
                     {
                         "title": paper.title,
-                        "href": f"{name}/{paper.path.name}",
+                        "href": quote(f"{name}/{file}"),
                         "verdicts": [verdict for _, verdict in paper.claims],
                     }
-                    for paper in mine
+                    for file, paper in mine.items()
                 ],
             }
         )
@@ -183,9 +194,13 @@ def _claim(text: str, verdicts: list[str]) -> Claim:
     return {"text": text, "verdicts": verdicts}
 
 
-def weights_of(atlas: Atlas) -> str:
-    """The digest of the weights that some results are of."""
-    return str(atlas.provenance.get("model", {}).get("weights", ""))
+def _file_names(pages: Sequence[Paper]) -> dict[str, Paper]:
+    """The pages by the name of their file in the site: none takes the place of another."""
+    named: dict[str, Paper] = {}
+    for page in pages:
+        name = page.path.name
+        named[f"{len(named) + 1}-{name}" if name in named or name == INDEX else name] = page
+    return named
 
 
 def _names(atlases: Sequence[Atlas]) -> list[str]:

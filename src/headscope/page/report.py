@@ -253,7 +253,7 @@ def _boot(
         "title": f"{model.get('name', 'model')}{where} – Headscope",
         "source": source,
         "atlases": [_pack_name(number) for number in range(1 + len(others))],
-        "beside": pages_beside(path, _weights(results)),
+        "beside": pages_beside(path, weights_of(results)),
     }
 
 
@@ -290,10 +290,10 @@ def pages_beside(path: Path | None, weights: str, *, document: bool = False) -> 
 
 
 def _about(title: str, results: Atlas) -> dict[str, str]:
-    return {"title": title, "weights": _weights(results)}
+    return {"title": title, "weights": weights_of(results)}
 
 
-def _weights(results: Atlas) -> str:
+def weights_of(results: Atlas) -> str:
     """The digest of the weights that some results are of."""
     return str(results.provenance.get("model", {}).get("weights", ""))
 
