@@ -198,7 +198,7 @@ OPTIONS = Group("Options", sort_key=40)
 COMMON = ("The corpus", "The pass", "The model", "Workers")
 PRINTED = Group("What is printed", sort_key=80)
 RARELY = Group("Rarely needed", sort_key=90)
-MODULES = ("look", "measure", "train", "tables", "files")
+MODULES = ("look", "measure", "train", "tables", "files", "agents")
 """The modules whose commands help lists, in its order."""
 READING = frozenset(
     {"cite", "export", "figures", "head", "heads", "ls", "merge", "report", "table"}

@@ -93,7 +93,7 @@ class Console(Reporter):
     def table(self, rows: Sequence[dict[str, Any]], *, title: str = "") -> None:
         """A table: drawn for people, or JSON for machines."""
         if self.as_json:
-            self.json(_plain_rows(rows))
+            self.json(plain_rows(rows))
             return
         from rich.console import Console as Rich
         from rich.table import Table
@@ -120,14 +120,14 @@ class Console(Reporter):
 
     def records(self, *frames: pd.DataFrame) -> None:
         """The rows of tables, one after the other, as JSON."""
-        self.json(_plain_rows([row for frame in frames for row in frame.to_dict("records")]))
+        self.json(plain_rows([row for frame in frames for row in frame.to_dict("records")]))
 
     def named(self, tables: Mapping[str, pd.DataFrame]) -> None:
         """Several tables as one JSON object, by name."""
-        self.json({name: _plain_rows(frame.to_dict("records")) for name, frame in tables.items()})
+        self.json({name: plain_rows(frame.to_dict("records")) for name, frame in tables.items()})
 
 
-def _plain_rows(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
+def plain_rows(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
     return [{str(key): _plain(value) for key, value in row.items()} for row in rows]
 
 
