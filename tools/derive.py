@@ -1,5 +1,5 @@
 """Write what follows from definitions in the package: the families of roles for the page's
-TypeScript.
+TypeScript, and the types of measures that are functions of plain attention maps.
 
     python tools/derive.py            # write them
     python tools/derive.py --check    # say which are not up to date
@@ -11,9 +11,13 @@ import json
 import sys
 from pathlib import Path
 
+from headscope.measures import MEASURES
+from headscope.measures.plain import is_plain
 from headscope.measures.roles import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[1]
+STUB = ROOT / "src/headscope/measures/__init__.pyi"
+FUNCTIONS = "\n# By tools/derive.py: measures as functions of plain maps.\n"
 
 
 def pages() -> dict[Path, str]:
@@ -29,7 +33,11 @@ def pages() -> dict[Path, str]:
         for one in FAMILIES.values()
     ]
     lines = ",\n".join("  " + json.dumps(one, ensure_ascii=False) for one in families)
-    return {ROOT / "web/src/families.json": f"[\n{lines}\n]\n"}
+    functions = "".join(f"{name}: Plain\n" for name in MEASURES if is_plain(MEASURES[name]))
+    return {
+        ROOT / "web/src/families.json": f"[\n{lines}\n]\n",
+        STUB: STUB.read_text("utf-8").partition(FUNCTIONS)[0] + FUNCTIONS + functions,
+    }
 
 
 def main() -> int:

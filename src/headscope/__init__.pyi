@@ -74,6 +74,7 @@ from .runs.looking import (
     circuits as circuits,
     examples as examples,
     logit_parts as logit_parts,
+    stream as stream,
 )
 from .runs.probe import probe as probe
 from .runs.retrieval import Needle as Needle, retrieval as retrieval

@@ -128,6 +128,7 @@ class Console(Reporter):
 
 
 def plain_rows(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
+    """The rows of a table as JSON has them: no NumPy, and None for what is not defined."""
     return [{str(key): _plain(value) for key, value in row.items()} for row in rows]
 
 

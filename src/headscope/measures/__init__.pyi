@@ -27,6 +27,7 @@ from .distance import (
 from .gradients import Gradient as Gradient, LogitAttribution as LogitAttribution
 from .grammar import Feature as Feature, Frame as Frame, Link as Link
 from .patterns import Pattern as Pattern
+from .plain import Plain as Plain, measured as measured
 from .registry import (
     MEASURES as MEASURES,
     choose as choose,
@@ -61,3 +62,22 @@ from .tokens import (
 )
 from .words import WordMap as WordMap, WordMeasure as WordMeasure, word_map as word_map
 from .work import Activity as Activity, Role as Role, Spread as Spread, Work as Work
+
+# By tools/derive.py: measures as functions of plain maps.
+position: Plain
+special: Plain
+entropy: Plain
+peak: Plain
+streaming: Plain
+alignment: Plain
+role: Plain
+activity: Plain
+work: Plain
+spread: Plain
+repetition: Plain
+sink: Plain
+sink_places: Plain
+reach: Plain
+confidence: Plain
+profile: Plain
+pattern: Plain

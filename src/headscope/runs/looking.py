@@ -6,7 +6,7 @@ Here are options and functions; nothing of it needs torch before a model is load
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -25,8 +25,71 @@ if TYPE_CHECKING:
     from headscope.models.loading import ModelLike
     from headscope.results import Atlas, TextAttention
     from headscope.runs.eager import Check
+    from headscope.runs.text_maps import TextHeads
 else:  # names, or heads
     HeadsLike = Sequence[Any]
+
+
+class StreamOptions(CorpusRun):
+    """Options of :func:`stream`.
+
+    Parameters
+    ----------
+    layers
+        Only these layers, counted from 1. Default: all.
+    outputs
+        Also give the outputs of heads, before the output projection.
+    """
+
+    layers: Annotated[Sequence[int] | None, Option(least=1, name="number of a layer")] = None
+    outputs: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_not_cross(self.stack, "and are not one text's maps")
+
+
+@takes(StreamOptions)
+def stream(model: ModelLike, corpus: CorpusLike, options: StreamOptions) -> Iterator[TextHeads]:
+    """Go through the maps, and the outputs, of all heads on a corpus, one text at a time.
+
+    For a statistic of your own that is not worth a :class:`~headscope.Measure`. One batch is in
+    memory at a time; texts come in the order of the corpus.
+
+    Parameters
+    ----------
+    model, corpus
+        As in :func:`headscope.survey`.
+
+    Yields
+    ------
+    TextHeads
+        The ``example``, its ``attention`` (a :class:`~headscope.TextAttention`) and the ``outputs``
+        of heads.
+
+    See Also
+    --------
+    headscope.attention : one text.
+    headscope.measures.measured : measures of maps from anywhere.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> for text in hs.stream("demo", ["The dog barked.", "It ran."], layers=[1], outputs=True):
+    ...     print(text.attention.tokens, text.attention.maps.shape, text.outputs.shape)
+    ('[CLS]', 'The', 'dog', 'barked', '.', '[SEP]') (1, 12, 6, 6) (1, 12, 6, 32)
+    ('[CLS]', 'It', 'ran', '.', '[SEP]') (1, 12, 5, 5) (1, 12, 5, 32)
+    """
+    check_loading(model, options)
+    texts = drawn(read_for(corpus, options), options)
+
+    def each() -> Iterator[TextHeads]:
+        with opened(model, options) as used:
+            from headscope.runs.text_maps import each_text
+
+            yield from each_text(used, texts, options)
+
+    return each()
 
 
 class LogitOptions(ModelRun):

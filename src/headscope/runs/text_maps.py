@@ -4,6 +4,9 @@ taken apart into embeddings, heads, biases, MLPs, norms and unembedding.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +16,10 @@ import xarray as xr
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headscope.corpus import Example, surface_words
-from headscope.encode import Encoded, collate
+from headscope.corpus import Corpus, Example, surface_words
+from headscope.encode import Batch, Encoded, collate
 from headscope.encode.template import TEXT
-from headscope.errors import UserError
+from headscope.errors import UserError, unknown
 from headscope.heads import Head
 from headscope.measures.gradients import head_parts
 from headscope.measures.patterns.network import CLASSES, SHIPPED, load_network, pictures
@@ -25,7 +28,7 @@ from headscope.models.stream import Call, Stream, StreamLayer, find_stream, reco
 from headscope.results import TextAttention
 
 if TYPE_CHECKING:
-    from headscope.runs.looking import AttentionOptions
+    from headscope.runs.looking import AttentionOptions, StreamOptions
 
 
 Maps = NDArray[np.float32]
@@ -129,6 +132,95 @@ def head_maps(
     with torch.inference_mode():
         model.forward(collate([encoded], pad=model.pad), listeners=[listen], stack=stack)
     return weights, layers, numbers
+
+
+@dataclass(frozen=True)
+class TextHeads:
+    """One text of a corpus, with what heads make of it.
+
+    Attributes
+    ----------
+    example
+        The text, with its annotation.
+    attention
+        The maps.
+    outputs
+        What heads give to the output projection, (layer, head, token, width); None unless asked
+        for.
+    """
+
+    example: Example
+    attention: TextAttention
+    outputs: xr.DataArray | None = None
+
+
+def each_text(model: Model, corpus: Corpus, options: StreamOptions) -> Iterator[TextHeads]:
+    """What :func:`headscope.stream` yields."""
+    stack = options.stack or model.main_stack()
+    shape = model.shape(stack)
+    layers = shape.labels if options.layers is None else tuple(dict.fromkeys(options.layers))
+    for layer in layers:
+        if layer not in shape.labels:
+            raise unknown("layer", str(layer), map(str, shape.labels))
+    encoder = model.encoder(
+        max_length=options.max_length,
+        long=options.long,
+        stack=stack,
+        token_types=options.token_types,
+    )
+    encoded = iter(encoder.encode(corpus))
+    while items := list(islice(encoded, options.batch_size)):
+        place = {id(item): number for number, item in enumerate(items)}
+        texts = {
+            place[id(item)]: text
+            for batch in model.batches(items, size=len(items))
+            for item, text in zip(
+                batch.items, _batch_heads(model, batch, stack, layers, options.outputs), strict=True
+            )
+        }
+        for number in range(len(items)):
+            yield texts.pop(number)
+
+
+def _batch_heads(
+    model: Model, batch: Batch, stack: str, layers: Sequence[int], outputs: bool
+) -> Iterator[TextHeads]:
+    """The texts of a batch, without padding."""
+    shape = model.shape(stack)
+    maps: dict[int, Tensor] = {}
+    made: dict[int, Tensor] = {}
+
+    def listen(view: LayerView) -> None:
+        if view.stack == stack and view.layer + 1 in layers:
+            maps[view.layer + 1] = view.attention.cpu()
+            if outputs:
+                made[view.layer + 1] = view.output.float().cpu()
+
+    with torch.inference_mode():
+        model.forward(batch, listeners=[listen], stack=stack)
+    heads = np.arange(1, shape.heads + 1)
+    for row, item in enumerate(batch.items):
+        size = len(item)
+        attention = TextAttention.build(
+            np.stack([maps[layer][row, :, :size, :size].numpy() for layer in layers]),
+            tokens=token_names(model, item),
+            special=(item.kind != TEXT).tolist(),
+            model=model.name,
+            layers=layers,
+            shape=(shape.layers, shape.heads),
+            numbers=shape.labels,
+        )
+        written = None
+        if outputs:
+            # (token, head, width) of each layer
+            stacked = np.stack([made[layer][row, :size].numpy() for layer in layers])
+            written = xr.DataArray(
+                stacked.transpose(0, 2, 1, 3),
+                {"layer": list(layers), "head": heads, "token": np.arange(size)},
+                ("layer", "head", "token", "width"),
+                "outputs",
+            )
+        yield TextHeads(item.example, attention, written)
 
 
 def word_groups(encoded: Encoded, tokens: list[str]) -> tuple[Maps, list[str], NDArray[np.bool_]]:
