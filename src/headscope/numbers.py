@@ -16,7 +16,7 @@ SMALLEST = 0.001
 """Smaller p-values are shown as less than this, and smaller numbers with two significant digits."""
 LONG = 40
 """A longer cell is text, even if it is a list of numbers: it is left-aligned and wrapped."""
-WRITTEN = re.compile(r"[-+−–\d.,…()\[\]%<>e*\s]*")
+WRITTEN = re.compile(r"[-+−–±\d.,…()\[\]%<>e*\s]*")
 PLACES = ((10.0, 3), (100.0, 2), (1000.0, 1))
 """How many decimals a number under each limit has; larger ones have none."""
 

@@ -90,9 +90,9 @@ def test_a_table_is_the_same_on_the_screen_in_latex_and_in_html(
     seen: list[PrintedTable] = []
     whole = PrintedTable.for_people
 
-    def noted(self: PrintedTable, *, screen: bool = False) -> pd.DataFrame:
+    def noted(self: PrintedTable, **how: bool) -> pd.DataFrame:
         seen.append(self)
-        return whole(self, screen=screen)
+        return whole(self, **how)
 
     monkeypatch.setattr(PrintedTable, "for_people", noted)
     for file in files.values():
@@ -102,7 +102,8 @@ def test_a_table_is_the_same_on_the_screen_in_latex_and_in_html(
     people = whole(seen[0])
     tex = files[".tex"].read_text().splitlines()
     header = tex[tex.index(r"\toprule") + 1]
-    assert header == " & ".join(map(escape, people.columns)) + r" \\"
+    assert header == " & ".join(map(escape, whole(seen[0], paper=True))) + r" \\"
+    assert rf"\label{{tab:{name}}}" in tex
     if TABLES[name]().page(_made(MADE[name])) is None:
         html = files[".html"].read_text()
         assert [

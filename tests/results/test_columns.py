@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pandas as pd
 
-from headscope.results.columns import RELATIONS, ROLES, for_people
+from headscope.numbers import share
+from headscope.results.columns import (
+    ANTECEDENTS,
+    RELATIONS,
+    ROLES,
+    Best,
+    Column,
+    ends,
+    for_paper,
+    for_people,
+)
 
 ROLE = {
     "role": "local",
@@ -65,3 +75,37 @@ def test_offsets_have_their_sign_beside_their_accuracy() -> None:
     assert (shown["held-out head"], shown["direction"]) == ("–", "→ dependent")
     nothing = row | {"baseline": float("nan"), "offset": ""}
     assert for_people(pd.DataFrame([nothing]), RELATIONS)["offset"].tolist() == ["–"]
+
+
+def test_a_papers_table_has_the_interval_behind_the_value_that_it_is_of() -> None:
+    (row,) = for_paper(pd.DataFrame([ROLE]), ROLES).to_dict("records")
+    assert row["mean (times uniform)"] == "6.100 (+1.350, −1.060)"
+    assert set(row) == {
+        *("role", "heads", "share of heads (%)", "strongest head"),
+        *("mean (times uniform)", "p corrected"),
+    }
+
+
+def test_the_best_of_a_column_is_marked_among_rows_with_an_interval() -> None:
+    frame = pd.DataFrame(
+        {
+            "system": ["rules", "head", "mentions"],
+            "all": [0.5, 0.75, 20.0],
+            "pronoun": [0.5, 0.25, 7.0],
+            "low": [0.25, 0.5, None],
+            "high": [0.75, 0.875, None],
+        }
+    )
+    shown = for_paper(frame, ANTECEDENTS)
+    assert shown["all"].tolist() == ["0.500 ± 0.250", "0.750 (+0.125, −0.250)", "20"]
+    best = {name: [isinstance(one, Best) for one in shown[name]] for name in ("all", "pronoun")}
+    assert best == {"all": [False, True, False], "pronoun": [True, False, False]}
+
+
+def test_the_best_of_a_row_is_marked_unless_all_are_equal() -> None:
+    columns = [Column(name, form=share, rivals="row") for name in ("a", "b")]
+    frame = pd.DataFrame({"a": [0.5, 0.5, None], "b": [0.25, 0.5, 0.5]})
+    shown = for_paper(frame, columns)
+    assert [isinstance(one, Best) for one in shown["a"]] == [True, False, False]
+    assert not any(isinstance(one, Best) for one in shown["b"])  # alone, it beats nothing
+    assert ends().title not in for_paper(pd.DataFrame([ROLE]), ROLES)

@@ -117,5 +117,14 @@ def test_a_table_as_html_is_escaped_and_has_sensible_digits(tmp_path: Path) -> N
 def test_a_table_as_latex_has_its_title_and_notes(tmp_path: Path) -> None:
     lines = write_table(FRAME, tmp_path / "t.tex", title="50 %", notes=["a_b"]).read_text()
     assert r"\caption{50 \%}" in lines
-    assert r"\par{\footnotesize a\_b}" in lines
+    assert r"\par{\footnotesize\raggedright a\_b\par}" in lines
     assert r"nsubj & 0.123 & 1,204 \\" in lines
+
+
+def test_a_latex_table_that_fits_no_page_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "t.tex"
+    with pytest.raises(ResultsError) as error:
+        write_table(pd.DataFrame({"a": range(101)}), path)
+    assert error.value.message == "a LaTeX table of 101 rows fits no page; the most is 100"
+    assert not path.exists()
+    assert len(pd.read_csv(write_table(pd.DataFrame({"a": range(101)}), tmp_path / "t.csv"))) == 101

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headscope.results.columns import Best
 from headscope.results.export import SPECIAL, SYMBOLS, escape, to_latex
 
 HOSTILE = [
@@ -91,7 +92,8 @@ def test_hostile_text_cannot_add_cells_or_rows() -> None:
 def test_hostile_captions_and_labels_stay_inside_their_braces() -> None:
     text = to_latex(pd.DataFrame({"a": [1]}), caption=HOSTILE[1], label="}\\input{x}")
     lines = text.splitlines()
-    assert lines[1:3] == [r"\begin{table}", r"\centering"]
+    assert lines[1] == r"\begin{table}"
+    assert lines[2].startswith(r"\centering")
     caption = next(line for line in lines if line.startswith(r"\caption{"))
     assert printed(caption.removeprefix(r"\caption{").removesuffix("}")) == HOSTILE[1]
     assert r"\label{inputx}" in lines
@@ -154,3 +156,18 @@ def test_symbols_of_our_tables_are_written_for_plain_fonts() -> None:
 
 def test_an_empty_table_is_a_table() -> None:
     assert body(pd.DataFrame({"a": [], "b": []})) == [["a", "b"]]
+
+
+def test_a_paper_has_both_sides_of_an_interval_and_the_best_cells_in_bold() -> None:
+    frame = pd.DataFrame({"a": ["0.5 ± 0.1", Best("0.5 (+0.1, −0.2)")]}, dtype=object)
+    assert [line for line in to_latex(frame).splitlines() if "0.5" in line] == [
+        r"0.5 $\pm$ 0.1 \\",
+        r"\textbf{0.5$^{+0.1}_{-0.2}$} \\",
+    ]
+
+
+def test_a_wide_table_spans_both_columns_of_a_page() -> None:
+    narrow, wide = (pd.DataFrame({"a": ["x" * width]}) for width in (20, 60))
+    assert r"\begin{table}" in to_latex(narrow, "a")
+    assert r"\begin{table*}" in to_latex(wide, "a")
+    assert r"\end{table*}" in to_latex(wide, "a")

@@ -55,11 +55,13 @@ class PrintedTable(NamedTuple):
     frame: pd.DataFrame
     columns: str = ""
 
-    def for_people(self, *, screen: bool = False) -> pd.DataFrame:
+    def for_people(self, *, screen: bool = False, paper: bool = False) -> pd.DataFrame:
         """What people read of it."""
         from headscope.results import columns
 
         chosen = getattr(columns, self.columns) if self.columns else ()
+        if paper:
+            return columns.for_paper(self.frame, chosen)
         return columns.for_people(self.frame, chosen, screen=screen)
 
 

@@ -93,15 +93,20 @@ class TableOptions(Options):
                 console.paragraph(note.removeprefix("* "), mark="* ")
 
     def write(self, path: Path, atlas: Atlas) -> None:
-        """Write the first table: people's columns, but all of them for a spreadsheet."""
+        """Write the first table: a paper's or people's columns, but all of them for a
+        spreadsheet.
+        """
         from headscope.results.export import write_table
 
         if path.suffix == ".html" and (page := self.page(atlas)):
             page(path)
             return
-        first, notes = self.frames(atlas)[0], [*filter(None, self.notes(atlas))]
-        frame = first.frame if path.suffix in (".csv", ".parquet") else first.for_people()
-        write_table(frame, path, title=first.title, notes=notes)
+        first = self.frames(atlas)[0]
+        notes = [note.removeprefix("* ") for note in self.notes(atlas) if note]
+        paper = path.suffix == ".tex"
+        whole = path.suffix in (".csv", ".parquet")
+        frame = first.frame if whole else first.for_people(paper=paper)
+        write_table(frame, path, title=first.title, notes=notes, label=f"tab:{self.name}")
 
 
 class StatisticsTable(TableOptions):

@@ -7,15 +7,26 @@ of a paper have theirs beside its published numbers.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from headscope.labels import fill
-from headscope.numbers import MISSING, count, decimals, interval, number, p_value, percent, share
+from headscope.numbers import (
+    MISSING,
+    cell,
+    count,
+    decimals,
+    interval,
+    number,
+    p_value,
+    percent,
+    share,
+)
 from headscope.results.merge import NULL_WORDS
 
 if TYPE_CHECKING:
@@ -41,6 +52,13 @@ class Column:
         Whether a terminal, which is narrow, shows it too.
     needs
         A column without which, or without any value in which, this one says nothing.
+    paper
+        Whether the table of a paper, which is narrow, too, shows it.
+    rivals
+        Which of its cells a paper sets in bold if it is the largest: of the column (of the rows
+        that have an interval), or of those of the row that compete.
+    of
+        Of an interval: the title of the column that it belongs to. Default: the one before.
     """
 
     title: str
@@ -48,6 +66,9 @@ class Column:
     form: Callable[..., object] | None = None
     screen: bool = True
     needs: str = ""
+    paper: bool = True
+    rivals: Literal["", "row", "column"] = ""
+    of: str = ""
 
 
 Columns = Sequence[Column | str]
@@ -74,21 +95,100 @@ def for_people(frame: pd.DataFrame, columns: Columns, *, screen: bool = False) -
     """
     if not columns:
         return frame
-    shown: dict[str, Any] = {}
+    chosen = [one for one in _with_titles(frame, columns) if one[1].screen or not screen]
+    return type(frame)(
+        {title: _cells(frame, column) for title, column in chosen}, index=frame.index
+    )
+
+
+class Best(str):
+    """A cell that beats its rivals, in a table for a paper."""
+
+
+def for_paper(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
+    """A table as a paper prints it: few columns, intervals as ±, the best cells marked.
+
+    An interval that is not symmetric, to the digits shown, has both its sides.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row = {"accuracy": 0.9, "low": 0.85, "high": 0.95, "p": 0.01}
+    >>> frame = pd.DataFrame([row, row | {"accuracy": 0.5, "low": 0.2, "high": 0.6}])
+    >>> wanted = [Column("accuracy", rivals="column"), ends(share), Column("p", paper=False)]
+    >>> for_paper(frame, wanted)["accuracy"].tolist()
+    ['0.900 ± 0.050', '0.500 (+0.100, −0.300)']
+    >>> isinstance(for_paper(frame, wanted)["accuracy"][0], Best)
+    True
+    """
+    table: dict[str, list[Any]] = {}
+    chosen = [one for one in _with_titles(frame, columns or list(frame)) if one[1].paper]
+    for title, column in chosen:
+        if title == INTERVAL and table:
+            of = column.of if column.of in table else list(table)[-1]
+            sources = (_number_of(frame, dict(chosen)[of]), *column.sources)
+            values = zip(table[of], *(frame[name] for name in sources), strict=True)
+            table[of] = [_with_error(*row) for row in values]
+        else:
+            table[title] = [cell(one, title) for one in _cells(frame, column)]
+    for title, row in _winners(frame, chosen):
+        table[title][row] = Best(table[title][row])
+    return type(frame)(table, index=frame.index, dtype=object)  # as text it would lose Best
+
+
+def _with_error(text: str, value: float, low: float, high: float) -> str:
+    """A value with its interval, to as many decimals as it has itself."""
+    places = len(text.partition(".")[2])
+    if text == MISSING or not math.isfinite(low + high):
+        return text
+    up, down = (decimals(side, places) for side in (high - value, value - low))
+    return f"{text} ± {up}" if up == down else f"{text} (+{up}, −{down})"
+
+
+def _winners(
+    frame: pd.DataFrame, columns: Sequence[tuple[str, Column]]
+) -> Iterator[tuple[str, int]]:
+    """The title and the row of each cell that beats its rivals; none where all are equal."""
+    rivals = {title: frame[_number_of(frame, one)] for title, one in columns if one.rivals == "row"}
+    for row in range(len(frame)):
+        values = {title: float(column.iloc[row]) for title, column in rivals.items()}
+        yield from ((title, row) for title in _largest(values))
+    for title, one in columns:
+        if one.rivals == "column":
+            values = frame[_number_of(frame, one)]
+            values = values.where(frame["low" if "low" in frame else values.name].notna())
+            yield from ((title, row) for row in _largest(dict(enumerate(values))))
+
+
+def _number_of(frame: pd.DataFrame, column: Column) -> str:
+    """That of its sources which holds its numbers."""
+    return next(name for name in column.sources if frame[name].dtype.kind in "fiu")
+
+
+def _largest(values: Mapping[Any, float]) -> list[Any]:
+    known = {key: value for key, value in values.items() if not math.isnan(value)}
+    most = max(known.values(), default=0.0)
+    best = [key for key, value in known.items() if value == most]
+    return best if len(best) < len(known) else []
+
+
+def _with_titles(frame: pd.DataFrame, columns: Columns) -> Iterator[tuple[str, Column]]:
+    """The columns for which the table has what they are made of, with their titles."""
     facts: dict[Any, Any] = {**(frame.iloc[0] if len(frame) else {}), **frame.attrs}
     for column in _spelled_out(frame, columns):
-        sources = [source.rstrip("?") for source in column.sources]
         needed = {source for source in column.sources if not source.endswith("?")}
         absent = column.needs and not (column.needs in frame and frame[column.needs].notna().any())
-        if absent or not needed <= set(frame.columns) or (screen and not column.screen):
-            continue
-        title = fill(column.title, facts)
-        if column.form is None:
-            shown[title] = frame[sources[0]]
-        else:
-            cells = [frame[name] if name in frame else [None] * len(frame) for name in sources]
-            shown[title] = [column.form(*values) for values in zip(*cells, strict=True)]
-    return type(frame)(shown, index=frame.index)
+        if not absent and needed <= set(frame.columns):
+            yield fill(column.title, facts), column
+
+
+def _cells(frame: pd.DataFrame, column: Column) -> Any:
+    """The values of a column, formatted."""
+    sources = [source.rstrip("?") for source in column.sources]
+    if column.form is None:
+        return frame[sources[0]]
+    values = [frame[name] if name in frame else [None] * len(frame) for name in sources]
+    return [column.form(*row) for row in zip(*values, strict=True)]
 
 
 def _spelled_out(frame: pd.DataFrame, columns: Columns) -> Iterator[Column]:
@@ -114,9 +214,12 @@ def _spelled_out(frame: pd.DataFrame, columns: Columns) -> Iterator[Column]:
             yield replace(one, title=title, sources=tuple(made_of))
 
 
-def ends(form: Callable[[object], str] | None = None) -> Column:
-    """Both ends of an interval in one cell."""
-    return Column("95 % interval", ("low", "high"), partial(interval, form=form))
+INTERVAL = "95 % interval"
+
+
+def ends(form: Callable[[object], str] | None = None, of: str = "") -> Column:
+    """Both ends of an interval in one cell; in a paper they follow the value that they are of."""
+    return Column(INTERVAL, ("low", "high"), partial(interval, form=form), of=of)
 
 
 def _beside(value: float, what: object) -> str:
@@ -163,7 +266,8 @@ def _score(
 def _scored(what: str, title: str, *more: str) -> tuple[Column, Column]:
     """The scores of one way to probe, and the published ones beside them, if the table has any."""
     parts = (what, f"{what} low", f"{what} high", f"{what} spearman?", f"{what} gain?", *more)
-    return Column(title, parts, _score), Column(f"{title}: paper", (f"paper: {what}",))
+    beside = Column(f"{title}: paper", (f"paper: {what}",))
+    return Column(title, parts, _score, rivals="row"), beside
 
 
 def _mean(value: object, low: object, high: object) -> str:
@@ -205,25 +309,32 @@ EMERGENCE = (
 RELATIONS = (
     *("relation", "words", "head", "zero-based"),
     Column("direction", ("direction",), _direction),
-    *("accuracy", ends(share), Column("held out", ("held_out",))),
-    Column("held-out head", ("held_out_head",), lambda head: _direction(head) or MISSING),
-    Column("offset", ("baseline", "offset"), _beside),
-    Column("offset, held out", ("held_out_baseline", "held_out_offset"), _beside),
-    *(Column("p", screen=False), Column("p corrected", ("p_corrected",))),
+    *(Column("accuracy", rivals="row"), ends(share), Column("held out", ("held_out",))),
+    Column(
+        "held-out head",
+        ("held_out_head",),
+        lambda head: _direction(head) or MISSING,
+        paper=False,
+    ),
+    Column("offset", ("baseline", "offset"), _beside, rivals="row"),
+    Column("offset, held out", ("held_out_baseline", "held_out_offset"), _beside, paper=False),
+    *(Column("p", screen=False, paper=False), Column("p corrected", ("p_corrected",))),
 )
 ANTECEDENTS = (
     *("system", "kind", "mentions", "accuracy"),
-    Column("*", ("system", "*"), _right),
-    *(ends(share), "p over *"),
+    Column("*", ("system", "*"), _right, rivals="column"),
+    *(ends(share, of="all"), Column("p over *", paper=False)),
 )
 ROLES = (
-    *("role", "heads", Column("share of heads (%)", ("share",), percent), "sequences"),
-    Column("mean length (tokens)", ("length",), screen=False),
+    *("role", "heads", Column("share of heads (%)", ("share",), percent)),
+    Column("sequences", paper=False),
+    Column("mean length (tokens)", ("length",), screen=False, paper=False),
     Column("strongest head", ("strongest",), lambda head: head or None),
     *(Column("mean (times uniform)", ("mean",)), ends()),
     Column("times position alone", ("position",), needs="position"),
-    Column("heads by position", ("by position",), needs="position"),
-    *(Column("effect (d)", ("effect",)), "p", Column("p corrected", ("p_corrected",))),
+    Column("heads by position", ("by position",), needs="position", paper=False),
+    *(Column("effect (d)", ("effect",), paper=False), Column("p", paper=False)),
+    Column("p corrected", ("p_corrected",)),
 )
 HEAD_ROLES = (
     *("role", Column("times uniform", ("mean",), number), ends()),

@@ -19,6 +19,7 @@ import pandas as pd
 from headscope.errors import ResultsError, unknown
 from headscope.files import atomic_write, check_writable
 from headscope.numbers import MISSING, SMALLEST, cell, is_words, p_value
+from headscope.results.columns import Best
 
 if TYPE_CHECKING:
     from headscope.results.atlas import Atlas
@@ -59,6 +60,7 @@ def write_table(
     title: str = "",
     notes: Iterable[str] = (),
     format: str = "",
+    label: str = "",
 ) -> Path:
     """Write a table as .csv, .tex, .html or .parquet, whole or not at all.
 
@@ -78,11 +80,14 @@ def write_table(
         Sentences below it.
     format
         csv, latex, html or parquet. Default: as the file's ending says.
+    label
+        For LaTeX's references.
 
     Raises
     ------
     ResultsError
-        If the file has another ending, or cannot be written.
+        If the file has another ending, or cannot be written; or if a LaTeX table would be longer
+        than a page.
 
     Examples
     --------
@@ -94,6 +99,11 @@ def write_table(
     """
     path, kind = Path(path), table_format(path, format)
     check_writable(path, error=ResultsError)
+    if kind == "latex" and len(frame) > MOST_ROWS:
+        raise ResultsError(
+            f"a LaTeX table of {len(frame):,} rows fits no page; the most is {MOST_ROWS}",
+            hint="write .csv, or choose a table: headscope table RESULTS relations -o x.tex",
+        )
     with atomic_write(path, error=ResultsError) as temporary:
         if kind == "parquet":
             frame.to_parquet(temporary, index=False)
@@ -102,7 +112,7 @@ def write_table(
         elif kind == "html":
             temporary.write_text(to_html(frame, title, notes), encoding="utf-8")
         else:
-            temporary.write_text(to_latex(frame, title, notes=notes), encoding="utf-8")
+            temporary.write_text(to_latex(frame, title, label, notes=notes), encoding="utf-8")
     return path
 
 
@@ -188,8 +198,9 @@ SPECIAL = {
 }  # fmt: skip
 """Characters that mean something to LaTeX, and how they are printed."""
 SYMBOLS = {
-    "–": "--", "—": "---", "…": r"\ldots{}", "−": "$-$", "×": r"$\times$", "→": r"$\rightarrow$",
-    "≤": r"$\leq$", "≥": r"$\geq$", "∂": r"$\partial$", "Δ": r"$\Delta$", "α": r"$\alpha$",
+    "–": "--", "—": "---", "…": r"\ldots{}", "−": "$-$", "±": r"$\pm$", "×": r"$\times$",
+    "→": r"$\rightarrow$", "≤": r"$\leq$", "≥": r"$\geq$", "∂": r"$\partial$", "Δ": r"$\Delta$",
+    "α": r"$\alpha$",
     "ξ": r"$\xi$", "ρ": r"$\rho$", "τ": r"$\tau$", "§": r"\S{}", "“": "``", "”": "''", "’": "'",
     "\u00a0": "~",
 }  # fmt: skip
@@ -199,6 +210,13 @@ JOINED = frozenset("-'`,?!")
 DROPPED = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 """Categories of characters that cannot be printed."""
 MOST_PLACES = 3
+LOOK = r"\centering\small\setlength{\tabcolsep}{4pt}\renewcommand{\arraystretch}{1.15}"
+COLUMN = 52
+"""Characters that fit into one of a page's two columns; a wider table spans both."""
+MOST_ROWS = 100
+"""A longer table is for a spreadsheet."""
+SIDES = re.compile(r" \(\+([\d.,]+), \$-\$([\d.,]+)\)")
+"""The two sides of an interval, escaped."""
 
 
 def to_latex(
@@ -249,11 +267,16 @@ def to_latex(
     head = " & ".join(escape(name) for name in names) + r" \\"
     lines = [rf"\begin{{tabular}}{{{''.join(sides)}}}", r"\toprule", head, r"\midrule", *rows]
     lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [rf"\par{{\footnotesize {escape(note)}}}" for note in notes]
+    lines += [rf"\par{{\footnotesize\raggedright {escape(note)}\par}}" for note in notes]
     if caption or label:
         about = [rf"\caption{{{escape(caption)}}}"] if caption else []
         about += [rf"\label{{{_safe_label(label)}}}"] if _safe_label(label) else []
-        lines = [r"\begin{table}", r"\centering", *about, *lines, r"\end{table}"]
+        width = sum(
+            max(map(len, [name, *map(_printed, cells)])) + 2
+            for name, cells in zip(names, columns, strict=True)
+        )
+        float_ = "table*" if width > COLUMN else "table"
+        lines = [rf"\begin{{{float_}}}", LOOK, *about, *lines, rf"\end{{{float_}}}"]
     return "\n".join([r"% needs \usepackage{booktabs}", *lines, ""])
 
 
@@ -289,12 +312,32 @@ def escape(text: str) -> str:
 def _column(values: pd.Series, name: str) -> list[str]:
     """Return the cells of one column."""
     if not _is_number(values):
-        return [escape(_minus(cell(value, name))) for value in values]
+        return [_text(value, name) for value in values]
     if cell(0.5, name) != cell(0.0005, name) == p_value(0.0005):
         return [_sign(p_value(value)) for value in values]
     known = [float(value) for value in values if not pd.isna(value)]
     places = _places([value for value in known if math.isfinite(value)])
     return [_number(value, places) for value in values]
+
+
+def _printed(text: str) -> str:
+    r"""About what is seen of a cell.
+
+    >>> _printed(r"\textbf{0.5 $\pm$ 0.1}"), _printed("{[}CLS{]}")
+    ('0.5 * 0.1', '[CLS]')
+    """
+    return re.sub(r"[{}$^_]", "", re.sub(r"\\[a-z]+\b", "*", text.replace(r"\textbf", "")))
+
+
+def _text(value: Any, name: str) -> str:
+    r"""A cell that is no number; the best one of a paper's table in bold.
+
+    >>> print(_text("0.5 (+0.1, −0.2)", "accuracy"), _text(Best("0.5 ± 0.1"), "accuracy"))
+    0.5$^{+0.1}_{-0.2}$ \textbf{0.5 $\pm$ 0.1}
+    """
+    text = escape(_minus(cell(value, name)))
+    text = SIDES.sub(lambda sides: f"$^{{+{sides[1]}}}_{{-{sides[2]}}}$", text)
+    return rf"\textbf{{{text}}}" if isinstance(value, Best) else text
 
 
 def _minus(text: str) -> str:
