@@ -78,6 +78,7 @@ RUNS = (
         "headscope survey demo demo -o demo.nc",
         'atlas = hs.survey("demo", "demo")',
         _group(
+            "main-roles",
             "position",
             "special",
             "from-sep",

@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.errors import UserError, unknown
-from headscope.figures.builders import split_defined, tips
+from headscope.figures.builders import named, split_defined, squares, tips
 from headscope.figures.gallery import figure
 from headscope.figures.later import alt
 from headscope.figures.roles import DASHES, NOTHING, PAPER, role_colours, shown_roles
@@ -33,7 +33,10 @@ from headscope.figures.style import (
     styled,
     subject,
 )
+from headscope.heads import Head
+from headscope.measures.roles import FAMILIES
 from headscope.results import Atlas
+from headscope.stats.heads.main_roles import main_roles
 from headscope.stats.tables.role_tables import (
     RoleSets,
     layer_shares,
@@ -726,3 +729,40 @@ def role_layers_map(results: Atlas) -> Any:
     roles a head has on average (Pande et al. 2021).
     """
     return role_layers(role_tests(results), subtitle=subject(results.provenance))
+
+
+# --- The main role of every head: the atlas of the page, on paper ---------------------------------
+
+
+@figure("main-roles", title="What each head does", needs=["activity", "work", "spread"])
+def main_role_map(results: Atlas) -> Any:
+    """The family of each head's main role, as on the page: the paler, the less its active attention
+    is above chance. Heads without a role read broadly, show no clear role, or rest on sinks.
+    """
+    table = main_roles(results)
+    heads = [Head.parse(name) for name in table["head"]]
+    families = [FAMILIES[name] for name in table["family"]]
+    known = {one.title: one.colours[0] for one in FAMILIES.values() if one in families}
+    frame = pd.DataFrame(
+        {
+            "layer": [head.layer + 1 for head in heads],
+            "head": [head.head + 1 for head in heads],
+            "name": table["head"],
+            "family": [one.title for one in families],
+            "glyph": [one.glyph for one in families],
+            "white": [one.dark for one in families],
+            "excess": table["excess"].where([bool(one.glyph) for one in families], 1.0),
+        }
+    )
+    strength = alt.Opacity("excess:Q", scale=alt.Scale(domain=[0, 0.5], range=[0.4, 1], clamp=True))
+    legend = alt.Legend(orient="bottom", columns=2)
+    base = squares(frame)
+    cells = base.mark_rect(stroke="#D6D5D1", strokeWidth=0.5).encode(
+        color=alt.Color("family:N", title=None, scale=named(known), legend=legend),
+        opacity=strength.legend(None),
+        tooltip=tips("name", "family", "excess .2f", name="head", excess="above chance"),
+    )
+    ink = either_colour("datum.white && datum.excess > 0.2", "white", "black")
+    glyphs = base.mark_text(fontSize=11).encode(text="glyph:N", color=ink)
+    title = "What each head does"
+    return styled(alt.layer(cells, glyphs), title, subject(results.provenance))

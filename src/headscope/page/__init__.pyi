@@ -6,7 +6,7 @@ from .document import (
     Table as Table,
     records as records,
 )
-from .gallery import write_gallery as write_gallery
+from .gallery import read_paper as read_paper, write_gallery as write_gallery
 from .report import (
     render as render,
     render_document as render_document,

@@ -122,7 +122,7 @@ def for_paper(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
     True
     """
     table: dict[str, list[Any]] = {}
-    chosen = [one for one in _with_titles(frame, columns or list(frame)) if one[1].paper]
+    chosen = [one for one in _with_titles(frame, columns or list(map(str, frame))) if one[1].paper]
     for title, column in chosen:
         if title == INTERVAL and table:
             of = column.of if column.of in table else list(table)[-1]
@@ -155,9 +155,9 @@ def _winners(
         yield from ((title, row) for title in _largest(values))
     for title, one in columns:
         if one.rivals == "column":
-            values = frame[_number_of(frame, one)]
-            values = values.where(frame["low" if "low" in frame else values.name].notna())
-            yield from ((title, row) for row in _largest(dict(enumerate(values))))
+            numbers = frame[_number_of(frame, one)]
+            numbers = numbers.where(frame["low" if "low" in frame else numbers.name].notna())
+            yield from ((title, row) for row in _largest(dict(enumerate(numbers))))
 
 
 def _number_of(frame: pd.DataFrame, column: Column) -> str:

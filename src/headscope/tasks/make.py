@@ -199,6 +199,9 @@ Trees = str | Path | Iterable[tuple[Example, BracketTree]]
 GRAMMAR_SENTENCES = 20_000
 GRAMMAR_SIZES = (2400, 600, 600)
 """Of tasks from the grammar. Classes of equal size round these down, to 2,200 and 550 or more."""
+GRAMMAR_WORDS = 96
+"""Classes of WordContent from the grammar: 25 training sentences each, and a tenth of the paper's
+1,000 classes, which would take most of the time of all ten tasks."""
 
 
 @dataclass(frozen=True)
@@ -264,6 +267,7 @@ def report_tasks(
     size: int | Sequence[int] | None = None,
     tasks: Sequence[str] | None = None,
     brackets: Trees | None = None,
+    most_words: int = 1000,
 ) -> list[TaskReport]:
     """Make the tasks as :func:`make_tasks` does, and report on each one.
 
@@ -291,7 +295,7 @@ def report_tasks(
             "the corpus has no sentences of 5 to 28 annotated words to make tasks from",
             hint="give a treebank (.conllu), bracketed trees (.mrg) or 'demo'",
         )
-    bank = Treebank(sentences, skipped=skipped, wanted=sizes.most or 0)
+    bank = Treebank(sentences, {}, skipped, sizes.most or 0, most_words)
     constituents = bank if brackets is None else replace(_bracketed(brackets), wanted=bank.wanted)
     reports = []
     for name in names:
@@ -308,6 +312,7 @@ def make_tasks(
     size: int | Sequence[int] | None = None,
     tasks: Sequence[str] | None = None,
     brackets: Trees | None = None,
+    most_words: int = 1000,
 ) -> list[ProbingTask]:
     """Make the ten tasks, or some of them, from the sentences of a treebank.
 
@@ -324,6 +329,8 @@ def make_tasks(
         the treebank; see :func:`report_tasks` for the others.
     brackets : path, or iterable of (Example, BracketTree), optional
         Bracketed trees, for Depth and TopConst as in the paper.
+    most_words : int, default 1000
+        The most classes of WordContent; each is a word.
 
     Raises
     ------
@@ -336,7 +343,9 @@ def make_tasks(
     >>> [task.title for task in make_tasks(read("demo"), tasks=["Tense", "Length"])]
     ['Length', 'Tense']
     """
-    reports = report_tasks(corpus, seed=seed, size=size, tasks=tasks, brackets=brackets)
+    reports = report_tasks(
+        corpus, seed=seed, size=size, tasks=tasks, brackets=brackets, most_words=most_words
+    )
     check_made(reports, named=bool(tasks))
     return [report.task for report in reports if report.task is not None]
 
@@ -364,7 +373,14 @@ def grammar_tasks(
     """
     pairs = list(islice(grammar_trees(), sentences))
     examples = [example for example, _ in pairs]
-    made = make_tasks(examples, seed=seed, size=GRAMMAR_SIZES, tasks=tasks, brackets=pairs)
+    made = make_tasks(
+        examples,
+        seed=seed,
+        size=GRAMMAR_SIZES,
+        tasks=tasks,
+        brackets=pairs,
+        most_words=GRAMMAR_WORDS,
+    )
     note = "the sentences are written by the built-in grammar"
     return [replace(task, notes=(note, *task.notes)) for task in made]
 

@@ -291,9 +291,12 @@ class Treebank:
         How many sentences were skipped, by reason.
     wanted : int, default 0
         How many examples a task should have; 0 for as many as there are.
+    most_words : int, default 1000
+        The most words of WordContent.
     """
 
     sentences: Sequence[Sentence]
     trees: Mapping[str, BracketTree] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     wanted: int = 0
+    most_words: int = 1000

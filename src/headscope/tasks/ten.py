@@ -49,8 +49,6 @@ FREQUENT = 19
 RARE = 0.005
 """Sequences of TopConst rarer than this share of the sentences are OTHER."""
 OTHER = "OTHER"
-WORDS = 1000
-"""The most words of WordContent."""
 COMMON = 0.01
 """Words in more than this share of the sentences are too common for WordContent."""
 CONTENT_SHARE = 0.9
@@ -94,7 +92,7 @@ def word_content(bank: Treebank, rng: Random) -> Drafts:
         if LEAST <= count <= most and content[word] >= CONTENT_SHARE * places[word]
     }
     chosen = _told_apart(bags, medium, bank.wanted) or _told_apart(bags, medium, 0)
-    chosen = set(sorted(chosen, key=lambda word: (-counts[word], word))[:WORDS])
+    chosen = set(sorted(chosen, key=lambda word: (-counts[word], word))[: bank.most_words])
     found = Drafts(
         f"the one of {len(chosen)} content words (each in {LEAST} to {int(most)} sentences) "
         "that is in the sentence"
