@@ -138,14 +138,20 @@ def write_gallery(
     return write_bytes(index, text.encode("utf-8"))
 
 
-def read_paper(path: Path) -> Paper:
+def read_paper(path: str | Path) -> Paper:
     """What a page says of its claims.
+
+    Parameters
+    ----------
+    path
+        A page made by ``headscope paper`` or ``headscope portrait``.
 
     Raises
     ------
     ResultsError
         If the file is not a page of a paper.
     """
+    path = Path(path)
     about = about_page(path)
     try:
         document = pack_of(path, "document")
