@@ -230,6 +230,8 @@ def _findings(analysis: Analysis) -> Iterator[list[Part]]:
         yield parts("model.induction", heads=heads)
     if heads := retrieving_heads(results):
         yield parts("model.retrieval", heads=heads, least=DEFAULT.retrieves)
+    if silent := sorted(analysis.silent, key=lambda head: analysis.silent[head]):
+        yield parts("model.silent", heads=silent, of=len(analysis.heads), least=DEFAULT.writes)
     for one in [one for one in analysis.relations if one.leads][:NAMED]:
         words = relation_words(one.relation, one.direction)
         own = {"held_out": held_out(one.held_out), "rivals": against_rivals(one), "what": words}
