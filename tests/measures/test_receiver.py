@@ -13,6 +13,7 @@ from headscope.encode import Batch, Encoded, Encoder, collate
 from headscope.errors import UserError
 from headscope.measures import Context, Receiver
 from headscope.models import LayerView, Shape
+from headscope.stats import model_summary
 from tiny import eager_run, tiny_model, tiny_tokenizer
 
 LONG = [
@@ -137,6 +138,13 @@ def test_text_without_annotation_is_cut_by_a_simple_rule(text: str, sentences: l
     ]
     assert found == expected
     assert len(numbers) == sum(map(len, expected))
+
+
+def test_a_corpus_of_short_texts_is_warned_of() -> None:
+    for measure, warned in ((Receiver(), True), (Receiver(1, 3), False)):
+        atlas = hs.survey(tiny_model("gpt2"), LONG[2:], measures=measure, max_length=64)
+        texts = [line.text for line in model_summary(atlas)]
+        assert any("Nothing was counted for receiver" in text for text in texts) == warned
 
 
 def test_options_are_checked() -> None:

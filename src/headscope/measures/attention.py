@@ -406,7 +406,7 @@ class Gate(Measure):
 
     name = "gate"
     title = "Gate of a head's output"
-    unit = "share of the output"
+    unit = "share"
     source = "Qiu et al. 2025, §4.2"
     says = "{gate}"
     labels = {"gate": {"mean": "mean gate", "closed": f"share of gate values under {CLOSED}"}}

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from headscope.labels import CHANGE, lost_tokens
+from headscope.measures.registry import MEASURES
 from headscope.measures.roles import BROADLY, UNCLEAR
 from headscope.results import Atlas
 from headscope.stats.grid import heads_over
@@ -313,6 +314,9 @@ def _warnings(results: Atlas) -> Iterator[list[Part]]:
         counts = results["dependency"]["count"].sel(words="every")
         note = flip_note(counts.sel(direction=list(DEFAULT_DIRECTIONS)))
         notes.append(note and say("warning.no relation", note=note))
+    unoffered = [name for name in results if name in MEASURES and not MEASURES[name].offered]
+    if empty := [name for name in unoffered if not results[name].get("n", np.ones(1)).any()]:
+        notes.append(say("warning.nothing counted", names=empty))
     counts = about.get("counts", {})
     examples, number = counts.get("nonfinite_examples"), counts.get("nonfinite")
     if number and isinstance(examples, list):
