@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -279,9 +279,9 @@ def sentence_numbers(example: Example) -> list[int]:
     for text, words in zip(example.texts, plain_words(example.texts), strict=True):
         ends = [match.end() for match in SENTENCE_END.finditer(text)]
         numbers = [bisect_right(ends, start) for start, _ in words]
-        order = {number: place for place, number in enumerate(dict.fromkeys(numbers), first)}
-        found += [order[number] for number in numbers]
-        first += len(order)
+        having = sorted(set(numbers))  # a line may have no words
+        found += [first + bisect_left(having, number) for number in numbers]
+        first += len(having)
     return found
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import xarray as xr
 
 from headscope.labels import CHANGE, lost_tokens
-from headscope.measures.registry import MEASURES
 from headscope.measures.roles import BROADLY, UNCLEAR
+from headscope.registry import MEASURES
 from headscope.results import Atlas
 from headscope.stats.grid import heads_over
 from headscope.stats.heads.excess import FAMILIES, ORDER
