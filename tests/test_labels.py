@@ -20,29 +20,29 @@ from tiny import tiny_network, tiny_tokenizer
 PAIR = {"one": "1-1", "other": "2-3"}
 
 
-CAUSAL = {"logit_attribution"}
-"""Measures of causal language models alone."""
+OWN = {"logit_attribution": "gpt2", "gate": "qwen3.5"}
+"""Measures that are not of every model, and a model for them."""
 
 
 @cache
-def surveyed(causal: bool) -> Atlas:
-    """All registered measures on a few passages that have every annotation."""
-    if causal:
-        network = tiny_network("gpt2", auto=AutoModelForCausalLM)
-        model = wrap(network, tiny_tokenizer("gpt2"), name="tiny-gpt2")
-        return survey(model, ["The dog barks."], measures=sorted(CAUSAL), max_length=60)
+def surveyed(alone: str = "") -> Atlas:
+    """All registered measures on a few passages that have every annotation; or one alone."""
+    if alone:
+        network = tiny_network(kind := OWN[alone], auto=AutoModelForCausalLM)
+        model = wrap(network, tiny_tokenizer(kind), name=f"tiny-{kind}")
+        return survey(model, ["The dog barks."], measures=alone, max_length=60)
     network = tiny_network("bert", auto=AutoModelForMaskedLM)
     model = wrap(network, tiny_tokenizer("bert"), name="tiny-bert")
     wanted = {"news-19", "instructions-19"}
     passages = [passage for passage in read("demo") if passage.id in wanted]
     return survey(
-        model, from_examples(passages), measures=sorted(set(MEASURES) - CAUSAL), max_length=60
+        model, from_examples(passages), measures=sorted(set(MEASURES) - OWN.keys()), max_length=60
     )
 
 
 @pytest.mark.parametrize("measure", sorted(MEASURES))
 def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: str) -> None:
-    data = surveyed(measure in CAUSAL)[measure]
+    data = surveyed(measure if measure in OWN else "")[measure]
     dims = [str(dim) for dim in data["mean"].dims if dim not in ("layer", "head")]
     labels = list(product(*(data[dim].values for dim in dims)))
     texts = [

@@ -44,6 +44,7 @@ from .measures import (
     Peak as Peak,
     Position as Position,
     Reach as Reach,
+    Receiver as Receiver,
     Repetition as Repetition,
     Role as Role,
     Sink as Sink,

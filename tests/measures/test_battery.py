@@ -39,17 +39,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "sink": {"length": 16},
     "sink_places": {"length": 16},
     "streaming": {"recent": 8},
+    "receiver": {"later": 1, "least": 3},
 }
 """Options under which texts of 40 tokens are long enough."""
-CAUSAL = frozenset({"logit_attribution"})
-"""Measures of causal models alone: another one takes the place of BERT."""
+OWN = {"logit_attribution": {"bert": "llama"}, "gate": {"bert": "qwen3.5", "gpt2": "qwen3-next"}}
+"""Measures that are not of every model, and what takes the place of others."""
+TOGETHER = {"logit_attribution": "gpt2", "gate": "qwen3.5"}
+"""On which model they are computed together with all measures of every model."""
 
 pytestmark = pytest.mark.parametrize("name", MEASURES)
 
 
 def model_for(name: str, kind: str) -> Model:
     """The model of a kind, or one that a measure is defined for."""
-    return model_of("llama" if kind == "bert" and name in CAUSAL else kind)
+    return model_of(OWN.get(name, {}).get(kind, kind))
 
 
 @cache
@@ -108,7 +111,7 @@ def one_by_one(name: str, kind: str) -> Atlas:
 
 @cache
 def among_all(kind: str) -> Atlas:
-    return run(*(name for name in MEASURES if kind != "bert" or name not in CAUSAL), kind=kind)
+    return run(*(name for name in MEASURES if TOGETHER.get(name, kind) == kind), kind=kind)
 
 
 def timeless(results: Atlas, but: str = "") -> dict[str, Any]:
@@ -209,7 +212,7 @@ def test_a_model_spread_over_devices_gives_the_same(
 def test_padding_is_invisible(name: str, kind: str) -> None:
     model = model_for(name, kind)
     stack = model.main_stack()
-    items = list(model.encoder(max_length=40, long="truncate", stack=stack).encode(corpus()))
+    items = list(model.encoder(max_length=48, long="truncate", stack=stack).encode(corpus()))
     assert len({len(item) for item in items}) == 1  # all cut to one length: nothing is padded
     plain = collate(items, pad=model.pad)
     random = np.random.default_rng(3)
@@ -287,9 +290,9 @@ def test_two_runs_with_one_seed_are_the_same(name: str, kind: str) -> None:
 
 
 def test_a_measure_gives_alone_what_it_gives_among_all(name: str) -> None:
-    kind = "gpt2" if name in CAUSAL else "bert"
+    kind = TOGETHER.get(name, "bert")
     together = among_all(kind)
-    assert set(together.measures) >= set(MEASURES) - CAUSAL
+    assert set(together.measures) >= set(MEASURES) - TOGETHER.keys()
     for key in ("sum", "square", "count"):
         xr.testing.assert_allclose(
             together[name][key], whole(name, kind)[name][key], rtol=1e-5, atol=1e-6

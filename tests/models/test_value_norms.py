@@ -118,13 +118,6 @@ def test_cross_attention_and_heads_of_two_widths_have_lengths(kind: str, stack: 
             assert norms.of(view).shape == (3, HEADS, batch.mask.shape[1])
 
 
-@pytest.mark.parametrize("kind", ["qwen3.5", "qwen3-next"])
-def test_gated_heads_are_an_error(kind: str) -> None:
-    model = tiny_model(kind)
-    with pytest.raises(ModelError, match=f"the heads of tiny-{kind} pass through a gate"):
-        ValueNorms(model, "decoder")
-
-
 def test_a_norm_before_the_output_projection_is_an_error() -> None:
     model = tiny_model("llama")
     first = model.network.layers[0].self_attn.o_proj

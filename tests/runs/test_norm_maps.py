@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from transformers import AutoModelForMaskedLM
 
 import headscope as hs
-from headscope.errors import ModelError, UserError
+from headscope.errors import UserError
 from headscope.measures import Measure
 from headscope.models import Model, observe, wrap
 from headscope.results import Atlas, merge
@@ -193,8 +193,3 @@ def test_unknown_maps_are_refused() -> None:
         UserError, match="kind of maps must be one of attention, both, norm; got 'raw'"
     ):
         run(tiny_model("bert"), TEXTS, maps="raw")
-
-
-def test_gated_heads_are_refused_before_the_run() -> None:
-    with pytest.raises(ModelError, match="a gate that depends on the text"):
-        run(tiny_model("qwen3-next"), TEXTS, measures="entropy", maps="norm")

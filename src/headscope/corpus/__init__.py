@@ -10,6 +10,7 @@ from headscope.corpus.example import (
     bucket_of,
     join_words,
     plain_words,
+    sentence_numbers,
     surface_words,
 )
 from headscope.corpus.reading import CorpusLike, read, read_documents
@@ -29,5 +30,6 @@ __all__ = [
     "plain_words",
     "read",
     "read_documents",
+    "sentence_numbers",
     "surface_words",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,6 +17,8 @@ ROOT = -1
 """The ``head`` of a word that is the root of its sentence."""
 PLAIN_WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 """A word of text without annotation: letters and digits with apostrophes inside, or one sign."""
+SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+(?![\sa-z])|\n")
+"""What ends a sentence of text without annotation, up to the next one."""
 BUCKETS = 32
 """Into how many buckets a corpus is divided; see :func:`bucket_of`."""
 
@@ -254,6 +257,32 @@ def surface_words(example: Example, count: int | None = None) -> list[str]:
         return [word.text for word in example.words[:count]]
     found = (match.group() for text in example.texts for match in PLAIN_WORD.finditer(text))
     return list(islice(found, count))
+
+
+def sentence_numbers(example: Example) -> list[int]:
+    """The sentence of each word of :func:`surface_words`, counted over all texts from 0.
+
+    Annotated words say it themselves. In other text a sentence ends at the end of a line, and at
+    ".", "!", "?" or "…", with the quotes and brackets that close there, before a space and anything
+    but a small letter. An abbreviation before a name ("Mr. Brandt") therefore ends one, too.
+
+    Examples
+    --------
+    >>> sentence_numbers(Example("1", ('"Why?" he said. No one knew.', "Yes")))
+    [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2]
+    """
+    if example.words:
+        places = [(word.segment, word.sentence) for word in example.words]
+        order = {place: number for number, place in enumerate(dict.fromkeys(places))}
+        return [order[place] for place in places]
+    found, first = list[int](), 0
+    for text, words in zip(example.texts, plain_words(example.texts), strict=True):
+        ends = [match.end() for match in SENTENCE_END.finditer(text)]
+        numbers = [bisect_right(ends, start) for start, _ in words]
+        having = sorted(set(numbers))  # a line may have no words
+        found += [first + bisect_left(having, number) for number in numbers]
+        first += len(having)
+    return found
 
 
 # --- mentions ---

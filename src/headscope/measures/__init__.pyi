@@ -2,6 +2,8 @@ from .arcs import Arc as Arc, ArcOffset as ArcOffset, Profile as Profile
 from .attention import (
     Alignment as Alignment,
     Entropy as Entropy,
+    Gate as Gate,
+    OutputNorm as OutputNorm,
     Peak as Peak,
     Position as Position,
     Special as Special,
@@ -55,7 +57,9 @@ from .sieves import (
 from .sums import Kept as Kept, Sums as Sums
 from .tokens import (
     Confidence as Confidence,
+    Lookback as Lookback,
     Reach as Reach,
+    Receiver as Receiver,
     Repetition as Repetition,
     Sink as Sink,
     SinkPlaces as SinkPlaces,

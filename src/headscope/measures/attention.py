@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headscope.corpus import Example, surface_words
 from headscope.encode import SEPARATOR, START
 from headscope.encode.cross import CrossEncoded, key_batch, key_item
+from headscope.errors import ModelError
 from headscope.measures.base import Measure, at_least
 from headscope.measures.combinators import NAN, Linear, RowMean, Weights
 from headscope.measures.kernels import (
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from headscope.models import LayerView, Model
 
 STOPS = "full stops and commas"
+CLOSED = 0.1
+"""A gate under this is as good as closed."""
 
 
 class Position(Linear):
@@ -383,3 +386,54 @@ class OutputNorm(Measure):
         sums = norms.where(prepared, 0.0).sum(1)  # padding may hold anything
         values: Tensor = sums / sums.mean(1, keepdim=True)
         return values[..., None]
+
+
+class Gate(Measure):
+    """How far a head's gate is open.
+
+    Some models multiply what a head puts out by a gate between 0 and 1 that depends on the token:
+    Qwen3-Next, Qwen3.5, AFMoE. ``mean`` is the mean over the tokens of a text and the head's width;
+    ``closed`` the share of values under 0.1. The outputs of heads, wherever they are used, are
+    those after the gate.
+
+    It must be asked for by name, and needs a model with gates.
+
+    References
+    ----------
+    Qiu et al. 2025, "Gated Attention for Large Language Models", arXiv 2505.06708, section 4.2.
+    The threshold is our choice.
+    """
+
+    name = "gate"
+    title = "Gate of a head's output"
+    unit = "share"
+    source = "Qiu et al. 2025, §4.2"
+    says = "{gate}"
+    labels = {"gate": {"mean": "mean gate", "closed": f"share of gate values under {CLOSED}"}}
+    offered = False
+    in_blocks = True
+    weightable = False
+
+    def check_model(self, model: Model, stack: str) -> None:
+        """Refuse models without gates."""
+        if not model.gates:
+            raise ModelError(
+                f"the measure 'gate' needs a model that multiplies the outputs of its heads by a "
+                f"gate, such as Qwen3-Next or Qwen3.5; {model.name} "
+                f"({type(model.network).__name__}) has none",
+                hint="leave it out; output_norm says of any model how much its heads write",
+            )
+
+    def prepare(self, batch: Batch, device: Any) -> Tensor:
+        """Which tokens are real, (batch, token, 1, 1)."""
+        return to_device(batch.mask[..., None, None], device)
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Tensor) -> None:
+        """Maps are not needed."""
+
+    def end(self, view: LayerView, prepared: Tensor) -> Tensor:
+        """(batch, head, 2); NaN in layers without a gate."""
+        gate = torch.full_like(view.output, NAN) if view.gate is None else view.gate
+        known = prepared & ~gate.isnan()
+        sums = [torch.where(known, part, 0.0).sum((1, 3)) for part in (gate, gate < CLOSED)]
+        return torch.stack(sums, -1) / known.sum((1, 3))[..., None]

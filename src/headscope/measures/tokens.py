@@ -1,4 +1,6 @@
-"""What attention comes back to, and how far it goes: repeated tokens, sinks, distances."""
+"""What attention comes back to, and how far it goes: repeated tokens, sinks, distances; the context
+of an answer, and sentences that later ones return to.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headscope.corpus import sentence_numbers
 from headscope.encode import SEPARATOR
 from headscope.errors import UserError
-from headscope.measures.base import at_least
+from headscope.measures.base import Measure, at_least
 from headscope.measures.combinators import NAN, ColumnMean, Linear, RowMean, Weights
-from headscope.measures.kernels import (
-    TINY,
-    distance_sums,
-)
+from headscope.measures.kernels import TINY, distance_sums, to_device
 from headscope.measures.lazy import torch
 from headscope.measures.relations import (
     Matrix,
@@ -28,7 +28,8 @@ from headscope.measures.roles import known_ids
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Encoded
+    from headscope.encode import Batch, Encoded
+    from headscope.models import LayerView
 
 
 class Repetition(Linear):
@@ -284,3 +285,170 @@ class Confidence(RowMean):
         return np.asarray(item.kind != SEPARATOR)
 
     counted_keys = counted_rows
+
+
+class Lookback(RowMean):
+    """How much the tokens of an answer attend to its context rather than to the answer so far.
+
+    The context is all that stands before the answer (the second text of a pair), special tokens
+    included; the answer so far goes up to the token itself. ``share`` divides the attention on the
+    context by that on both, so that uniform attention has the context's share of the tokens;
+    ``ratio`` does so with the means per token, as the paper does: uniform attention has 0.5. Both
+    are means over the tokens of the answer.
+
+    It must be asked for by name, and needs pairs.
+
+    References
+    ----------
+    Chuang et al. 2024, "Lookback Lens", arXiv 2407.07071, section 2.1.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> pairs = [("A dog barks at the cat.", "The dog is loud."), ("It rains.", "It is wet.")]
+    >>> atlas = hs.survey("demo", pairs, measures="lookback")
+    >>> bool((atlas.mean("lookback").sel(lookback="share") > 0.5).any())
+    True
+    """
+
+    name = "lookback"
+    title = "Attention of an answer to its context"
+    unit = "share"
+    source = "Chuang et al. 2024, §2.1"
+    says = "{lookback}"
+    labels = {
+        "lookback": {
+            "share": "share of attention on the context, not on the answer so far",
+            "ratio": "lookback ratio: the same by means per token",
+        }
+    }
+    needs = frozenset({"pair"})
+    offered = False
+
+    def counted_rows(self, item: Encoded) -> Matrix:
+        """The tokens of the answer."""
+        return np.asarray(item.segment == 1)
+
+    def prepare(self, batch: Batch, device: Any) -> SimpleNamespace:
+        """Also which keys are context and which answer, and how many of each up to every row."""
+        prepared, parts = super().prepare(batch, device), np.zeros((len(batch), batch.width, 2))
+        for row, item in enumerate(batch.items):
+            answer = self.counted_rows(item)
+            parts[row, : len(item), 0] = np.cumsum(answer) == 0
+            parts[row, : len(item), 1] = answer
+        counts = np.cumsum(parts, 1).clip(1)
+        prepared.parts, prepared.counts = (
+            to_device(array[:, None].astype(np.float32), device) for array in (parts, counts)
+        )
+        return prepared
+
+    def row_values(self, block: Tensor, first_row: int, prepared: SimpleNamespace) -> Tensor:
+        """Share and ratio of every row, from the keys up to its own."""
+        sums = block.tril(first_row) @ prepared.parts
+        means = sums / prepared.counts[:, :, first_row : first_row + block.shape[2]]
+        both = [pair[..., 0] / pair.sum(-1).clamp_min(TINY) for pair in (sums, means)]
+        return torch.stack(both, -1)
+
+
+class Receiver(Measure):
+    """Whether a few sentences receive much of the attention from sentences far behind them.
+
+    A sentence receives the mean attention that the tokens of each later sentence, ``later`` or more
+    sentences on, pay to each of its tokens; each later sentence counts equally. The value is the
+    excess kurtosis of that over the sentences of a text that have so late a follower: it is high
+    where some receive far more than the others. Texts with fewer than ``least`` sentences are left
+    out, so that long texts are needed (``--max-length``). Tokens that belong to no word take no
+    part; :func:`headscope.corpus.sentence_numbers` says where sentences end.
+
+    It must be asked for by name.
+
+    Parameters
+    ----------
+    later
+        How many sentences later attention counts from.
+    least
+        The fewest sentences of a text. Of n values, the kurtosis is at most n - 5 + 1 / (n - 1).
+
+    References
+    ----------
+    Bogdan et al. 2025, "Thought Anchors", arXiv 2506.19143, section 4. Their heads are ranked by
+    the mean over texts of hundreds of sentences; ``least`` is our choice.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> text = "A dog barks. It is loud. A cat sleeps. It dreams. A dog barks. It is late."
+    >>> atlas = hs.survey("demo", [text], measures=hs.Receiver(later=1, least=6))
+    >>> bool(atlas.mean("receiver").max() > 0)
+    True
+    """
+
+    name = "receiver"
+    title = "Kurtosis of the attention that sentences receive"
+    unit = "excess kurtosis"
+    source = "Bogdan et al. 2025, §4"
+    says = "kurtosis over sentences of the attention received from later ones"
+    offered = False
+    in_blocks = True
+
+    def __init__(self, later: int = 4, least: int = 8) -> None:
+        self.later = at_least("number of sentences later", later, 1)
+        self.least = at_least("number of sentences of a text", least, later + 2)
+
+    def prepare(self, batch: Batch, device: Any) -> SimpleNamespace:
+        """The weights that average over the tokens of each sentence, (batch, 1, sentence, token);
+        those that average over later sentences, (batch, 1, sentence, later sentence).
+        """
+        numbers = [sentences_of(item) for item in batch.items]
+        most = max(int(one.max(initial=0)) for one in numbers) + 1
+        tokens = np.zeros((len(batch), 1, most, batch.width))
+        later = np.zeros((len(batch), 1, most, most))
+        for row, (number, item) in enumerate(zip(numbers, batch.items, strict=True)):
+            count = int(number.max(initial=-1)) + 1
+            tokens[row, 0, :count, : len(item)] = number == np.arange(count)[:, None]
+            if count >= self.least:
+                later[row, 0, :count, :count] = np.tri(count, k=-self.later).T
+        tokens, later = (array / array.sum(-1, keepdims=True).clip(1) for array in (tokens, later))
+        return SimpleNamespace(
+            tokens=to_device(tokens.astype(np.float32), device),
+            later=to_device(later, device),
+            received=0.0,
+        )
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: Any) -> None:
+        """Add the attention of a block between sentences, (batch, head, key's, query's)."""
+        queries = prepared.tokens[..., first_row : first_row + block.shape[2]]
+        # Padded rows may hold anything, even infinity.
+        block = block.where(queries.any(2)[..., None], 0.0)
+        between = prepared.tokens @ (queries @ block).mT
+        prepared.received = prepared.received + between
+
+    def end(self, view: LayerView, prepared: Any) -> Tensor:
+        """(batch, head, 1); NaN with too few sentences, and where all receive the same."""
+        received, prepared.received = prepared.received, 0.0
+        values, counted = (received * prepared.later).sum(-1), prepared.later.any(-1)
+        return kurtosis(values, counted).float()[..., None]
+
+
+def kurtosis(values: Tensor, counted: Tensor) -> Tensor:
+    """The excess kurtosis of some values, m4 / m2² - 3 over the last dimension.
+
+    >>> import torch
+    >>> kurtosis(torch.tensor([1.0, 1.0, 1.0, 5.0]), torch.tensor([True, True, True, True]))
+    tensor(-0.6667)
+    """
+    count = counted.sum(-1, keepdim=True)
+    mean = values.where(counted, 0.0).sum(-1, keepdim=True) / count
+    away = (values - mean).where(counted, 0.0)
+    second, fourth = ((away**power).sum(-1) / count[..., 0] for power in (2, 4))
+    return fourth / second**2 - 3
+
+
+def sentences_of(item: Encoded) -> NDArray[np.int64]:
+    """The number of each token's sentence among those that have tokens; -1 for none."""
+    inside = item.unit >= 0
+    numbers = np.full(len(item), -1)
+    if inside.any():
+        every = np.array(sentence_numbers(item.example))[item.unit[inside]]
+        numbers[inside] = np.unique(every, return_inverse=True)[1]
+    return numbers

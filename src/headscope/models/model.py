@@ -92,6 +92,9 @@ class Model:
     neutral_padding : bool
         Whether texts may be padded: what padding holds is seen nowhere in their attention. If it is
         (MobileBERT mixes the embeddings of neighbours), :meth:`batches` are of equal length.
+    gates : dict of nn.Module to nn.Module
+        The attention modules that multiply the outputs of their heads by a gate, each with its
+        output projection.
 
     Examples
     --------
@@ -115,6 +118,8 @@ class Model:
     reload: Callable[[], Model] | None = None
 
     def __post_init__(self) -> None:
+        from headscope.models.projections import find_gates
+
         check_bos(self.bos, self.bos_token, chat=self.chat)
         if self.chat:
             check_chat(self.tokenizer)
@@ -124,6 +129,7 @@ class Model:
             remarks = check_source(self.name, self.network)
             self.shapes, self.neutral_padding = find_shapes(self, self._stacks)
             self._numbers = {stack: shape.numbers for stack, shape in self.shapes.items()}
+            self.gates = find_gates(self, self._stacks)
             if any(shape.sink for shape in self.shapes.values()):
                 remarks.append(SINK_NOTE)
             if not self.neutral_padding:
@@ -422,6 +428,7 @@ class Model:
             whole_maps=bool(returned),
             cached=inputs.get("past_key_values") is not None,
             numbers=self._numbers,
+            gates=self.gates,
         )
         output = run_network(self, watch, batch, stack, inputs)
         if (listeners or replacement) and not watch.counts:

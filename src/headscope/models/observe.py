@@ -111,9 +111,12 @@ def current_watch() -> Watch | None:
 def watching(watch: Watch) -> Iterator[None]:
     """Observe the forward passes that are made inside."""
     token = _watch.set(watch)
+    hooks = [output.register_forward_pre_hook(watch.project) for output in watch.gates.values()]
     try:
         yield
     finally:
+        for hook in hooks:
+            hook.remove()
         _watch.reset(token)
 
 
@@ -154,6 +157,10 @@ class Watch:
     numbers
         The model's own numbers of the layers of each stack, from 0, where they are known.
         Otherwise layers are numbered in the order of computation.
+    gates
+        The output projections of the attention modules with a gate before them
+        (:func:`~headscope.models.projections.find_gates`). Such a layer ends when its projection
+        reads what the gate lets through: only then are the outputs of its heads known.
     """
 
     def __init__(
@@ -167,8 +174,10 @@ class Watch:
         whole_maps: bool = False,
         cached: bool = False,
         numbers: Mapping[str, Sequence[int]] | None = None,
+        gates: Mapping[nn.Module, nn.Module] | None = None,
     ) -> None:
         self.stacks = stacks
+        self.gates = gates or {}
         self.cached = cached
         self.numbers = numbers or {}
         self.by_rows = [one for one in listeners if isinstance(one, RowListener)]
@@ -183,6 +192,9 @@ class Watch:
         # Of the present layer, where hooks see values, maps and outputs one after the other.
         self.maps: Tensor | None = None
         self.values: Tensor | None = None
+        # Of a layer with a gate: its blocks, if listeners need the gate with them; its end.
+        self.blocks_before: list[tuple[Tensor, int]] = []
+        self.ungated: tuple[nn.Module, Tensor | None, Tensor] | None = None
         # Layers of each stack that have been computed or skipped.
         self.counts = dict(first or {})
         self._layer = ("", 0)
@@ -269,10 +281,17 @@ class Watch:
             The number of the block's first row. Where there are cached keys, they count.
         """
         self.give_back()
-        if self.by_rows:
-            view = LayerView(*self._layer, None, None, module, self.values)
-            for listener in self.by_rows:
-                listener.rows(view, weights, first_row)
+        if module in self.gates and self.whole_maps:
+            self.blocks_before.append((weights, first_row))
+        else:
+            self._tell_rows(module, weights, first_row, None)
+
+    def _tell_rows(
+        self, module: nn.Module, weights: Tensor, first_row: int, gate: Tensor | None
+    ) -> None:
+        view = LayerView(*self._layer, None, None, module, self.values, gate)
+        for listener in self.by_rows:
+            listener.rows(view, weights, first_row)
 
     def give_back(self) -> None:
         """Have glibc's malloc give freed memory back to the system, once much has gathered.
@@ -302,11 +321,36 @@ class Watch:
         Returns
         -------
         Tensor
-            The head outputs with replaced heads.
+            The head outputs with replaced heads; as they were where a gate comes first.
         """
+        if module in self.gates:
+            self.ungated = module, maps, output
+            return output
+        return self._tell_end(module, maps, output, None)
+
+    def project(self, _projection: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Leave a layer with a gate, before its output projection reads what passed the gate.
+
+        The gate of a value is what it was multiplied by, which cannot be known where it was 0.
+        """
+        if self.ungated is None or current_watch() is not self:
+            return None
+        (module, maps, before), self.ungated = self.ungated, None
+        output = args[0].reshape(before.shape)
+        known = before.detach().float()
+        gate = (output.detach().float() / known).where(known != 0, float("nan"))
+        for weights, first_row in self.blocks_before:
+            self._tell_rows(module, weights, first_row, gate)
+        self.blocks_before = []
+        output = self._tell_end(module, maps, output, gate)
+        return (output.reshape(args[0].shape), *args[1:])
+
+    def _tell_end(
+        self, module: nn.Module, maps: Tensor | None, output: Tensor, gate: Tensor | None
+    ) -> Tensor:
         if self.changes:
             output = replaced_outputs(self.changes, output, self._layer[1])
-        view = LayerView(*self._layer, maps, output, module, self.values)
+        view = LayerView(*self._layer, maps, output, module, self.values, gate)
         self.values = None
         for tell in self.at_end:
             tell(view)
@@ -339,12 +383,15 @@ class LayerView:
     maps
         The attention maps, whole; None where they are computed a block of rows at a time.
     outputs
-        The outputs of the heads; None until all rows are computed.
+        The outputs of the heads, after a gate if there is one; None until all rows are computed.
     module
         The attention module.
     values
         The value vectors, (batch, key-value head, key, width); None where they are not known. With
         grouped queries, neighbouring heads share one.
+    gate
+        What the outputs of the heads were multiplied by, (batch, query, head, width), NaN where it
+        cannot be known; None without a gate and, in blocks of rows, unless maps are whole.
     """
 
     stack: str
@@ -353,6 +400,7 @@ class LayerView:
     outputs: Tensor | None
     module: nn.Module
     values: Tensor | None = None
+    gate: Tensor | None = None
 
     @property
     def weights(self) -> Tensor:

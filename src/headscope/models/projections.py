@@ -7,7 +7,10 @@ in them; :class:`ValueNorms` says how long the vectors are that keys send throug
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,9 +20,10 @@ from transformers.pytorch_utils import Conv1D
 
 from headscope.encode import Batch
 from headscope.errors import ModelError, UserError
+from headscope.models.forward import FAILURES, run_network
 from headscope.models.model import Model, weights_digest
 from headscope.models.norms import Gain, find_surroundings, measure_gain
-from headscope.models.observe import LayerView, OutputListener
+from headscope.models.observe import LayerView, OutputListener, Watch
 from headscope.models.shape import text_config
 
 if TYPE_CHECKING:
@@ -438,7 +442,8 @@ class ValueNorms:
     """The length of what each key sends through each head, ``‖v W_O‖``.
 
     ``W_O`` of a head is (width, hidden). The length depends on its triangular factor alone, which
-    is (width, width): it is computed once per layer.
+    is (width, width): it is computed once per layer. Behind a gate, which depends on the query, it
+    is ``‖(g ∘ v) W_O‖``, one length for each query and key.
 
     Parameters
     ----------
@@ -450,8 +455,8 @@ class ValueNorms:
     Raises
     ------
     ModelError
-        If the output projections cannot be found, or if something stands between them and the
-        heads: a gate or a norm.
+        If the output projections cannot be found, or if something other than a gate stands between
+        them and the heads, such as a norm.
 
     References
     ----------
@@ -472,15 +477,18 @@ class ValueNorms:
         self.model = model
         self.heads = model.shape(stack).heads
         self.outputs = output_projections(model, stack)
+        self.whole_maps = not self.outputs.keys().isdisjoint(model.gates)
+        """Whether maps must be whole: a gate is known when all rows of a layer are computed."""
         self._factors: dict[nn.Module, Tensor] = {}
 
     def of(self, view: LayerView) -> Tensor:
-        """The lengths of one layer, (batch, head, key), in float32.
+        """The lengths of one layer, (batch, head, key), in float32; with a gate (batch, head,
+        query, key).
 
         Parameters
         ----------
         view
-            The layer, with its value vectors.
+            The layer, with its value vectors and its gate.
         """
         if view.values is None:
             raise ModelError(
@@ -492,7 +500,13 @@ class ValueNorms:
         grouped = split_up(factor, 0, (shared, self.heads // shared))
         sent = values[:, :, None] @ grouped.to(values.device)
         lengths: Tensor = torch.linalg.vector_norm(sent, dim=-1).flatten(1, 2)
-        return lengths
+        if view.gate is None:
+            return lengths
+        values, factor = values.repeat_interleave(self.heads // shared, 1), factor.to(values.device)
+        # Where a gate is not known, the values are 0. One query at a time: (head, key, width) each.
+        gates = view.gate.nan_to_num(0.0).unbind(1)
+        rows = [((values * gate[:, :, None]) @ factor).norm(dim=-1) for gate in gates]
+        return torch.stack(rows, 2)
 
     def _factor(self, module: nn.Module) -> Tensor:
         """``L`` with ``‖v W_O‖ = ‖v L‖``, (head, width, width)."""
@@ -511,7 +525,8 @@ def norm_weighted(block: Tensor, lengths: Tensor) -> Tensor:
     block
         Rows of attention, (batch, head, row, key).
     lengths
-        Of what each key sends, (batch, head, key). A learned sink sends nothing.
+        Of what each key sends, (batch, head, key), or also for each row, (batch, head, row, key).
+        A learned sink sends nothing.
 
     Examples
     --------
@@ -519,7 +534,7 @@ def norm_weighted(block: Tensor, lengths: Tensor) -> Tensor:
     >>> norm_weighted(block, torch.tensor([[[0.0, 1.0, 3.0]]]))
     tensor([[[[0.0000, 0.2500, 0.7500]]]])
     """
-    weighted = block * lengths[:, :, None]
+    weighted = block * (lengths if lengths.dim() == 4 else lengths[:, :, None])
     return weighted.div_(weighted.sum(-1, keepdim=True).clamp_min_(TINY))
 
 
@@ -553,7 +568,7 @@ def output_projections(model: Model, stack: str) -> dict[nn.Module, nn.Module]:
                 handle.remove()
     for module, output in found.items():
         if not _same(made[module], read[output]):
-            raise _between(model, module, names[module], made[module][0].shape[2])
+            raise _between(model)
     return found
 
 
@@ -590,12 +605,80 @@ def _same(made: list[Tensor], read: list[Tensor]) -> bool:
     return True
 
 
-def _between(model: Model, module: nn.Module, name: str, heads: int) -> ModelError:
-    parts = find_parts(module, parent_of(model, name))
-    gated = parts is not None and is_gated(parts, module, heads)
-    what = "a gate that depends on the text" if gated else "something else (such as a norm)"
+def find_gates(model: Model, stacks: Mapping[nn.Module, str]) -> dict[nn.Module, nn.Module]:
+    """The attention modules with a gate on the outputs of their heads, and their output
+    projections: Qwen3-Next, Qwen3.5, AFMoE and others.
+
+    Found by what it does, in one pass of a text that is there twice.
+
+    Parameters
+    ----------
+    model
+        The model to run.
+    stacks
+        The stack that each module belongs to.
+
+    References
+    ----------
+    Qiu et al. 2025, "Gated Attention for Large Language Models", arXiv 2505.06708, section 2.2.
+    """
+    candidates = {}
+    for name, module in model.network.named_modules():
+        output = find_output(module, parent_of(model, name)) if _mentions_gate(module) else None
+        if output is not None:
+            candidates[module] = output
+    if not candidates:  # nearly all models: no pass is needed
+        return {}
+    probe = _GateProbe(stacks, [], None, None, gates=candidates)
+    ids = np.zeros((2, 3), np.int64)
+    # Classifiers without a padding token refuse two texts, but only after their layers.
+    with torch.inference_mode(), suppress(*FAILURES):
+        run_network(model, probe, Batch(0, (), ids, ids, ids == 0), "", {})
+    return {module: candidates[module] for module, gated in probe.gated.items() if gated}
+
+
+def _mentions_gate(module: nn.Module) -> bool:
+    try:
+        return "gate" in inspect.getsource(type(module)).lower()
+    except (OSError, TypeError):  # a class without a file
+        return True
+
+
+class _GateProbe(Watch):
+    """Of two copies of a text, the heads of the second put out ones: a gate then leaves itself.
+
+    What the first copy's projection reads must be its heads' outputs times that. The projection
+    reads the same of both copies, so that later layers see the same text.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.gated: dict[nn.Module, bool] = {}
+
+    def end(self, module: nn.Module, maps: Tensor | None, output: Tensor) -> Tensor:
+        """Put ones in the place of the second copy's outputs."""
+        if module not in self.gates:
+            return output
+        self.ungated = module, None, output
+        return torch.stack([output[0], torch.ones_like(output[0])])
+
+    def project(self, _projection: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Compare what the projection reads of the two."""
+        if self.ungated is None or not args or args[0].numel() != self.ungated[2].numel():
+            return None
+        (module, _, output), self.ungated = self.ungated, None
+        read, gate = args[0].reshape(output.shape).float()
+        close = CLOSE.get(output.dtype, ROUGH)
+        product = torch.allclose(read, gate * output[0].float(), rtol=close, atol=close**2)
+        passes = product and bool((gate >= 0).all() and (gate <= 1).all() and (gate < 1).any())
+        self.gated[module] = passes and self.gated.get(module, True)
+        return (args[0][:1].expand_as(args[0]), *args[1:])
+
+
+def _between(model: Model) -> ModelError:
     return ModelError(
-        f"the heads of {model.name} pass through {what} before their output projection, so what "
-        "a head adds for each key is not a product of its weights and values",
+        f"the heads of {model.name} pass through something else (such as a norm) before their "
+        "output projection, so what a head adds for each key is not a product of its weights and "
+        "values",
         hint="choose another model, or measures of attention maps alone",
     )

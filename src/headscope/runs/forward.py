@@ -160,6 +160,7 @@ class Hearing:
         self.batch, self.careful, self.home = batch, careful, owner.model.device
         self.lengths: Tensor | None = None  # of what the keys of the present layer send
         self.whole_maps = any(group.whole_maps for group in self.groups)
+        self.whole_maps |= self.norms is not None and self.norms.whole_maps
         self.broken = torch.full((len(batch),), -1, device=self.home)
         self.places: dict[torch.device, Place] = {}
 
@@ -198,8 +199,10 @@ class Hearing:
     def _lengths(self, view: LayerView, place: Place) -> Tensor:
         """The lengths of what the keys of a layer send; padding sends nothing."""
         assert self.norms is not None
-        real = place.masks[1][:, None]
-        lengths = self.norms.of(view).masked_fill_(~real, 0.0)
+        lengths = self.norms.of(view)
+        rows, keys = place.masks
+        real = keys[:, None] if lengths.dim() == 3 else (rows[:, :, None] & keys[:, None])[:, None]
+        lengths = lengths.masked_fill_(~real, 0.0)
         if not self.careful:
             place.total = place.total + lengths.sum()
             return lengths

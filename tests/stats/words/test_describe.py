@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from scipy import stats as scipy_stats
 
 import headscope as hs
 from headscope.measures.roles import ROLES as MAIN_ROLES
+from headscope.models import Model, wrap
 from headscope.results import Atlas
 from headscope.stats import Description, descriptions, main_roles, model_summary, role_stability
 from headscope.stats.heads.findings import retrieving_heads
@@ -29,6 +31,7 @@ from stats.made_ablation import planted
 from stats.made_probing import made_probing
 from stats.made_work import ROLES, atlas_of, relations_of
 from stats.references import document_interval
+from tiny import WIDTH, tiny_network, tiny_tokenizer
 
 
 def described(*heads: dict[str, Any], **options: Any) -> list[Description]:
@@ -535,3 +538,39 @@ def test_a_head_that_retrieves_and_induces_is_called_both() -> None:
     both, retrieves, *_ = leads(*[{"activity": 0.04}] * 4, more=more)
     assert both == "Retrieval and induction head: its retrieval score on long texts is 90 %."
     assert retrieves == "Retrieval head: its retrieval score on long texts is 90 %."
+
+
+WITH_ROLES = ("work", "activity", "spread", "entropy", "position", "special", "role", "dependency")
+
+
+def quiet_model(share: float) -> Model:
+    """A tiny BERT, the first head of which writes this much of what it did."""
+    model = wrap(tiny_network("bert"), tiny_tokenizer("bert"), name="quiet")
+    with torch.no_grad():
+        model.network.encoder.layer[0].attention.output.dense.weight[:, :WIDTH] *= share
+    return model
+
+
+@pytest.mark.parametrize("measures", [["output_norm"], [*WITH_ROLES, "output_norm"]])
+def test_a_head_that_writes_almost_nothing_is_said_to(measures: list[str]) -> None:
+    """Its norm follows from that of the same head before it was turned down."""
+    names = {"measures": measures, "limit": 6, "max_length": 60}
+    before = hs.survey(quiet_model(1.0), "demo", **names)
+    assert not before.analysis.silent
+    assert "writes almost nothing" not in " ".join(map(str, descriptions(before).values()))
+    assert not [line for line in model_summary(before) if "almost nothing" in line.text]
+    after = hs.survey(quiet_model(0.02), "demo", **names)
+    norms = before.mean("output_norm").sel(layer=1).values
+    norm = 0.02 * norms[0] / ((0.02 * norms[0] + norms[1:].sum()) / len(norms))
+    assert set(after.analysis.silent) == {"1-1"}
+    said = f"; it writes almost nothing: {round(100 * norm)} % of its layer's mean."
+    found = descriptions(after)
+    assert found["1-1"].lead.endswith(said)
+    assert not any("almost nothing" in str(one) for name, one in found.items() if name != "1-1")
+    [line] = [line for line in model_summary(after) if "almost nothing" in line.text]
+    assert line.heads == ("1-1",)
+    assert line.text == (
+        "1 of 8 heads (1-1) writes almost nothing: the norm of its output is below 10 % of its "
+        "layer's mean."
+    )
+    assert [str(head) for head in after.find("output_norm < 0.1")] == ["1-1"]

@@ -47,6 +47,7 @@ class StackListener:
 
     def __init__(self, where: LiveStack) -> None:
         self.where, self.shape = where, where.shape
+        self.whole_maps |= where.norms is not None and where.norms.whole_maps
         self._lengths: Tensor | None = None  # of what the keys of the present layer send
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:

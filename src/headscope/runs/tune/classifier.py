@@ -386,6 +386,7 @@ class PooledClassifier(nn.Module):
         self.to(model.device)
         cached = "use_cache" in inspect.signature(self.base.forward).parameters
         self._options = {"use_cache": False} if cached else {}
+        self._gates = model.gates
         self._numbers = {"encoder": model.shape(model.main_stack()).numbers}
         self._layer = (pooling.layer or 1) - 1  # an index from 0
         self._top = None if pooling.heads else self._last_block(model)
@@ -447,7 +448,10 @@ class PooledClassifier(nn.Module):
             if view.layer == last:
                 raise StopForward
 
-        with watching(Watch({}, [OutputListener(listen)], None, mask, numbers=self._numbers)):
+        watch = Watch(
+            *({}, [OutputListener(listen)], None, mask), numbers=self._numbers, gates=self._gates
+        )
+        with watching(watch):
             self._run(inputs)
         return torch.cat([found[head] for head in self.pooling.heads], 1)
 

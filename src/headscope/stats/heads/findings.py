@@ -669,6 +669,12 @@ class Analysis:
         return found
 
     @cached_property
+    def silent(self) -> dict[str, float]:
+        """Heads that write almost nothing: the norm of their output over their layer's mean."""
+        rows = by_head(self.results["output_norm"], *ENDS) if "output_norm" in self.results else []
+        return {head: mean for head, (mean, _, high) in rows if max(mean, high) < DEFAULT.writes}
+
+    @cached_property
     def disabling(self) -> list[DisablingFinding]:
         """What disabling each head does."""
         return disabling_findings(self.results)

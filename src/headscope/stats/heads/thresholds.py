@@ -80,6 +80,11 @@ class Thresholds:
     copies: float = _threshold(
         0.5, "a head copies by its weights from this score on (scores run from -1 to 1)"
     )
+    writes: float = _threshold(
+        0.1,
+        "a head writes almost nothing if the upper end of its output norm is below this share of "
+        "its layer's mean",
+    )
     retrieves: float = _threshold(
         0.1, "a head retrieves from this score on", "Wu et al. 2024, §3.1"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
@@ -122,8 +122,14 @@ def descriptions(atlas: Atlas) -> dict[str, Description]:
 def describe_all(analysis: Analysis) -> dict[str, Description]:
     """Describe every head, from one analysis; see :func:`descriptions`."""
     excess = analysis.excess
-    if excess is None:
-        return _without_roles(analysis)
+    found = _without_roles(analysis) if excess is None else _with_roles(analysis, excess)
+    for head, norm in analysis.silent.items():
+        lead = say("lead.silent", lead=found[head].lead.removesuffix("."), norm=norm)
+        found[head] = replace(found[head], lead=lead)
+    return found
+
+
+def _with_roles(analysis: Analysis, excess: Excess) -> dict[str, Description]:
     found = {}
     for place, (name, row) in enumerate(analysis.roles.iterrows()):
         head = str(name)

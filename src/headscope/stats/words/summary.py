@@ -14,6 +14,7 @@ import xarray as xr
 
 from headscope.labels import CHANGE, lost_tokens
 from headscope.measures.roles import BROADLY, UNCLEAR
+from headscope.registry import MEASURES
 from headscope.results import Atlas
 from headscope.stats.grid import heads_over
 from headscope.stats.heads.excess import FAMILIES, ORDER
@@ -230,6 +231,8 @@ def _findings(analysis: Analysis) -> Iterator[list[Part]]:
         yield parts("model.induction", heads=heads)
     if heads := retrieving_heads(results):
         yield parts("model.retrieval", heads=heads, least=DEFAULT.retrieves)
+    if silent := sorted(analysis.silent, key=lambda head: analysis.silent[head]):
+        yield parts("model.silent", heads=silent, of=len(analysis.heads), least=DEFAULT.writes)
     for one in [one for one in analysis.relations if one.leads][:NAMED]:
         words = relation_words(one.relation, one.direction)
         own = {"held_out": held_out(one.held_out), "rivals": against_rivals(one), "what": words}
@@ -311,6 +314,9 @@ def _warnings(results: Atlas) -> Iterator[list[Part]]:
         counts = results["dependency"]["count"].sel(words="every")
         note = flip_note(counts.sel(direction=list(DEFAULT_DIRECTIONS)))
         notes.append(note and say("warning.no relation", note=note))
+    unoffered = [name for name in results if name in MEASURES and not MEASURES[name].offered]
+    if empty := [name for name in unoffered if not results[name].get("n", np.ones(1)).any()]:
+        notes.append(say("warning.nothing counted", names=empty))
     counts = about.get("counts", {})
     examples, number = counts.get("nonfinite_examples"), counts.get("nonfinite")
     if number and isinstance(examples, list):
