@@ -751,7 +751,7 @@ def main_role_map(results: Atlas) -> Any:
             "family": [one.title for one in families],
             "glyph": [one.glyph for one in families],
             "white": [one.dark for one in families],
-            "excess": table["excess"].where([bool(one.glyph) for one in families], 1.0),
+            "excess": np.where([bool(one.glyph) for one in families], table["excess"], 1.0),
         }
     )
     strength = alt.Opacity("excess:Q", scale=alt.Scale(domain=[0, 0.5], range=[0.4, 1], clamp=True))

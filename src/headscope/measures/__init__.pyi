@@ -83,5 +83,6 @@ sink: Plain
 sink_places: Plain
 reach: Plain
 confidence: Plain
+receiver: Plain
 profile: Plain
 pattern: Plain

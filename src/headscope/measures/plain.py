@@ -142,7 +142,8 @@ def measured(
 
 def is_plain(kind: type[Measure]) -> bool:
     """Whether maps and tokens are enough for a measure."""
-    return not kind.needs and kind.grid and kind.attach is Measure.attach
+    of_model = (kind.attach, kind.check_model) != (Measure.attach, Measure.check_model)
+    return not kind.needs and kind.grid and not of_model
 
 
 def check_plain(kind: type[Measure]) -> None:
