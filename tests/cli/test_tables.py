@@ -56,7 +56,9 @@ MADE = {
         measures="position",
         max_length=24,
     ),
-    **dict.fromkeys(("copying", "composition"), lambda: hs.circuits(tiny_model("gpt2"))),
+    **dict.fromkeys(
+        ("copying", "composition", "vocabulary"), lambda: hs.circuits(tiny_model("gpt2"))
+    ),
     "retrieval": lambda: hs.retrieval(
         retrieving_model(), TEXTS, needles=NEEDLES[:2], lengths=[LENGTH], draws=2
     ),

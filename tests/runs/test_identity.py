@@ -441,7 +441,10 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
             {**both, "models": [one, two], "corpus": TEXTS[:1], "revisions": None}
             | {"synthetic": [gpt2, gpt2_too]},
         ),
-        hs.circuits: ({"model": t5}, {"model": one, "seed": 1, "stack": "decoder"}),
+        hs.circuits: (
+            {"model": t5},
+            {"model": one, "seed": 1, "stack": "decoder", "relations": "none", "within": 5},
+        ),
         hs.retrieval: (
             {"model": lm_head, "text": TEXTS * 60, "lengths": [400], "needles": 4},
             {

@@ -162,10 +162,12 @@ def show_named(
 
 @command(MEASURE, "cli.shown:CircuitsShown")
 def circuits(model: Model, options: CircuitsShown, console: Console) -> None:
-    """Read circuits off a model's weights: copying heads, and which heads feed which.
+    """Read circuits off a model's weights: what heads copy, which feed which, relations of words.
 
     No corpus is needed (Elhage et al. 2021). Composition is the norm of a product of two heads'
-    matrices over both norms; tables show it over that of random heads.
+    matrices over both norms; tables show it over that of random heads. Relations are pairs of words
+    such as Monday and Tuesday, of which a head raises the second when it attends to the first
+    (Elhelo and Geva 2025).
 
     Example: headscope circuits demo-llm -o circuits.nc
     """
@@ -174,7 +176,9 @@ def circuits(model: Model, options: CircuitsShown, console: Console) -> None:
 
     options = named(options, model, "circuits")
     atlas = call(hs.circuits, model, options)
-    kinds: dict[str, Any] = {name: TABLES[name] for name in ("copying", "composition")}
+    kinds: dict[str, Any] = {
+        name: TABLES[name] for name in ("copying", "composition", "vocabulary")
+    }
     shown = [kind(top=options.top).frames(atlas)[0] for kind in kinds.values()]
     show_named(console, atlas, shown, list(kinds))
     console.say(f"next: headscope report SURVEY --circuits {options.output}")

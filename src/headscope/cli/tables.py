@@ -617,6 +617,8 @@ PLAIN: tuple[tuple[type[TableOptions], str, str, tuple[str, ...], str, str], ...
     (Strongest, "composition",
      "Strongest composition of two heads, over random heads (Elhage et al. 2021)",
      ("composition",), "tables.circuits:strongest_compositions", ""),
+    (Strongest, "vocabulary", "Relations between words in the weights (Elhelo and Geva 2025)",
+     ("vocabulary",), "tables.circuits:vocabulary_heads", "VOCABULARY"),
     (TableOptions, "sinks", "Attention sinks: on which tokens heads rest", ("sink_places",),
      "tables.circuits:sink_table", "SINKS"),
     (TableOptions, "thresholds",

@@ -345,6 +345,7 @@ IMPORTANCE = (
     Column("heads", ("n",)),
 )
 SIMILARITY = ("layer", "cosine", "changed most", Column("its cosine"), ends(), "examples")
+VOCABULARY = ("relation", "embedding", "pairs", "head", Column("share", form=share), "next")
 RECOVERED = ("length", "prompts", "recovered", Column("share", form=share), "recall")
 RETRIEVED = ("head", "zero-based", "score", ends(share), "n")
 MASKED = (

@@ -80,6 +80,9 @@ class Thresholds:
     copies: float = _threshold(
         0.5, "a head copies by its weights from this score on (scores run from -1 to 1)"
     )
+    maps: float = _threshold(
+        0.5, "the weights of a head hold a relation of words from this share of its pairs on"
+    )
     retrieves: float = _threshold(
         0.1, "a head retrieves from this score on", "Wu et al. 2024, §3.1"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -11,8 +13,8 @@ from headscope.errors import ResultsError, UserError, unknown
 from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.results.merge import RETRIEVAL
-from headscope.results.schema import GRID
-from headscope.stats.grid import by_head
+from headscope.results.schema import GRID, VOCABULARY
+from headscope.stats.grid import by_head, grid_heads
 from headscope.stats.inference.correction import cross_fit
 
 KINDS = ("Q", "K", "V")
@@ -143,6 +145,38 @@ def copying_heads(results: Atlas, *, top: int = 10) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def vocabulary_heads(results: Atlas, *, top: int = 10) -> pd.DataFrame:
+    """The heads whose weights map most pairs of words in a relation (Elhelo and Geva 2025).
+
+    Parameters
+    ----------
+    results
+        Results with circuits.
+    top
+        How many heads of each relation.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per relation and embedding: the number of pairs, the best head, its share of the
+        pairs, and the heads next to it with theirs. Empty without relations.
+    """
+    rows = []
+    if VOCABULARY in results:
+        data = results[VOCABULARY]
+        values = data["mean"].transpose("relation", "embedding", *GRID)
+        heads = grid_heads(data)
+        for (at, label), (to, embedding) in product(
+            enumerate(data["relation"].values), enumerate(data["embedding"].values)
+        ):
+            shares = values.values[at, to].ravel()
+            (best,), *others = _largest(shares, top)
+            following = ", ".join(f"{heads[one]} {shares[one]:.2f}" for (one,) in others)
+            pairs, share = int(data["pairs"][at]), float(shares[best])
+            rows.append((str(label), str(embedding), pairs, str(heads[best]), share, following))
+    return pd.DataFrame(rows, columns=["relation", "embedding", "pairs", "head", "share", "next"])
 
 
 def _kinds(kind: str) -> list[str]:
