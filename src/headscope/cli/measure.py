@@ -202,7 +202,8 @@ def retrieval(
     """Find the heads that copy an answer out of a long text (Wu et al. 2024).
 
     Invented facts are hidden in the text, one at a time, and asked for. A head scores for each
-    token of the answer that it attends to most while the model writes that token.
+    token of the answer that it attends to most while the model writes that token; and by how much
+    the question attends to the fact (query-focused retrieval, Zhang et al. 2025).
 
     Example: headscope retrieval demo-llm --length 512 -o retrieval.nc
     """
@@ -212,7 +213,7 @@ def retrieval(
     options = named(options, model, "retrieval")
     atlas = call(hs.retrieval, model, options)
     shown = RetrievalTable(top=options.top).frames(atlas)
-    show_named(console, atlas, shown, ("heads", "recovered", "masking"))
+    show_named(console, atlas, shown, ("heads", "recovered", "masking", "focused"))
     console.say(f"next: headscope report SURVEY --retrieval {options.output}")
     console.result(str(options.output))
 

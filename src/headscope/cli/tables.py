@@ -571,17 +571,26 @@ class RetrievalTable(Strongest):
     def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Heads; then the answers recovered, with all heads and with some disabled."""
         from headscope.stats.tables.circuits import (
+            FOCUS,
             retrieval_heads,
             retrieval_masking,
             retrieval_recovery,
         )
 
+        focused: list[PrintedTable] = []
+        if FOCUS in atlas:
+            title = (
+                "Query-focused heads: the needle's attention from its question (Zhang et al. 2025)"
+            )
+            frame = retrieval_heads(atlas, top=self.top, by=FOCUS)
+            focused.append(PrintedTable(title, frame, "RETRIEVED"))
         answers = "Answers recovered (more than half of their words)"
         disabled = "Recovered answers with heads disabled: recall of their words"
         return [
             PrintedTable(self.title, retrieval_heads(atlas, top=self.top), "RETRIEVED"),
             PrintedTable(answers, retrieval_recovery(atlas), "RECOVERED"),
             PrintedTable(disabled, retrieval_masking(atlas), "MASKED"),
+            *focused,
         ]
 
 

@@ -199,10 +199,12 @@ RECOVERED = 0.5
 """An answer counts as recovered if more than this share of its words was written."""
 MASKING = "retrieval_masking"
 """The group with answers while heads are disabled."""
+FOCUS = "query_focus"
+"""The group with the attention of questions to needles."""
 
 
-def retrieval_heads(results: Atlas, *, top: int | None = 10) -> pd.DataFrame:
-    """The heads with the largest retrieval scores.
+def retrieval_heads(results: Atlas, *, top: int | None = 10, by: str = RETRIEVAL) -> pd.DataFrame:
+    """The heads with the largest retrieval scores, beside their query-focused ones.
 
     Parameters
     ----------
@@ -210,17 +212,24 @@ def retrieval_heads(results: Atlas, *, top: int | None = 10) -> pd.DataFrame:
         Results of :func:`headscope.retrieval`, or a survey with them.
     top
         How many heads; None for all.
+    by
+        The scores to sort by and to give intervals of: ``"retrieval"`` (Wu et al. 2024) or
+        ``"query_focus"`` (Zhang et al. 2025).
 
     Returns
     -------
     pandas.DataFrame
-        head, zero-based name, score, low, high, and n, the number of recovered answers. Empty if
-        none was recovered.
+        head, zero-based name, score, low, high, n, the number of prompts, and the same head's value
+        of the other of the two, where results hold it. Empty if no head has a score.
     """
     _check(results)
-    table = results.heads(by=RETRIEVAL, top=top)
-    score = table.columns[2]
-    return table.rename(columns={score: "score"}).dropna(subset="score").reset_index(drop=True)
+    table = results.heads(by=by, top=top)
+    table = table.rename(columns={table.columns[2]: "score"}).dropna(subset="score")
+    other = FOCUS if by == RETRIEVAL else RETRIEVAL
+    if other in results:
+        values = dict(by_head(results[other], "mean"))
+        table[other] = [values[head][0] for head in table["head"]]
+    return table.reset_index(drop=True)
 
 
 def retrieval_answers(results: Atlas) -> pd.DataFrame:
