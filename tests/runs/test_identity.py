@@ -434,7 +434,8 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
         ),
         hs.compare: (
             {"first": t5, "second": t5, "corpus": TEXTS, **bare},
-            {**_RUN, "first": one, "second": two, "corpus": TEXTS[:1], "measures": "entropy"},
+            {**_RUN, "first": one, "second": two, "corpus": TEXTS[:1], "measures": "entropy"}
+            | {"match": "layer"},
         ),
         hs.track: (
             {"models": [t5, t5_too], "corpus": TEXTS, **bare},

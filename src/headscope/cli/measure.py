@@ -83,7 +83,7 @@ def compare(
     Example: headscope compare bert-base-uncased ./bert-mrpc dev.tsv -o mrpc.nc
     """
     from headscope.cli.printing import show_differences, show_remarks
-    from headscope.cli.tables import SimilarityTable
+    from headscope.cli.tables import MatchTable, SimilarityTable
     from headscope.labels import lost_tokens
 
     are_files = [Path(side).suffix == ".nc" for side in (first, second)]
@@ -101,11 +101,16 @@ def compare(
 
     options = named(options, first, second, corpus)
     atlas = call(hs.compare, first, second, options)
-    shown = SimilarityTable().frames(atlas)
+    shown, notes = SimilarityTable().frames(atlas), list[str]()
+    if options.match != "no":
+        shown += MatchTable().frames(atlas)
+        notes += MatchTable().notes(atlas)
     if console.as_json:
         console.records(*(one.frame for one in shown))
     elif not console.quiet:
         console.tables(shown)
+    for note in notes:
+        console.say(note)
     if lost := lost_tokens(atlas.provenance, split=options.stack != "cross"):
         console.paragraph(lost, mark="* ")
     show_remarks(console, atlas)

@@ -345,6 +345,13 @@ IMPORTANCE = (
     Column("heads", ("n",)),
 )
 SIMILARITY = ("layer", "cosine", "changed most", Column("its cosine"), ends(), "examples")
+MATCHES = (
+    "head",
+    "partner",
+    Column("cosine", form=share),
+    ends(share),
+    Column("same place", form=share),
+)
 VOCABULARY = ("relation", "embedding", "pairs", "head", Column("share", form=share), "next")
 RECOVERED = ("length", "prompts", "recovered", Column("share", form=share), "recall")
 RETRIEVED = (
