@@ -103,8 +103,13 @@ def compare(
     atlas = call(hs.compare, first, second, options)
     shown, notes = SimilarityTable().frames(atlas), list[str]()
     if options.match != "no":
-        shown += MatchTable().frames(atlas)
-        notes += MatchTable().notes(atlas)
+        [pairs] = MatchTable().frames(atlas)
+        if not console.as_json:  # of many heads, those with something to tell
+            elsewhere = pairs.frame[pairs.frame["head"] != pairs.frame["partner"]]
+            title = "Heads whose partner in the second model stands elsewhere, by cosine of maps"
+            pairs = PrintedTable(title, elsewhere, pairs.columns)
+        shown.append(pairs)
+        notes = [*MatchTable().notes(atlas), f"all pairs: headscope table {options.output} matches"]
     if console.as_json:
         console.records(*(one.frame for one in shown))
     elif not console.quiet:
