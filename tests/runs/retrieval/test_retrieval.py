@@ -187,6 +187,17 @@ def test_a_head_that_looks_from_the_question_to_the_needle_is_found_by_that_alon
         table = retrieval_heads(atlas, top=2, by="query_focus")
         assert table.loc[0, "score"] == pytest.approx(float(data["mean"].max()))
         assert [str(head) for head in atlas.find("query_focus > 0.6")] == [INDUCTION]
+        how = RetrievalOptions(text=TEXTS, lengths=[LENGTH], needles=needles)
+        prompts, both = Prompts(model, hs.read(TEXTS), how), []
+        for question in ("", "N/A"):
+            prompt = prompts.make(2, question)
+            with torch.no_grad():
+                ids = torch.tensor(prompt.ids[None])
+                maps = model.network(ids, output_attentions=True).attentions
+            seen = torch.stack(maps)[:, 0, :, slice(*prompt.question), slice(*prompt.needle)]
+            both.append(seen.sum(-1).mean(-1).numpy())
+        assert data["score"][2].values == pytest.approx(both[0] - both[1], abs=1e-6)
+        assert np.abs(both[1]).max() > 0.05  # otherwise the empty question would not matter
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen3-next", "jamba", "lfm2"])
