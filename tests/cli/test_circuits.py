@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ import pytest
 import headscope as hs
 from cli.conftest import Run
 from cli.test_mistakes import mistake
+from planted_induction import INDUCTION, WORDS
 from runs.retrieval.planted import LENGTH, NEEDLES, TEXTS, retrieving_model
+from runs.test_vocabulary import planted as next_word_model
+from runs.test_vocabulary import written
 
 
 def test_the_strongest_heads_and_pairs_are_printed_and_all_saved(
@@ -64,6 +68,22 @@ def test_a_stack_that_has_no_circuits_is_refused(run: Run, tiny_folder: Path) ->
     error, after = mistake(run("circuits", tiny_folder, "--circuits.stack", "cross", "--quiet"))
     assert error.startswith("circuits are not defined for cross attention")
     assert after == "use --circuits.stack encoder or --circuits.stack decoder"
+
+
+def test_relations_are_given_and_shown_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    pairs = list(pairwise(WORDS[1:]))
+    with next_word_model(1) as model:
+        model.network.save_pretrained(tmp_path / "model")
+        model.tokenizer.save_pretrained(tmp_path / "model")
+    output = tmp_path / "c.nc"
+    asked = ("circuits", tmp_path / "model", "--relations", written(tmp_path, pairs), "-o", output)
+    shown = json.loads(run(*asked, "--within", 1, "--json", "--quiet").out)
+    assert shown["vocabulary"][0] | {"next": ""} == {
+        "relation": "next", "embedding": "plain", "pairs": 6, "head": INDUCTION, "share": 1.0,
+        "next": "",
+    }  # fmt: skip
+    table = run("table", output, "vocabulary").out
+    assert table.index("next") < table.index(INDUCTION) < table.index("copy")
 
 
 @pytest.fixture(scope="module")

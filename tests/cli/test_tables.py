@@ -43,12 +43,16 @@ MADE = {
     "patterns": lambda: pattern_results(random_patterns(seed=0), np.repeat(np.arange(4), 10)),
     "probes": repeated,
     "ablation": lambda: scored(planted(sets=1), resamples=100),
-    "similarity": lambda: hs.compare(
-        tiny_model("bert"),
-        tiny_model("bert", seed=1),
-        ["the cat sat"] * 3,
-        measures="position",
-        max_length=24,
+    **dict.fromkeys(
+        ("similarity", "matches"),
+        lambda: hs.compare(
+            tiny_model("bert"),
+            tiny_model("bert", seed=1),
+            ["the cat sat"] * 3,
+            measures="position",
+            match="layer",
+            max_length=24,
+        ),
     ),
     "emergence": lambda: hs.track(
         [planted_checkpoint(0), planted_checkpoint(1)],
@@ -56,7 +60,9 @@ MADE = {
         measures="position",
         max_length=24,
     ),
-    **dict.fromkeys(("copying", "composition"), lambda: hs.circuits(tiny_model("gpt2"))),
+    **dict.fromkeys(
+        ("copying", "composition", "vocabulary"), lambda: hs.circuits(tiny_model("gpt2"))
+    ),
     "retrieval": lambda: hs.retrieval(
         retrieving_model(), TEXTS, needles=NEEDLES[:2], lengths=[LENGTH], draws=2
     ),

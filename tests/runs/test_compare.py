@@ -7,6 +7,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ from headscope.models import LayerView, Model, wrap
 from headscope.runs.forward import Pass
 from headscope.runs.survey import compare, survey
 from headscope.runs.survey.comparison import Lockstep
+from headscope.stats import matched_heads
 from planted import HEADS, VOCABULARY, planted_bert, planted_tokenizer
-from tiny import maps_of, tiny_model, tiny_network, tiny_tokenizer
+from tiny import WIDTH, maps_of, tiny_model, tiny_network, tiny_tokenizer
 
 TEXTS = [
     "a dog",
@@ -436,3 +438,89 @@ def test_the_trained_layers_of_the_small_model_changed_and_the_others_did_not(sh
     assert (found.sel(layer=slice(1, 4)) > 0.9995).all()
     assert (found.sel(layer=slice(5, 6)) < 0.99).all()
     assert found.sel(layer=6).mean() < found.sel(layer=5).mean()
+
+
+# --- heads of one model and their partners in another ---
+
+
+def permuted(orders: list[list[int]], seed: int = 1) -> Model:
+    """A copy of a tiny BERT, with the heads of each layer in another order."""
+    network = tiny_network("bert", seed=seed)
+    with torch.no_grad():
+        for layer, order in zip(network.encoder.layer, orders, strict=True):
+            one, width = layer.attention.self, WIDTH
+            rows = torch.cat([torch.arange(at * width, (at + 1) * width) for at in order])
+            for part in (one.query, one.key, one.value):
+                part.weight.copy_(part.weight[rows].clone())
+                part.bias.copy_(part.bias[rows].clone())
+            output = layer.attention.output.dense.weight
+            output.copy_(output[:, rows].clone())
+    return wrap(network, tiny_tokenizer("bert"))
+
+
+@pytest.mark.parametrize("match", ["layer", "all"])
+def test_heads_in_another_order_are_found_again(match: str, first: Model, corpus: Corpus) -> None:
+    orders = [[2, 0, 3, 1], [1, 2, 0, 3]]
+    atlas = compare(first, permuted(orders), corpus, match=match, **HOW)
+    pairs = matched_heads(atlas).set_index("head")
+    for layer, order in enumerate(orders, 1):
+        for place, head in enumerate(order, 1):
+            row = pairs.loc[f"{layer}-{head + 1}"]
+            assert row["partner"] == f"{layer}-{place}"
+            assert row["cosine"] == pytest.approx(1.0, abs=1e-5)
+            assert row["same place"] < 0.99999 or head + 1 == place
+
+
+@pytest.mark.parametrize("match", ["layer", "all"])
+def test_cosines_of_every_two_heads_and_their_pairing_are_those_of_plain_loops(
+    match: str, first: Model, second: Model, corpus: Corpus
+) -> None:
+    encoder = first.encoder(max_length=24, long="truncate", stack=first.main_stack())
+    every = []
+    for item in encoder.encode(corpus):
+        batch = collate([item], pad=first.pad)
+        flat = [
+            [
+                head.double().numpy().ravel()
+                for maps in maps_of(model, batch)["encoder"]
+                for head in maps[0]
+            ]
+            for model in (first, second)
+        ]
+        norms = [[np.linalg.norm(one) for one in heads] for heads in flat]
+        every.append(
+            [
+                [one @ two / a / b for two, b in zip(flat[1], norms[1], strict=True)]
+                for one, a in zip(flat[0], norms[0], strict=True)
+            ]
+        )
+    expected, heads = np.mean(every, 0), 4
+    atlas = compare(first, second, corpus, match=match, **HOW)
+    found = atlas["match"]["mean"].transpose("layer", "head", "other").values.reshape(2 * heads, -1)
+    blocks = [slice(0, 8)] if match == "all" else [slice(0, 4), slice(4, 8)]
+    best = 0.0
+    for rows in blocks:
+        assert found[rows] == pytest.approx(expected[rows, rows], abs=1e-5)
+        orders = permutations(range(rows.stop - rows.start))
+        part = expected[rows, rows]
+        best += max(sum(part[at, to] for at, to in enumerate(order)) for order in orders)
+    pairs = matched_heads(atlas)
+    assert pairs["cosine"].sum() == pytest.approx(best, abs=1e-4)
+    assert sorted(pairs["partner"]) == sorted(pairs["head"])
+    assert pairs["same place"].values == pytest.approx(np.diag(expected), abs=1e-5)
+
+
+def test_partners_are_asked_for_in_several_ways(first: Model, second: Model) -> None:
+    texts = TEXTS[:2]
+    assert "match" not in compare(first, second, texts, **HOW)
+    yes, layer = (compare(first, second, texts, match=one, **HOW) for one in (True, "layer"))
+    assert yes["match"].identical(layer["match"])
+    with pytest.raises(UserError, match="the match must be one of all, layer, no"):
+        compare(first, second, texts, match="some")
+    with pytest.raises(UserError, match="needs whole attention maps"):
+        compare(first, second, texts, match="all", max_length=4096)
+    with pytest.raises(UserError, match="no cosines of every two heads"):
+        matched_heads(compare(first, second, texts, **HOW))
+    survey_ = survey(first, texts, measures="position", **HOW)
+    with pytest.raises(UserError, match="match= has no effect"):
+        compare(survey_, survey_, match="layer")

@@ -434,14 +434,18 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
         ),
         hs.compare: (
             {"first": t5, "second": t5, "corpus": TEXTS, **bare},
-            {**_RUN, "first": one, "second": two, "corpus": TEXTS[:1], "measures": "entropy"},
+            {**_RUN, "first": one, "second": two, "corpus": TEXTS[:1], "measures": "entropy"}
+            | {"match": "layer"},
         ),
         hs.track: (
             {"models": [t5, t5_too], "corpus": TEXTS, **bare},
             {**both, "models": [one, two], "corpus": TEXTS[:1], "revisions": None}
             | {"synthetic": [gpt2, gpt2_too]},
         ),
-        hs.circuits: ({"model": t5}, {"model": one, "seed": 1, "stack": "decoder"}),
+        hs.circuits: (
+            {"model": t5},
+            {"model": one, "seed": 1, "stack": "decoder", "relations": "none", "within": 5},
+        ),
         hs.retrieval: (
             {"model": lm_head, "text": TEXTS * 60, "lengths": [400], "needles": 4},
             {

@@ -83,7 +83,7 @@ def compare(
     Example: headscope compare bert-base-uncased ./bert-mrpc dev.tsv -o mrpc.nc
     """
     from headscope.cli.printing import show_differences, show_remarks
-    from headscope.cli.tables import SimilarityTable
+    from headscope.cli.tables import MatchTable, SimilarityTable
     from headscope.labels import lost_tokens
 
     are_files = [Path(side).suffix == ".nc" for side in (first, second)]
@@ -101,11 +101,21 @@ def compare(
 
     options = named(options, first, second, corpus)
     atlas = call(hs.compare, first, second, options)
-    shown = SimilarityTable().frames(atlas)
+    shown, notes = SimilarityTable().frames(atlas), list[str]()
+    if options.match != "no":
+        [pairs] = MatchTable().frames(atlas)
+        if not console.as_json:  # of many heads, those with something to tell
+            elsewhere = pairs.frame[pairs.frame["head"] != pairs.frame["partner"]]
+            title = "Heads whose partner in the second model stands elsewhere, by cosine of maps"
+            pairs = PrintedTable(title, elsewhere, pairs.columns)
+        shown.append(pairs)
+        notes = [*MatchTable().notes(atlas), f"all pairs: headscope table {options.output} matches"]
     if console.as_json:
         console.records(*(one.frame for one in shown))
     elif not console.quiet:
         console.tables(shown)
+    for note in notes:
+        console.say(note)
     if lost := lost_tokens(atlas.provenance, split=options.stack != "cross"):
         console.paragraph(lost, mark="* ")
     show_remarks(console, atlas)
@@ -162,10 +172,12 @@ def show_named(
 
 @command(MEASURE, "cli.shown:CircuitsShown")
 def circuits(model: Model, options: CircuitsShown, console: Console) -> None:
-    """Read circuits off a model's weights: copying heads, and which heads feed which.
+    """Read circuits off a model's weights: what heads copy, which feed which, relations of words.
 
     No corpus is needed (Elhage et al. 2021). Composition is the norm of a product of two heads'
-    matrices over both norms; tables show it over that of random heads.
+    matrices over both norms; tables show it over that of random heads. Relations are pairs of words
+    such as Monday and Tuesday, of which a head raises the second when it attends to the first
+    (Elhelo and Geva 2025).
 
     Example: headscope circuits demo-llm -o circuits.nc
     """
@@ -174,7 +186,9 @@ def circuits(model: Model, options: CircuitsShown, console: Console) -> None:
 
     options = named(options, model, "circuits")
     atlas = call(hs.circuits, model, options)
-    kinds: dict[str, Any] = {name: TABLES[name] for name in ("copying", "composition")}
+    kinds: dict[str, Any] = {
+        name: TABLES[name] for name in ("copying", "composition", "vocabulary")
+    }
     shown = [kind(top=options.top).frames(atlas)[0] for kind in kinds.values()]
     show_named(console, atlas, shown, list(kinds))
     console.say(f"next: headscope report SURVEY --circuits {options.output}")
@@ -198,7 +212,8 @@ def retrieval(
     """Find the heads that copy an answer out of a long text (Wu et al. 2024).
 
     Invented facts are hidden in the text, one at a time, and asked for. A head scores for each
-    token of the answer that it attends to most while the model writes that token.
+    token of the answer that it attends to most while the model writes that token; and by how much
+    the question attends to the fact (query-focused retrieval, Zhang et al. 2025).
 
     Example: headscope retrieval demo-llm --length 512 -o retrieval.nc
     """
@@ -208,7 +223,7 @@ def retrieval(
     options = named(options, model, "retrieval")
     atlas = call(hs.retrieval, model, options)
     shown = RetrievalTable(top=options.top).frames(atlas)
-    show_named(console, atlas, shown, ("heads", "recovered", "masking"))
+    show_named(console, atlas, shown, ("heads", "recovered", "masking", "focused"))
     console.say(f"next: headscope report SURVEY --retrieval {options.output}")
     console.result(str(options.output))
 

@@ -17,6 +17,7 @@ from cyclopts import Parameter
 from headscope.cli.app import FILES, ResultsFile, command
 from headscope.cli.console import Console, PrintedTable
 from headscope.errors import UserError, unknown
+from headscope.labels import CHANGE
 from headscope.options import PYTHON, Option, Options, RoleTest, described
 
 if TYPE_CHECKING:
@@ -502,9 +503,31 @@ class SimilarityTable(TableOptions):
         from headscope.stats import cosine_table, paired_table
 
         shown = [PrintedTable(self.title, cosine_table(atlas), "SIMILARITY")]
-        if any(name not in self.needs for name in atlas.measures):
+        if any(name.endswith(CHANGE) for name in atlas.measures):
             shown.append(PrintedTable("Paired differences", paired_table(atlas)))
         return shown
+
+
+class MatchTable(TableOptions):
+    """Options of the table of partners."""
+
+    name = "matches"
+    title = "Each head's partner in the second model, by the cosine of their maps"
+    needs = ("match",)
+    made_by = "tables.change:matched_heads"
+    columns = "MATCHES"
+
+    def notes(self, atlas: Atlas) -> Iterator[str]:
+        """How many partners stand in the same place."""
+        from headscope.stats import matched_heads
+
+        pairs = matched_heads(atlas)
+        same = int((pairs["head"] == pairs["partner"]).sum())
+        means = pairs[["cosine", "same place"]].mean()
+        yield (
+            f"{same} of {len(pairs)} partners stand in the same place; mean cosine of partners "
+            f"{means['cosine']:.2f}, of heads in the same place {means['same place']:.2f}"
+        )
 
 
 class Following(Options):
@@ -576,17 +599,26 @@ class RetrievalTable(Strongest):
     def frames(self, atlas: Atlas) -> list[PrintedTable]:
         """Heads; then the answers recovered, with all heads and with some disabled."""
         from headscope.stats.tables.circuits import (
+            FOCUS,
             retrieval_heads,
             retrieval_masking,
             retrieval_recovery,
         )
 
+        focused: list[PrintedTable] = []
+        if FOCUS in atlas:
+            title = (
+                "Query-focused heads: the needle's attention from its question (Zhang et al. 2025)"
+            )
+            frame = retrieval_heads(atlas, top=self.top, by=FOCUS)
+            focused.append(PrintedTable(title, frame, "RETRIEVED"))
         answers = "Answers recovered (more than half of their words)"
         disabled = "Recovered answers with heads disabled: recall of their words"
         return [
             PrintedTable(self.title, retrieval_heads(atlas, top=self.top), "RETRIEVED"),
             PrintedTable(answers, retrieval_recovery(atlas), "RECOVERED"),
             PrintedTable(disabled, retrieval_masking(atlas), "MASKED"),
+            *focused,
         ]
 
 
@@ -622,6 +654,8 @@ PLAIN: tuple[tuple[type[TableOptions], str, str, tuple[str, ...], str, str], ...
     (Strongest, "composition",
      "Strongest composition of two heads, over random heads (Elhage et al. 2021)",
      ("composition",), "tables.circuits:strongest_compositions", ""),
+    (Strongest, "vocabulary", "Relations between words in the weights (Elhelo and Geva 2025)",
+     ("vocabulary",), "tables.circuits:vocabulary_heads", "VOCABULARY"),
     (TableOptions, "sinks", "Attention sinks: on which tokens heads rest", ("sink_places",),
      "tables.circuits:sink_table", "SINKS"),
     (TableOptions, "thresholds",
@@ -632,7 +666,15 @@ PLAIN: tuple[tuple[type[TableOptions], str, str, tuple[str, ...], str, str], ...
 title, what they need, the function, and their columns."""
 KINDS: tuple[type[TableOptions], ...] = (
     *(StatisticsTable, RelationTable, CoreferenceTable, RoleTable, FrameTable, PatternTable),
-    *(ProbeTable, AblationTable, SimilarityTable, EmergenceTable, RetrievalTable, NullTable),
+    *(
+        ProbeTable,
+        AblationTable,
+        SimilarityTable,
+        MatchTable,
+        EmergenceTable,
+        RetrievalTable,
+        NullTable,
+    ),
     *(type("PlainTable", (kind,), dict(zip(ABOUT, about, strict=True))) for kind, *about in PLAIN),
 )
 TABLES = {kind.name: kind for kind in KINDS}

@@ -13,7 +13,7 @@ expm1(3x) = u(u(u + 3) + 3).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -182,6 +182,23 @@ class Distance(Measure):
 # --- two models (Kovaleva et al. 2019, §4.3, Fig. 5) ---
 
 
+def flat_rows(maps: Tensor, real: Tensor, first_row: int) -> Tensor:
+    """Rows of maps, flattened to (batch, head, weight), 0 where tokens are padding.
+
+    Parameters
+    ----------
+    maps
+        (batch, head, row, key).
+    real
+        Which tokens are real, (batch, token).
+    first_row
+        The number of the first row.
+    """
+    rows = real[:, first_row : first_row + maps.shape[2]]
+    both = (rows[:, :, None] & real[:, None, : maps.shape[3]])[:, None]
+    return maps.masked_fill(~both, 0.0).flatten(2)
+
+
 @dataclass
 class MapSums:
     """What the cosine of two maps is made of, summed over the blocks of a layer.
@@ -196,9 +213,7 @@ class MapSums:
 
     def add(self, one: Tensor, other: Tensor, first_row: int) -> None:
         """Take in the same rows of both maps, (batch, head, row, key) twice."""
-        rows = self.real[:, first_row : first_row + one.shape[2]]
-        real = (rows[:, :, None] & self.real[:, None, : one.shape[3]])[:, None]
-        a, b = (maps.masked_fill(~real, 0.0).flatten(2) for maps in (one, other))
+        a, b = (flat_rows(maps, self.real, first_row) for maps in (one, other))
         apart = a - b
         pairs = ((apart, apart), (apart, a + b), (a, a), (b, b))
         found = torch.stack([torch.einsum("bhp,bhp->bh", *pair) for pair in pairs]).double()
@@ -238,6 +253,93 @@ class Change(Measure, registered=False):
     def end(self, view: LayerView, prepared: MapSums) -> Tensor:
         """(batch, head, 1)."""
         return prepared.cosine()[..., None]
+
+    def finish(self, layers: Sequence[Tensor], prepared: MapSums) -> Tensor:
+        """(batch, layer, head, 1)."""
+        return torch.stack([*map(torch.Tensor.cpu, layers)], 1)
+
+
+@dataclass
+class MapPairs:
+    """Maps of two models: products of every two heads of a layer, or all layers' maps."""
+
+    real: Tensor  # (batch, token)
+    products: Tensor | None = None  # (batch, head, head)
+    squares: Tensor | None = None  # (2, batch, head)
+    rows: list[Tensor] = field(default_factory=list)  # of one layer, (2, batch, head, weight)
+    layers: list[Tensor] = field(default_factory=list)
+
+
+class Match(Measure, registered=False):
+    """Cosine between the flattened map of every head of a model and those of another's heads (Bali
+    et al. 2026). It needs both models at once: see :func:`headscope.compare`.
+
+    Parameters
+    ----------
+    across
+        With which heads of the other model: those of the same "layer", or "all".
+    """
+
+    name = "match"
+    title = "Likeness of every two heads of two models"
+    unit = "cosine"
+    source = "Bali et al. 2026"
+    says = "cosine between the head's maps and those of head {other} of the other model"
+    labels = {"other": {"": "{}"}}
+    dims = {}
+    offered = False
+    listed = False
+
+    def __init__(self, across: str = "layer") -> None:
+        self.across = across
+        self.in_blocks = across == "layer"  # type: ignore[misc]
+        self.longest = 512  # type: ignore[misc]
+
+    def bind(self, context: Context, corpus: Iterable[Example]) -> Self:
+        """With the names of the other heads: in a layer, only their numbers."""
+        bound = super().bind(context, corpus)
+        shape = context.shape
+        names = shape.every_head if self.across == "all" else range(1, shape.heads + 1)
+        bound.dims = {"other": tuple(map(str, names))}
+        return bound
+
+    def prepare(self, batch: Batch, device: Any) -> MapPairs:
+        """Which tokens are real."""
+        return MapPairs(to_device(batch.mask, device))
+
+    def rows(self, view: LayerView, block: Tensor, first_row: int, prepared: MapPairs) -> None:
+        """``block`` holds rows of both models, (2, batch, head, row, key)."""
+        both = torch.stack([flat_rows(maps, prepared.real, first_row) for maps in block])
+        if self.across == "all":
+            prepared.rows.append(both)
+            return
+        products = (both[0] @ both[1].mT).double()
+        squares = both.square().sum(-1).double()
+        known = prepared.products, prepared.squares
+        prepared.products = products if known[0] is None else known[0] + products
+        prepared.squares = squares if known[1] is None else known[1] + squares
+
+    def end(self, view: LayerView, prepared: MapPairs) -> Tensor:
+        """(batch, head, other) of a layer; nothing yet, where all layers are compared."""
+        if self.across == "all":
+            prepared.layers.append(torch.cat(prepared.rows, -1).cpu())
+            prepared.rows.clear()
+            return prepared.layers[-1][0, :, :, :0]
+        assert prepared.products is not None
+        assert prepared.squares is not None
+        one, other = prepared.squares.sqrt()
+        cosines: Tensor = prepared.products / (one[..., None] * other[:, None])
+        prepared.products = prepared.squares = None
+        return cosines.clamp_(max=1.0)  # rounding may pass 1 by a hair
+
+    def finish(self, layers: Sequence[Tensor], prepared: MapPairs) -> Tensor:
+        """(batch, layer, head, other), from what the layers gave."""
+        if self.across == "layer":
+            return torch.stack([*map(torch.Tensor.cpu, layers)], 1)
+        maps = torch.cat(prepared.layers, 2).double()
+        one, other = maps / maps.norm(dim=-1, keepdim=True)
+        cosines: Tensor = (one @ other.mT).clamp(max=1.0).unflatten(1, (len(layers), -1))
+        return cosines
 
 
 class Difference(Measure):

@@ -122,12 +122,12 @@ class Stream:
     norm
         The last norm.
     unembedding
-        The module that makes logits.
+        The module that makes logits; None for a model without its language-model head.
     """
 
     layers: tuple[StreamLayer, ...]
     norm: FrozenNorm
-    unembedding: nn.Module
+    unembedding: Any
 
     @cached_property
     def weight(self) -> Tensor:
@@ -166,7 +166,7 @@ class Stream:
         return {one.attention: one for one in self.layers if one.attention is not None}
 
 
-def find_stream(model: Model, stack: str) -> Stream:
+def find_stream(model: Model, stack: str, *, headless: bool = False) -> Stream:
     """Find what writes to a model's residual stream.
 
     Parameters
@@ -175,6 +175,8 @@ def find_stream(model: Model, stack: str) -> Stream:
         A causal language model with its head.
     stack
         Its stack.
+    headless
+        Take any model, even without its language-model head.
 
     Raises
     ------
@@ -182,7 +184,8 @@ def find_stream(model: Model, stack: str) -> Stream:
         If the model is no causal language model, has no unembedding, or if the residual stream is
         not the sum of what attention and MLPs add to it, with one norm before the unembedding.
     """
-    _check_kind(model, stack)
+    if not headless:
+        _check_kind(model, stack)
     outputs = output_projections(model, stack)
     calls = _run(model, stack)
     blocks = _blocks(model.network, outputs)
@@ -199,8 +202,45 @@ def find_stream(model: Model, stack: str) -> Stream:
         layers.append(layer)
     _check_chain(model, blocks, calls)
     unembedding = model.network.get_output_embeddings()
-    norm = _last_norm(model, blocks[-1], unembedding, calls)
+    norm = _last_norm(model, blocks, unembedding, calls)
     return Stream(tuple(layers), norm, unembedding)
+
+
+def first_mlp(model: Model, layer: StreamLayer, embeddings: Tensor) -> Tensor:
+    """What the MLP of the first layer writes for embeddings alone, (token, hidden), in float32.
+
+    Each is put in the place of a token's embedding (with its position, in some models), and what
+    attention adds in this layer is set to 0.
+
+    Parameters
+    ----------
+    model
+        The model.
+    layer
+        Its first layer, with the MLP.
+    embeddings
+        Any vectors, (token, hidden).
+    """
+    assert layer.output is not None
+    assert layer.mlp is not None
+    ids = np.zeros((len(embeddings), 1), np.int64)
+
+    def enter(_: nn.Module, args: Any, kwargs: Any) -> Any:
+        given = args[0] if args else kwargs["hidden_states"]
+        changed = embeddings[:, None].to(given)
+        return ((changed, *args[1:]), kwargs) if args else ((), kwargs | {"hidden_states": changed})
+
+    handles = (
+        layer.block.register_forward_pre_hook(enter, with_kwargs=True),
+        layer.output.register_forward_hook(lambda module, args, made: torch.zeros_like(made)),
+    )
+    try:
+        with recording([layer.mlp]) as calls, torch.inference_mode():
+            model.forward(Batch(0, (), ids, ids, ids == 0))
+    finally:
+        for handle in handles:
+            handle.remove()
+    return calls[layer.mlp].made.float().reshape(embeddings.shape)
 
 
 def _check_kind(model: Model, stack: str) -> None:
@@ -324,14 +364,19 @@ def _check_chain(model: Model, blocks: list[nn.Module], calls: dict[nn.Module, C
 
 
 def _last_norm(
-    model: Model, block: nn.Module, unembedding: nn.Module, calls: dict[nn.Module, Call]
+    model: Model,
+    blocks: list[nn.Module],
+    unembedding: nn.Module | None,
+    calls: dict[nn.Module, Call],
 ) -> FrozenNorm:
-    """The norm between the last layer and the unembedding."""
-    stream, read = calls[block].made, calls[unembedding].given
+    """The norm between the last layer and the unembedding, if there is one."""
+    stream, within = calls[blocks[-1]].made, {one for block in blocks for one in block.modules()}
     for module, call in calls.items():
         if call.made.shape != stream.shape or not _close(call.given, stream):
             continue
-        if not _close(call.made, read) or list(module.children()):
+        if list(module.children()) or module in within:
+            continue
+        if unembedding is not None and not _close(call.made, calls[unembedding].given):
             continue
         norm = FrozenNorm.of(module, stream.shape[-1])
         if _is_norm(norm, call):

@@ -618,7 +618,7 @@ class Atlas:
         >>> texts = ["The dog barks.", "A cat sleeps."]
         >>> atlas = hs.survey("demo", texts, measures="position")
         >>> atlas.with_circuits(hs.circuits("demo")).measures
-        ('position', 'copying', 'ov_norm', 'qk_norm', 'composition')
+        ('position', 'copying', 'ov_norm', 'qk_norm', 'composition', 'vocabulary')
         """
         return join(self, circuits)
 

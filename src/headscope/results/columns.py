@@ -456,8 +456,20 @@ IMPORTANCE = (
     Column("heads", ("n",)),
 )
 SIMILARITY = ("layer", "cosine", "changed most", Column("its cosine"), ends(), "examples")
+MATCHES = (
+    "head",
+    "partner",
+    Column("cosine", form=share),
+    ends(share),
+    Column("same place", form=share),
+)
+VOCABULARY = ("relation", "embedding", "pairs", "head", Column("share", form=share), "next")
 RECOVERED = ("length", "prompts", "recovered", Column("share", form=share), "recall")
-RETRIEVED = ("head", "zero-based", "score", ends(share), "n")
+RETRIEVED = (
+    *("head", "zero-based", "score", ends(share), "n"),
+    Column("query-focused", ("query_focus",), share),
+    Column("retrieval score", ("retrieval",), share),
+)
 MASKED = (
     *("disabled", "recall", ends(share), "n", "top − random"),
     Column("95 % interval of the difference", ("difference low", "difference high"), interval),

@@ -8,8 +8,9 @@ the products of heads' matrices are never formed whole.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -21,12 +22,23 @@ import xarray as xr
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headscope.errors import ModelError
+from headscope.identity import compact
 from headscope.models import Model, ModelLike, using_model
-from headscope.models.projections import Projections, Weights, base_digests, is_tied, split_up
+from headscope.models.projections import (
+    CHUNK,
+    Projections,
+    Weights,
+    base_digests,
+    is_tied,
+    split_up,
+)
+from headscope.models.stream import find_stream, first_mlp
 from headscope.progress import Reporter
 from headscope.results import Atlas
 from headscope.results.merge import CIRCUITS
-from headscope.results.schema import COMPOSITION
+from headscope.results.schema import COMPOSITION, VOCABULARY
+from headscope.runs.relations import COPY, SUPPRESS, WORDS, Relations
 from headscope.runs.run import Run, describe
 
 if TYPE_CHECKING:
@@ -62,6 +74,8 @@ class Circuits(Run[Atlas]):
         super().__init__(options, "circuits")
         self.model, self.seed = model, options.seed
         self.weights = Weights(model, options.stack)
+        self.relations, self.within = options.word_pairs, options.within
+        self.pairs = WordPairs(model, self.weights, self.relations)
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -70,8 +84,13 @@ class Circuits(Run[Atlas]):
         return {
             "kind": CIRCUITS,
             "model": describe(self.model, self.weights.stack) | {"same_weights": digests},
-            "settings": {"seed": self.seed, "draws": DRAWS},
-            "notes": list(self.weights.notes),
+            "settings": {
+                "seed": self.seed,
+                "draws": DRAWS,
+                "within": self.within,
+                "relations": compact(self.relations),
+            },
+            "notes": [*self.weights.notes, *self.pairs.notes],
         }
 
     def work(self, reporter: Reporter) -> Atlas:
@@ -84,6 +103,7 @@ class Circuits(Run[Atlas]):
         weights, shape = self.weights, (self.weights.layers, self.weights.heads)
         copying, ov, qk = (np.full(shape, np.nan) for _ in range(3))
         ratios = np.full((len(KINDS), *shape, *shape), np.nan)
+        words = np.full((*shape, len(self.pairs.labels), len(self.pairs.vectors)), np.nan)
         roots: list[Tensor] = []
         total = weights.layers * (weights.layers + 1) // 2
         with reporter.progress("circuits") as update:
@@ -94,6 +114,8 @@ class Circuits(Run[Atlas]):
                 if vocabulary is not None:
                     product = vocabulary.to(layer.value.device)
                     copying[place] = copying_scores(layer, product).numpy()
+                if self.pairs.labels:
+                    words[place] = self.pairs.scores(layer, self.within)
                 reading = readers(layer)
                 roots.append(value_roots(layer))
                 for earlier in range(place):
@@ -103,16 +125,21 @@ class Circuits(Run[Atlas]):
                         ratios[at, place, :, earlier] = norms
                     update(place * (place + 1) // 2 + earlier + 1, total)
             update(total, total)
+        words[:1, ..., 1:] = np.nan  # heads of the first layer do not read its MLP
         _divide(ratios, ov, qk)
         found = {} if vocabulary is None else {"copying": self._statistic(copying, *COPYING)}
         found["ov_norm"] = self._statistic(ov, *OV_NORM)
         found["qk_norm"] = self._statistic(qk, *QK_NORM)
         found["composition"] = self._composition(ratios)
+        if self.pairs.labels:
+            found[VOCABULARY] = self._vocabulary(words)
         return found
 
-    def _statistic(self, values: Array, title: str, unit: str) -> xr.Dataset:
-        """A number per head. There is no corpus, hence no interval and no example."""
-        dims = ("layer", "head")
+    def _statistic(
+        self, values: Array, title: str, unit: str, source: str = SOURCE, **labels: Sequence[str]
+    ) -> xr.Dataset:
+        """A number per head and label. There is no corpus, hence no interval and no example."""
+        dims = ("layer", "head", *labels)
         nothing = np.full(values.shape, np.nan)
         found = xr.Dataset(
             {
@@ -121,11 +148,29 @@ class Circuits(Run[Atlas]):
                 "high": (dims, nothing),
                 "n": (dims, np.zeros(values.shape, np.int64)),
             },
-            self._grid(),
+            {**self._grid(), **{dim: list(names) for dim, names in labels.items()}},
         )
         return found.assign_attrs(
-            title=title, unit=self._unit(unit), source=SOURCE, kind="weights", listed="yes"
+            title=title, unit=self._unit(unit), source=source, kind="weights", listed="yes"
         )
+
+    def _vocabulary(self, shares: Array) -> xr.Dataset:
+        """The share of each relation's pairs, (layer, head, relation, embedding)."""
+        labels = self.pairs.labels
+        said = {
+            "relation": {name: WORDS.get(name, f"map words by {name!r}") for name in labels},
+            "embedding": {PLAIN: "", MLP: ", from what the first MLP writes"},
+        }
+        found = self._statistic(
+            shares,
+            "relation between words",
+            f"share of pairs with the second word among the top {self.within}",
+            "Elhelo and Geva 2025, §3; McDougall et al. 2023; Gould et al. 2024",
+            relation=list(labels),
+            embedding=list(self.pairs.vectors),
+        )
+        words = json.dumps({"says": "weights that {relation}{embedding}", "labels": said})
+        return found.assign(pairs=("relation", list(labels.values()))).assign_attrs(words=words)
 
     def _composition(self, ratios: Array) -> xr.Dataset:
         generator = torch.Generator().manual_seed(self.seed)
@@ -174,6 +219,131 @@ def _divide(ratios: Array, ov: Array, qk: Array) -> None:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios /= later[:, :, :, None, None] * ov
     ratios[~np.isfinite(ratios)] = np.nan
+
+
+# --- words ---
+
+PLAIN, MLP = "plain", "mlp"
+LEAST = 5
+"""Relations with fewer pairs of single tokens are left out."""
+NO_MLP = (
+    "relations between words start at plain embeddings, and the norm before the unembedding is not "
+    "part of them: the residual stream of this model is not the sum of what its layers add"
+)
+
+
+class WordPairs:
+    """Pairs of tokens in a relation, and which heads map the first to the second.
+
+    Parameters
+    ----------
+    model
+        The model.
+    weights
+        Its weights.
+    relations
+        Pairs of words by relation. Words that are not single tokens are left out.
+
+    Attributes
+    ----------
+    labels : dict of str to int
+        The number of pairs by relation.
+    vectors : dict of str to Tensor
+        What stands for the first words, (pair, hidden): embeddings, and what the MLP of the first
+        layer writes for them.
+    notes : list of str
+        What was left out.
+    """
+
+    def __init__(self, model: Model, weights: Weights, relations: Relations) -> None:
+        self.labels: dict[str, int] = {}
+        self.vectors: dict[str, Tensor] = {}
+        self.notes: list[str] = []
+        self.unembedding, self.norm = weights.unembedding, None
+        embedding = weights.embedding
+        if embedding is None or self.unembedding is None or not relations:
+            return
+        tokens = {name: single_tokens(model, pairs) for name, pairs in relations.items()}
+        lost = {name: len(relations[name]) - len(pairs) for name, pairs in tokens.items()}
+        if any(lost.values()):
+            named = ", ".join(f"{name} {count}" for name, count in lost.items() if count)
+            self.notes.append(
+                f"pairs of words that are not single tokens are skipped: {named}; relations with "
+                f"fewer than {LEAST} pairs left are left out"
+            )
+        tokens = {name: pairs for name, pairs in tokens.items() if len(pairs) >= LEAST}
+        if not tokens:
+            return
+        known = sorted({first for pairs in tokens.values() for first, _ in pairs})
+        tokens[COPY] = [(one, one) for one in known]  # and, with the other end of rows, SUPPRESS
+        self.labels = {name: len(pairs) for name, pairs in tokens.items()} | {SUPPRESS: len(known)}
+        first, self.targets = torch.tensor([pair for all_ in tokens.values() for pair in all_]).T
+        own = self.vectors[PLAIN] = embedding[first.to(embedding.device)].float()
+        try:
+            stream = find_stream(model, weights.stack, headless=True)
+        except ModelError:
+            self.notes.append(NO_MLP)
+            return
+        self.norm = stream.norm
+        if stream.layers[0].mlp is not None:
+            self.vectors[MLP] = first_mlp(model, stream.layers[0], own)
+
+    def scores(self, layer: Projections, within: int) -> Array:
+        """The share of pairs that the heads of a layer map, (head, relation, embedding).
+
+        A pair counts if fewer than ``within`` tokens of the vocabulary score as much as its second
+        one. The vocabulary is taken in parts: no (token, token) matrix is made.
+        """
+        assert self.unembedding is not None
+        device, kinds = layer.value.device, len(self.vectors)
+        read = torch.cat([vectors.to(device) for vectors in self.vectors.values()]) @ layer.value
+        read = spread_groups(read, len(layer.output))
+        targets, same = self.targets.to(device).repeat(kinds), self.labels[SUPPRESS]
+        own = self._directions(self.targets, device).repeat(kinds, 1) @ layer.output.mT
+        own = (read * own).sum(-1, keepdim=True)
+        above, below = torch.zeros(2, *own.shape[:2], device=device)
+        for first in range(0, len(self.unembedding), CHUNK):
+            part = torch.arange(first, min(first + CHUNK, len(self.unembedding)))
+            written = layer.output @ self._directions(part, device).T
+            inside = (targets >= first) & (targets <= part[-1])
+            for head, made in enumerate(written):
+                found = read[head] @ made
+                found[inside, targets[inside] - first] = math.nan  # not a rival of itself
+                # In place: counting booleans takes ten times as long as adding floats.
+                below[head] += torch.le(found, own[head], out=made.new_empty(found.shape)).sum(1)
+                above[head] += found.ge_(own[head]).sum(1)
+        rivals = torch.stack([above, below]).view(2, -1, kinds, len(self.targets))
+        hits = (rivals < within).cpu().numpy()
+        ends = np.cumsum(list(self.labels.values()))[:-2]
+        parts = [*np.split(hits[0], ends, axis=2), hits[1][..., -same:]]
+        return np.stack([part.mean(2) for part in parts], 1)
+
+    def _directions(self, tokens: Tensor, device: torch.device) -> Tensor:
+        """By what the stream scores some tokens, (token, hidden), with the last norm folded in."""
+        assert self.unembedding is not None
+        rows = self.unembedding[tokens.to(self.unembedding.device)].to(device, torch.float32)
+        return rows if self.norm is None else self.norm.direction(rows)
+
+
+def single_tokens(model: Model, pairs: list[tuple[str, str]]) -> list[tuple[int, int]]:
+    """The pairs whose words are single tokens: after a space or, if more are then, without one.
+
+    Parameters
+    ----------
+    model
+        The model whose tokenizer it is.
+    pairs
+        Pairs of words.
+    """
+    tokenizer = model.tokenizer
+    kept: list[list[tuple[int, int]]] = []
+    for lead in (" ", ""):
+        words = [lead + word for pair in pairs for word in pair]
+        coded = tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]
+        alone = [ids[0] if len(ids) == 1 else tokenizer.unk_token_id for ids in coded]
+        both = zip(alone[::2], alone[1::2], strict=True)
+        kept.append([pair for pair in both if tokenizer.unk_token_id not in pair])
+    return max(kept, key=len)
 
 
 # --- the arithmetic ---

@@ -16,6 +16,7 @@ from headscope.heads import Head, HeadLike, HeadsLike, split_heads
 from headscope.models.names import check_loading
 from headscope.options import RARE, AnyPath, CorpusRun, ModelRun, Option, Saving, takes
 from headscope.runs.preparing import check_not_cross, drawn, opened, read_for
+from headscope.runs.relations import Relations, choose_relations
 from headscope.stats.tables.examples import check_relation
 
 if TYPE_CHECKING:
@@ -399,6 +400,12 @@ class CircuitOptions(ModelRun, Saving):
 
     Parameters
     ----------
+    relations
+        Relations of your own between words, in a file: relation, word and other word in each line,
+        separated by tabs; or none. Default: the next number, day, month or letter, plurals,
+        antonyms and capitals.
+    within
+        A pair of words counts if a head raises the second one as one of the N most.
     seed
         Seed of the random heads that composition is compared with.
     stack
@@ -407,8 +414,19 @@ class CircuitOptions(ModelRun, Saving):
 
     prefix: ClassVar[str] = "circuits"
 
+    relations: Annotated[AnyPath | None, Option(metavar="FILE|none")] = None
+    within: Annotated[int, Option(least=1, metavar="N", name="number of words")] = 10
     seed: int = 0
     stack: Annotated[str, RARE] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.word_pairs
+
+    @property
+    def word_pairs(self) -> Relations:
+        """The pairs of words by relation."""
+        return choose_relations(self.relations)
 
 
 @takes(CircuitOptions)
@@ -435,7 +453,12 @@ def circuits(model: ModelLike, options: CircuitOptions) -> Atlas:
         - ``composition``: for every pair of heads, how much the later one (``layer``, ``head``)
           reads of what the earlier one (``from_layer``, ``from_head``) writes, by ``kind``: through
           its queries, keys or values. ``excess`` is the ratio of norms minus ``baseline``, the mean
-          of random heads of the same shape, which varies by ``baseline_deviation``.
+          of random heads of the same shape, which varies by ``baseline_deviation``;
+        - ``vocabulary``: for every ``relation`` between words, the share of its pairs whose second
+          word is among the 10 (``within``) that the head raises most when it attends to the first;
+          for ``copy`` the word itself, for ``suppress`` among those that it lowers most. By
+          ``embedding``: the first word's ``plain`` embedding, or what the first ``mlp`` writes
+          for it. Absent without an unembedding, or without enough single-token words.
 
         The provenance has ``notes`` on what the matrices leave out.
 
@@ -452,12 +475,14 @@ def circuits(model: ModelLike, options: CircuitOptions) -> Atlas:
     ----------
     Elhage et al. (2021), A mathematical framework for transformer circuits.
 
+    Elhelo and Geva (2025), Inferring functionality of attention heads from their parameters.
+
     Examples
     --------
     >>> import headscope as hs
     >>> atlas = hs.circuits("demo")
     >>> atlas.measures
-    ('copying', 'ov_norm', 'qk_norm', 'composition')
+    ('copying', 'ov_norm', 'qk_norm', 'composition', 'vocabulary')
     >>> len(atlas.composition("3-9", kind="K", top=2))  # earlier heads and later ones
     4
     """

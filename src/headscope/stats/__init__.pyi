@@ -38,6 +38,7 @@ from .tables.change import (
     cosine_table as cosine_table,
     difference_atlas as difference_atlas,
     difference_table as difference_table,
+    matched_heads as matched_heads,
     not_compared as not_compared,
     paired_table as paired_table,
     same_examples as same_examples,

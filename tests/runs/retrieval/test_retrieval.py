@@ -14,8 +14,9 @@ import headscope as hs
 from headscope.errors import Interrupted, UserError
 from headscope.models import Model, Replacement, wrap
 from headscope.page.packs.atlas import atlas_content
+from headscope.runs.retrieval import RetrievalOptions
 from headscope.runs.retrieval.asking import retrieval_scores
-from headscope.runs.retrieval.prompts import Decoder
+from headscope.runs.retrieval.prompts import Decoder, Place, Prompt, Prompts
 from headscope.stats.tables.circuits import (
     retrieval_answers,
     retrieval_heads,
@@ -23,7 +24,7 @@ from headscope.stats.tables.circuits import (
     retrieval_recovery,
 )
 from planted_induction import INDUCTION
-from runs.retrieval.planted import LENGTH, NEEDLES, TEXTS, WORDS, retrieving_model
+from runs.retrieval.planted import ANSWERS, LENGTH, NEEDLES, TEXTS, WORDS, retrieving_model
 from tiny import HEADS, tiny_network, tiny_tokenizer
 
 HOW: dict[str, Any] = {"lengths": [LENGTH, 78], "needles": NEEDLES, "draws": 2}
@@ -133,6 +134,72 @@ def test_scores_are_those_of_a_plain_loop_over_whole_maps_without_a_cache(kind: 
     assert copied > 0  # otherwise the test would prove nothing
 
 
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "gemma3"])
+def test_attention_to_the_needle_is_that_of_a_plain_loop_over_eager_maps(kind: str) -> None:
+    """Gemma 3 caches only the last keys of layers with a sliding window."""
+    networks = [
+        tiny_network(kind, auto=AutoModelForCausalLM, max_position_embeddings=128) for _ in range(2)
+    ]
+    tokenizer = tiny_tokenizer(kind)
+    with wrap(networks[0], tokenizer) as model:
+        decoder = Decoder(model)
+        ids = np.random.default_rng(0).integers(5, len(tokenizer), 42)
+        needle, question = (9, 15), (30, 36)
+        prompt = Prompt(Place(0, 42, 0.0), ids, (10, 12), needle, question)
+        found = decoder.attention_to_needle(prompt)
+    with torch.no_grad():
+        maps = networks[1](torch.tensor(ids[None]), output_attentions=True).attentions
+    for layer, attention in enumerate(maps):
+        for head in range(HEADS):
+            rows = [
+                sum(float(attention[0, head, row, key]) for key in range(*needle))
+                for row in range(*question)
+            ]
+            assert found[layer, head] == pytest.approx(sum(rows) / len(rows), abs=1e-6)
+    assert found.min() < 0.5 * found.max()
+
+
+def test_the_question_is_compared_with_an_empty_one_after_the_same_text(planted: Model) -> None:
+    prompts = Prompts(planted, hs.read(TEXTS), RetrievalOptions(**HOW | {"text": TEXTS}))
+    words = planted.tokenizer.convert_ids_to_tokens
+    for number in range(4):
+        prompt, empty = prompts.make(number), prompts.make(number, question="lake")
+        needle = NEEDLES[prompt.place.needle]
+        for one, question in ((prompt, needle.question), (empty, "lake")):
+            assert words(one.ids[slice(*one.needle)].tolist()) == needle.text.split()
+            assert words(one.ids[slice(*one.span)].tolist()) == needle.answer.split()
+            assert one.ids[slice(*one.question)].size == len(question.split())
+        assert prompt.ids[: prompt.question[0]].tolist() == empty.ids[: empty.question[0]].tolist()
+
+
+def test_a_head_that_looks_from_the_question_to_the_needle_is_found_by_that_alone() -> None:
+    """Head 2-3 attends where its own word stood after another; one question has the needle's words,
+    so that it looks there, and an empty question looks nowhere.
+    """
+    needles = [hs.Needle(f"code {answer} end .", answer, answer) for answer in ANSWERS]
+    with retrieving_model() as model:
+        atlas = hs.retrieval(model, TEXTS, lengths=[LENGTH], needles=needles, masking=False)
+        data = atlas["query_focus"]
+        assert atlas.heads(by="query_focus", top=1)["head"].tolist() == [INDUCTION]
+        assert float(data["mean"].sel(layer=2, head=3)) > 0.6
+        assert float(data["mean"].where(data["mean"] < 0.6).max()) < 0.3
+        assert set(data["n"].values.ravel()) == {4}  # whether they were recovered or not
+        table = retrieval_heads(atlas, top=2, by="query_focus")
+        assert table.loc[0, "score"] == pytest.approx(float(data["mean"].max()))
+        assert [str(head) for head in atlas.find("query_focus > 0.6")] == [INDUCTION]
+        how = RetrievalOptions(text=TEXTS, lengths=[LENGTH], needles=needles)
+        prompts, both = Prompts(model, hs.read(TEXTS), how), []
+        for question in ("", "N/A"):
+            prompt = prompts.make(2, question)
+            with torch.no_grad():
+                ids = torch.tensor(prompt.ids[None])
+                maps = model.network(ids, output_attentions=True).attentions
+            seen = torch.stack(maps)[:, 0, :, slice(*prompt.question), slice(*prompt.needle)]
+            both.append(seen.sum(-1).mean(-1).numpy())
+        assert data["score"][2].values == pytest.approx(both[0] - both[1], abs=1e-6)
+        assert np.abs(both[1]).max() > 0.05  # otherwise the empty question would not matter
+
+
 @pytest.mark.parametrize("kind", ["llama", "qwen3-next", "jamba", "lfm2"])
 def test_answers_with_heads_disabled_are_the_same_one_at_a_time_and_together(kind: str) -> None:
     network = tiny_network(kind, auto=AutoModelForCausalLM, max_position_embeddings=128)
@@ -197,7 +264,7 @@ def test_scores_join_a_survey_of_the_same_weights_and_its_page(
 ) -> None:
     survey = hs.survey(planted, TEXTS, measures="position", max_length=32)
     both = survey.with_retrieval(found)
-    assert both.measures == ("position", "retrieval", "retrieval_masking")
+    assert both.measures == ("position", "retrieval", "query_focus", "retrieval_masking")
     assert "retrieval score" in both.head(INDUCTION).statistics["statistic"].tolist()
     assert both.provenance["retrieval"]["settings"]["seed"] == 0
     alone, joined = (atlas_content(one)[0]["statistics"] for one in (survey, both))

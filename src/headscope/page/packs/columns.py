@@ -54,7 +54,9 @@ GROUPS = {
     "feature": "Largest attention to a kind of word",
     "link": "Largest attention between two kinds",
     "activity": "Active and idle attention",
-    **dict.fromkeys(("copying", "ov_norm", "qk_norm"), "Circuits, from weights alone"),
+    **dict.fromkeys(
+        ("copying", "ov_norm", "qk_norm", "vocabulary"), "Circuits, from weights alone"
+    ),
 }
 """Under what a measure's statistics stand in menus; others stand under their own names."""
 

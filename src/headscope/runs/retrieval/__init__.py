@@ -267,6 +267,9 @@ def retrieval(model: ModelLike, options: RetrievalOptions) -> Atlas:
           answer was recovered, with an interval over needles. ``score`` has the scores on single
           prompts, with their ``needle``, ``length``, ``depth``, ``recall`` and what was
           ``written``;
+        - ``query_focus``: how much attention the question's tokens pay to the needle's, on average
+          over the question, minus the same for the question "N/A"; over all prompts, recovered or
+          not (Zhang et al. 2025);
         - ``retrieval_masking``: the recall of the recovered answers with heads ``disabled``: none,
           the top ones, random ones of the same layers; ``difference`` is that between the two.
 
@@ -289,6 +292,9 @@ def retrieval(model: ModelLike, options: RetrievalOptions) -> Atlas:
     References
     ----------
     Wu et al. (2024), Retrieval Head Mechanistically Explains Long-Context Factuality.
+
+    Zhang et al. (2025), Query-Focused Retrieval Heads Improve Long-Context Reasoning and
+    Re-ranking.
 
     Examples
     --------

@@ -36,7 +36,7 @@ from headscope.runs.preparing import check_decoder
 from headscope.runs.retrieval.prompts import ANSWER, COPYING, Decoder, Prompts
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.stats.inference.documents import interval, standard_error
-from headscope.stats.tables.circuits import MASKING, RECOVERED
+from headscope.stats.tables.circuits import FOCUS, MASKING, RECOVERED
 
 if TYPE_CHECKING:
     from headscope.runs.retrieval import RetrievalOptions
@@ -296,6 +296,8 @@ def over_needles(
 
 # --- the run ---
 
+EMPTY = "N/A"
+"""A question without content: what it attends to by itself is no retrieval (Zhang et al. 2025)."""
 SOURCE = "Wu et al. 2024"
 
 
@@ -352,6 +354,7 @@ class RetrievalRun(Run[Atlas]):
         places = self.prompts.places
         self.needles = np.array([place.needle for place in places], np.int64)
         self.scores = np.zeros((len(places), self.shape.layers, self.shape.heads), np.float32)
+        self.focus = np.zeros_like(self.scores)
         self.recall = np.full(len(places), np.nan)
         self.tokens = np.zeros(len(places), np.int64)
         self.masked = np.full((len(places), len(self.variants)), np.nan)
@@ -370,6 +373,7 @@ class RetrievalRun(Run[Atlas]):
                 "lengths": list(self.prompts.lengths),
                 "chat": self.prompts.chat,
                 "answer": ANSWER,
+                "empty_question": EMPTY,
                 "random_heads": "of the layers of the top heads",
             },
             "needles": [asdict(needle) for needle in self.options.hidden],
@@ -397,7 +401,10 @@ class RetrievalRun(Run[Atlas]):
         scores = retrieval_scores(
             np.stack(answer.top_keys), np.array(answer.tokens), prompt.ids, prompt.span
         )
+        empty = self.prompts.make(number, question=EMPTY)
+        asked, unasked = map(self.decoder.attention_to_needle, (prompt, empty))
         self.whole = False
+        self.focus[number] = asked - unasked
         needle = self.options.hidden[prompt.place.needle]
         self.scores[number], self.tokens[number] = scores, len(prompt.ids)
         self.recall[number] = unigram_recall(needle.answer, text)
@@ -440,7 +447,7 @@ class RetrievalRun(Run[Atlas]):
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Scores and answers so far."""
-        names = ("scores", "recall", "tokens", "masked")
+        names = ("scores", "focus", "recall", "tokens", "masked")
         return {"written": self.written}, {name: getattr(self, name) for name in names}
 
     def restore(self, state: dict[str, Any], arrays: Arrays) -> None:
@@ -451,7 +458,7 @@ class RetrievalRun(Run[Atlas]):
 
     def result(self) -> Atlas:
         """Scores over recovered answers, and the check."""
-        groups = {RETRIEVAL: self._score_dataset()}
+        groups = {RETRIEVAL: self._score_dataset(), FOCUS: self._focus_dataset()}
         used = ~np.isnan(self.masked[:, 0])
         if self.counts and used.any():
             groups[MASKING] = self._masking_dataset(used)
@@ -460,14 +467,34 @@ class RetrievalRun(Run[Atlas]):
 
     def _score_dataset(self) -> xr.Dataset:
         """The retrieval score of every head, with its interval over needles, and all answers."""
-        recovered, shape = self.recovered, self.shape
-        cells = xr.DataArray(self.scores.astype(np.float64), dims=("prompt", "layer", "head"))
-        mean, low, high, error = over_needles(cells[recovered], self.needles[recovered], "share")
-        grid = ("layer", "head")
-        count = int(recovered.sum())
-        spread = cells[recovered].std("prompt", ddof=1) if count > 1 else mean * np.nan
         places = self.prompts.places
-        found = xr.Dataset(
+        found = self._head_means(self.scores, self.recovered, "share").assign(
+            recall=("prompt", self.recall),
+            tokens=("prompt", self.tokens),
+            needle=("prompt", self.needles + 1),
+            length=("prompt", np.array([place.length for place in places], np.int64)),
+            depth=("prompt", np.array([place.depth for place in places], np.float64)),
+            written=("prompt", np.array(self.written, dtype=object)),
+        )
+        unit = "share of the answer's tokens"
+        return found.assign_attrs(title="retrieval score", unit=unit, source=SOURCE)
+
+    def _focus_dataset(self) -> xr.Dataset:
+        """How much more attention the needle gets from its question than from an empty one."""
+        found = self._head_means(self.focus, np.ones(len(self.focus), np.bool_), "signed")
+        return found.assign_attrs(
+            title="query-focused retrieval",
+            unit="share of the question's attention on the needle, less that of an empty question",
+            source="Zhang et al. 2025, §3",
+        )
+
+    def _head_means(self, values: Array, chosen: Array, allowed: Range) -> xr.Dataset:
+        """Means of every head over some prompts, with intervals over needles, and all values."""
+        cells = xr.DataArray(values.astype(np.float64), dims=("prompt", "layer", "head"))
+        mean, low, high, error = over_needles(cells[chosen], self.needles[chosen], allowed)
+        grid, count = ("layer", "head"), int(chosen.sum())
+        spread = cells[chosen].std("prompt", ddof=1) if count > 1 else mean * np.nan
+        return xr.Dataset(
             {
                 "mean": (grid, mean.values),
                 "low": (grid, low.values),
@@ -475,19 +502,10 @@ class RetrievalRun(Run[Atlas]):
                 "error": (grid, error.values),
                 "deviation": (grid, spread.values),
                 "n": (grid, np.full(mean.shape, count, np.int64)),
-                "score": (("prompt", *grid), self.scores),
-                "recall": ("prompt", self.recall),
-                "tokens": ("prompt", self.tokens),
-                "needle": ("prompt", self.needles + 1),
-                "length": ("prompt", np.array([place.length for place in places], np.int64)),
-                "depth": ("prompt", np.array([place.depth for place in places], np.float64)),
-                "written": ("prompt", np.array(self.written, dtype=object)),
+                "score": (("prompt", *grid), values),
             },
-            {"layer": list(shape.labels), "head": list(range(1, shape.heads + 1))},
-        )
-        unit = "share of the answer's tokens"
-        return found.assign_attrs(
-            title="retrieval score", unit=unit, source=SOURCE, kind="mean", listed="yes"
+            {"layer": list(self.shape.labels), "head": list(range(1, self.shape.heads + 1))},
+            {"kind": "mean", "listed": "yes"},
         )
 
     def _masking_dataset(self, used: Any) -> xr.Dataset:

@@ -10,7 +10,7 @@ import copy
 import inspect
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -92,12 +92,18 @@ class Place(NamedTuple):
     depth: float
 
 
+Span = tuple[int, int]
+"""The first of some tokens, and the one after their last."""
+
+
 class Prompt(NamedTuple):
-    """The tokens of a prompt, (token,), and where the answer's begin and end among them."""
+    """The tokens of a prompt, (token,), and which belong to answer, needle and question."""
 
     place: Place
     ids: NDArray[np.int64]
-    span: tuple[int, int]
+    span: Span
+    needle: Span
+    question: Span
 
 
 class Prompts:
@@ -187,8 +193,8 @@ class Prompts:
                 places += [Place(needle, length, depth) for depth in every]
         return places
 
-    def make(self, number: int) -> Prompt:
-        """One prompt, by its number.
+    def make(self, number: int, question: str = "") -> Prompt:
+        """One prompt, by its number; or the same text with another question after it.
 
         Its text is drawn at random, and then cut, sentence by sentence, to the length.
         """
@@ -199,9 +205,12 @@ class Prompts:
         chosen = self._fill(place.length - bare, generator)
         while chosen:
             before = _before(chosen, place.depth)
-            ids, span = self._tokens(needle, chosen[:before], chosen[before:])
+            parts = chosen[:before], chosen[before:]
+            ids, *spans = self._tokens(needle, *parts)
             if len(ids) <= place.length:
-                return Prompt(place, ids, span)
+                if question:
+                    ids, *spans = self._tokens(replace(needle, question=question), *parts)
+                return Prompt(place, ids, *spans)
             chosen = chosen[:-1]
         raise UserError(
             f"no sentence of {self.name} fits into a context of {place.length} tokens "
@@ -229,35 +238,42 @@ class Prompts:
 
     def _tokens(
         self, needle: Needle, before: list[Sentence], after: list[Sentence]
-    ) -> tuple[NDArray[np.int64], tuple[int, int]]:
-        """The tokens of a prompt, and the answer's among them, found by characters."""
+    ) -> tuple[NDArray[np.int64], Span, Span, Span]:
+        """The tokens of a prompt, and the answer's, the needle's and the question's among them,
+        found by characters.
+        """
         start = _joined(before)
         body = f"{start} {needle.text}" if start else needle.text
-        place = len(body) - len(needle.text) + needle.place
+        place = len(body) - len(needle.text)
         rest = _joined(after)
         gap = "\n\n" if after and after[0].first else " "
         body += f"{gap}{rest}" if rest else ""
-        body += f"\n\nQuestion: {needle.question}" + ("" if self.chat else "\nAnswer:")
+        body += "\n\nQuestion: "
+        asked = len(body)
+        body += needle.question + ("" if self.chat else "\nAnswer:")
         if self.chat:
             body, moved = ask_chat(self.tokenizer, body)
-            place += moved
+            place, asked = place + moved, asked + moved
         coded = self.tokenizer(
             body, add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )
-        lead, end = self._lead(coded["input_ids"]), place + len(needle.answer)
-        inside = [
-            len(lead) + at
-            for at, (first, last) in enumerate(coded["offset_mapping"])
-            if first < end and last > place
-        ]
-        if not inside:
-            raise ModelError(
-                f"the tokenizer of {self.model.name} makes no tokens of the answer "
-                f"{needle.answer!r}",
-                hint="give needles in a language that the model knows: needles='FILE.jsonl'",
-            )
-        ids = np.array([*lead, *coded["input_ids"]], np.int64)
-        return ids, (inside[0], inside[-1] + 1)
+        lead = self._lead(coded["input_ids"])
+        spans = []
+        texts = (needle.answer, needle.text, needle.question)
+        for start_of, text in zip((place + needle.place, place, asked), texts, strict=True):
+            inside = [
+                len(lead) + at
+                for at, (first, last) in enumerate(coded["offset_mapping"])
+                if first < start_of + len(text) and last > start_of
+            ]
+            if not inside:
+                raise ModelError(
+                    f"the tokenizer of {self.model.name} makes no tokens of {text!r}",
+                    hint="give needles in a language that the model knows: needles='FILE.jsonl'",
+                )
+            spans.append((inside[0], inside[-1] + 1))
+        answer, passage, question = spans
+        return np.array([*lead, *coded["input_ids"]], np.int64), answer, passage, question
 
     def _lead(self, ids: list[int]) -> list[int]:
         """The special tokens before some tokens; a chat template has written its own."""
@@ -321,36 +337,63 @@ class Answer:
     top_keys: list[NDArray[np.int64]] = field(default_factory=list)
 
 
-class TopKeys:
-    """Listens to one row of attention of the first example: which key has the largest weight.
+class Rows:
+    """Listens to some rows of attention of the first example.
 
-    Layers with a sliding window cache only the last keys. The last key is always the present token,
-    so places are counted from there.
+    Layers with a sliding window cache only the last keys. The last key is always the last token
+    that was read, so places are counted from there.
     """
 
     whole_maps = False
 
-    def __init__(self, stack: str, shape: Shape) -> None:
+    def __init__(self, stack: str, shape: Shape, total: int = 0) -> None:
         self.stack, self.shape = stack, shape
-        self.places = np.zeros((shape.layers, shape.heads), np.int64)
-        self.total = 0
-        """How many tokens there are, with the present one."""
+        self.total = total
+        """How many tokens there are, with the last one that is read."""
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
-        """Note the largest weight of each head."""
+        """Take in rows of each head, (head, row, key)."""
         if view.stack != self.stack:
             return
-        row = block[0, :, -1].float()
-        if not bool(torch.isfinite(row).all()):
+        rows = block[0].float()
+        if not bool(torch.isfinite(rows).all()):
             raise ModelError(
                 "the attention of the model is not finite on this text",
                 hint="load the model in float32: dtype='float32'",
             )
-        keys = row.argmax(-1).cpu().numpy()
-        self.places[self.shape.place(view.layer)] = keys + (self.total - row.shape[-1])
+        self.note(self.shape.place(view.layer), rows, self.total - rows.shape[-1])
+
+    def note(self, layer: int, rows: Tensor, first_key: int) -> None:
+        """Keep what is wanted of these rows, whose first key is the token of that number."""
+        raise NotImplementedError
 
     def end(self, view: LayerView) -> None:
         """Nothing is needed of a whole layer."""
+
+
+class TopKeys(Rows):
+    """Which key has the largest weight in the last row of each head."""
+
+    def __init__(self, stack: str, shape: Shape) -> None:
+        super().__init__(stack, shape)
+        self.places = np.zeros((shape.layers, shape.heads), np.int64)
+
+    def note(self, layer: int, rows: Tensor, first_key: int) -> None:
+        """Note the largest weight of each head."""
+        self.places[layer] = rows[:, -1].argmax(-1).cpu().numpy() + first_key
+
+
+class AttentionTo(Rows):
+    """How much attention rows pay to some tokens together, summed over the rows, (layer, head)."""
+
+    def __init__(self, stack: str, shape: Shape, total: int, span: Span) -> None:
+        super().__init__(stack, shape, total)
+        self.span, self.sums = span, np.zeros((shape.layers, shape.heads))
+
+    def note(self, layer: int, rows: Tensor, first_key: int) -> None:
+        """Add these rows."""
+        first, last = (max(place - first_key, 0) for place in self.span)
+        self.sums[layer] += rows[:, :, first:last].double().sum((1, 2)).cpu().numpy()
 
 
 class Decoder:
@@ -388,6 +431,16 @@ class Decoder:
         No attention map is looked at, and none is held whole.
         """
         return self._pass(ids[None, :-1], len(ids) - 1).past_key_values
+
+    def attention_to_needle(self, prompt: Prompt) -> NDArray[np.float64]:
+        """The attention that tokens of the question pay to the needle, (layer, head): the sum over
+        the needle, averaged over the question.
+        """
+        start, stop = prompt.question
+        found = AttentionTo(self.stack, self.shape, stop, prompt.needle)
+        cache = self.read(prompt.ids[: start + 1])
+        self._pass(prompt.ids[None, start:stop], stop, cache=cache, listener=found)
+        return found.sums / (stop - start)
 
     def write(self, cache: Any, ids: NDArray[np.int64]) -> Answer:
         """Write an answer with all heads on, and note where each head looks. Uses up the cache."""
@@ -432,7 +485,7 @@ class Decoder:
             if top_keys is not None:
                 top_keys.total = total
             output = self._pass(
-                current, total, cache=cache, replacement=replacement, top_keys=top_keys
+                current, total, cache=cache, replacement=replacement, listener=top_keys
             )
             cache = output.past_key_values
             current = output.logits[:, -1:].argmax(-1).cpu().numpy()
@@ -457,7 +510,7 @@ class Decoder:
         *,
         cache: Any = None,
         replacement: StackedReplacement | None = None,
-        top_keys: TopKeys | None = None,
+        listener: Rows | None = None,
     ) -> Any:
         """Read some tokens after those in the cache; ``total`` counts both."""
         mask = np.ones((len(ids), total), np.bool_)
@@ -465,7 +518,7 @@ class Decoder:
         with torch.inference_mode():
             return self.model.forward(
                 Batch(0, (), ids, np.zeros_like(ids), mask),
-                listeners=[] if top_keys is None else [top_keys],
+                listeners=[] if listener is None else [listener],
                 replacement=replacement,
                 use_cache=True,
                 **before,

@@ -283,6 +283,9 @@ class CompareOptions(CorpusRun, Workers):
         What the models are run on; not for results.
     measures
         Measures whose paired differences are computed too, as names, objects or classes.
+    match
+        Also find each head's partner in the second model, one to one, by the cosine of their maps:
+        within its layer, among all heads, or not (Bali et al. 2026).
     """
 
     prefix: ClassVar[str] = "compare"
@@ -291,14 +294,23 @@ class CompareOptions(CorpusRun, Workers):
     measures: Annotated[
         MeasuresLike, Option(flag="--measure", metavar="NAME", completes="measures")
     ] = ()
+    match: Literal["no", "layer", "all"] = "no"
 
     def __post_init__(self) -> None:
+        given: object = self.match
+        if isinstance(given, bool):
+            object.__setattr__(self, "match", "layer" if given else "no")
         super().__post_init__()
         check_measures(self.measures)
 
     def check_for_results(self) -> None:
         """Refuse options that say how a corpus is read and run, where none is."""
-        unused = [*self.changed(Reading), *self.changed(Workers).keys() & NOT_FOR_RESULTS]
+        matching = [] if self.match == "no" else ["match"]
+        unused = [
+            *self.changed(Reading),
+            *matching,
+            *self.changed(Workers).keys() & NOT_FOR_RESULTS,
+        ]
         if unused:
             value = getattr(self, unused[0])
             option = f"{unused[0]}={value if isinstance(value, bool) else ''}"
@@ -314,9 +326,10 @@ def compare(first: ModelLike | Atlas, second: ModelLike | Atlas, options: Compar
 
     Two models: the measure ``change`` is the cosine of their maps, head by head; for each of
     ``measures`` there is also ``NAME-change``, its value in the second model minus that in the
-    first, paired by example. Two results: for every measure that both have, the difference of their
-    means (second minus first) with its interval and p-values, over the labels that they share; the
-    provenance lists what only one of them has.
+    first, paired by example; with ``match`` also ``match``, the cosines of every two heads, from
+    which :func:`headscope.stats.matched_heads` pairs them. Two results: for every measure that both
+    have, the difference of their means (second minus first) with its interval and p-values, over
+    the labels that they share; the provenance lists what only one of them has.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 import xarray as xr
+from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.corpus import Corpus, Example
@@ -23,7 +24,7 @@ from headscope.encode import Batch, Encoded, Encoder
 from headscope.encode.cross import CrossEncoder
 from headscope.errors import ModelError, UserError
 from headscope.measures.base import Measure
-from headscope.measures.distance import Change, Difference
+from headscope.measures.distance import Change, Difference, Match
 from headscope.measures.registry import choose
 from headscope.models import LayerView, Model
 from headscope.options import CorpusRun, Saving, Workers
@@ -134,7 +135,7 @@ class Comparison(Survey):
                 "cross attention can be surveyed, but not compared token by token",
                 hint="survey both models with stack='cross', and compare the results",
             )
-        self.second = second
+        self.second, self.match = second, options.match
         shared = options.subset(CorpusRun) | options.subset(Workers)
         own = {"measures": options.measures, "examples": 0, "synthetic": False}
         surveying = SurveyOptions(**shared | own)
@@ -150,12 +151,13 @@ class Comparison(Survey):
 
     def chosen(self, options: SurveyOptions) -> list[Measure]:
         """The likeness, and the differences asked for."""
+        alike: list[Measure] = [Change(), *([] if self.match == "no" else [Match(self.match)])]
         if not options.measures:
-            return [Change()]
+            return alike
         both = self.model.capabilities & self.second.capabilities
         offered = self.corpus.annotations | both
         asked = choose(options.measures, offered, corpus=self.corpus.name, beside=False)
-        return [Change(), *(Difference(measure) for measure in asked)]
+        return [*alike, *(Difference(measure) for measure in asked)]
 
     def described(self) -> dict[str, Any]:
         """Both models: what they share once, the rest side by side."""
@@ -223,8 +225,8 @@ class Lockstep:
     """
 
     def __init__(self, work: CompareWork) -> None:
-        self.change, *others = work.measures
-        self.differences = [one for one in others if isinstance(one, Difference)]
+        self.differences = [one for one in work.measures if isinstance(one, Difference)]
+        self.alike = [one for one in work.measures if not isinstance(one, Difference)]
         compared = [difference.measure for difference in self.differences]
         both = work.model, work.second
         self.first, self.second = (Pass(one, compared, work.stack, work.context) for one in both)
@@ -251,13 +253,13 @@ class Lockstep:
         # Twice: a second Ctrl-C may come before the first exit has noted that it is over.
         with ThreadPoolExecutor(1) as pool, leading, leading:
             ahead = pool.submit(lead)
-            meeting = Meeting(self.change, batch, leading, ahead)
+            meeting = Meeting(self.alike, batch, leading, ahead)
             after = self.second.attempt(batch, [meeting], careful=careful)
             leading.drain(ahead)
             before = ahead.result()
         if before is None or after is None:
             return None
-        values = {self.change.name: torch.stack([*map(Tensor.cpu, meeting.layers)], 1).numpy()}
+        values = meeting.values()
         for difference in self.differences:
             name = difference.measure.name
             values[difference.name] = after.values[name] - before.values[name]
@@ -315,16 +317,16 @@ class Meeting:
 
     def __init__(
         self,
-        change: Measure,
+        measures: Sequence[Measure],
         batch: Batch,
         leading: HandOver,
         ahead: Future[BatchValues | None],
     ) -> None:
-        self.change, self.leading, self.ahead = change, leading, ahead
+        self.measures, self.leading, self.ahead = measures, leading, ahead
         self.whole_maps = leading.whole_maps
         self.batch = batch
-        self.prepared: dict[torch.device, Any] = {}  # layers may be on several devices
-        self.layers: list[Tensor] = []
+        self.prepared: dict[torch.device, list[Any]] = {}  # layers may be on several devices
+        self.layers: list[list[Tensor]] = [[] for _ in measures]
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Compare a block."""
@@ -335,11 +337,24 @@ class Meeting:
             self.ahead.result()  # raises what went wrong there
             raise AssertionError("the first model has fewer layers than it had")
         if block.device not in self.prepared:
-            self.prepared[block.device] = self.change.prepare(self.batch, block.device)
+            self.prepared[block.device] = [
+                one.prepare(self.batch, block.device) for one in self.measures
+            ]
         both = torch.stack([other.to(block.device), block.to(torch.float32)])
-        self.change.rows(view, both, first_row, self.prepared[block.device])
+        for measure, prepared in zip(self.measures, self.prepared[block.device], strict=True):
+            measure.rows(view, both, first_row, prepared)
 
     def end(self, view: LayerView) -> None:
         """Keep the values of a layer."""
         if view.stack == self.leading.stack:
-            self.layers.append(self.change.end(view, self.prepared[view.output.device]))
+            every = zip(self.measures, self.prepared[view.output.device], self.layers, strict=True)
+            for measure, prepared, layers in every:
+                layers.append(measure.end(view, prepared))
+
+    def values(self) -> dict[str, NDArray[Any]]:
+        """What the measures found in the batch, by name."""
+        every = zip(self.measures, next(iter(self.prepared.values())), self.layers, strict=True)
+        return {
+            measure.name: measure.finish(layers, prepared).cpu().numpy()
+            for measure, prepared, layers in every
+        }

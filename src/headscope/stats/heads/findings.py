@@ -7,7 +7,7 @@ Every finding has passed a test that is corrected over all heads, or says that i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from headscope.heads import all_heads
 from headscope.labels import CHANGE, STANFORD, label_text
 from headscope.results import Atlas
-from headscope.results.schema import GRID, contents, of_heads
+from headscope.results.schema import GRID, VOCABULARY, contents, of_heads
 from headscope.stats.grid import Column, by_head, columns_of, grid_heads, labelled_head
 from headscope.stats.heads.excess import Excess
 from headscope.stats.heads.main_roles import MainRoles, has_main_roles
@@ -451,9 +451,12 @@ class BeyondFinding:
         Which head.
     kind
         On random tokens written twice: "induction", "duplicate" or "previous"; "copying" by its
-        weights; "retrieval" from long texts.
+        weights; "vocabulary", the relation between words that they hold best; "retrieval" from
+        long texts.
     mean, low, high
         Its score with the interval; that of weights has none.
+    what, of
+        The relation in words, and the number of its pairs.
     """
 
     head: str
@@ -461,6 +464,8 @@ class BeyondFinding:
     mean: float
     low: float = float("nan")
     high: float = float("nan")
+    what: str = field(default="", kw_only=True)
+    of: int = field(default=0, kw_only=True)
 
 
 def beyond_findings(results: Atlas) -> list[BeyondFinding]:
@@ -489,10 +494,28 @@ def beyond_findings(results: Atlas) -> list[BeyondFinding]:
         rows = by_head(results["copying"], "mean")
         every = [BeyondFinding(head, "copying", mean) for head, (mean,) in rows]
         found += [one for one in every if one.mean >= DEFAULT.copies]
+    if VOCABULARY in results:
+        found += _relations_in_weights(results[VOCABULARY])
     if "retrieval" in results:
         rows = by_head(results["retrieval"], *ENDS)
         every = [BeyondFinding(head, "retrieval", *row) for head, row in rows]
         found += [one for one in every if one.mean >= DEFAULT.retrieves and one.low > 0]
+    return found
+
+
+def _relations_in_weights(data: xr.Dataset) -> list[BeyondFinding]:
+    """The relation that the weights of each head hold best, where they hold one."""
+    shares = data["mean"].stack(label=("relation", "embedding")).transpose(*GRID, "label")
+    found = []
+    rows = shares.values.reshape(-1, shares.sizes["label"])
+    for head, row in zip(grid_heads(data), rows, strict=True):
+        best = int(np.nan_to_num(row).argmax())
+        if row[best] >= DEFAULT.maps:
+            relation, embedding = shares["label"].values[best]
+            labels = {"relation": relation, "embedding": embedding}
+            what = label_text(VOCABULARY, labels, data.attrs)
+            of = int(data["pairs"].sel(relation=relation))
+            found.append(BeyondFinding(str(head), VOCABULARY, float(row[best]), what=what, of=of))
     return found
 
 

@@ -85,6 +85,9 @@ class Thresholds:
         "a head writes almost nothing if the upper end of its output norm is below this share of "
         "its layer's mean",
     )
+    maps: float = _threshold(
+        0.5, "the weights of a head hold a relation of words from this share of its pairs on"
+    )
     retrieves: float = _threshold(
         0.1, "a head retrieves from this score on", "Wu et al. 2024, §3.1"
     )

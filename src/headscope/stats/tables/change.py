@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.optimize import linear_sum_assignment
 
 from headscope.errors import ResultsError
 from headscope.identity import same_corpus
@@ -25,6 +26,10 @@ from headscope.results.moments import Ratio, left_out, moves, ratio
 from headscope.results.schema import GRID, contents, label_dims, of_heads
 from headscope.stats.grid import grid_heads, labelled_head
 from headscope.stats.inference.correction import ALPHA, correct
+
+MATCH = "match"
+"""The group with the cosines of every two heads of two models."""
+ENDS = ("low", "high")
 
 
 @dataclass
@@ -474,6 +479,55 @@ def cosine_table(comparison: Atlas) -> pd.DataFrame:
             row[words] = np.nan if head is None else float(one[key].sel(head=head))
         rows.append(row | {"examples": int(one["n"].max())})
     return pd.DataFrame(rows)
+
+
+def matched_heads(comparison: Atlas) -> pd.DataFrame:
+    """Pair the heads of two models, one to one, so that the sum of their cosines is largest.
+
+    Parameters
+    ----------
+    comparison
+        Results of :func:`headscope.compare` with ``match``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per head of the first model: its partner in the second, their mean cosine over
+        examples with its interval, and the cosine of the head in the same place.
+
+    References
+    ----------
+    Bali et al. 2026, "Quantifying LLM Attention-Head Stability: Implications for Circuit
+    Universality". They take the largest cosine for each head; the pairing is ours.
+
+    Examples
+    --------
+    >>> import headscope as hs
+    >>> atlas = hs.compare("demo", "demo", ["The dog barks.", "A cat sleeps."], match="all")
+    >>> pairs = matched_heads(atlas)
+    >>> bool((pairs["head"] == pairs["partner"]).all())
+    True
+    """
+    if MATCH not in comparison:
+        raise ResultsError(
+            "these results have no cosines of every two heads",
+            hint="compare the two models with match='layer'",
+        )
+    data = comparison[MATCH].transpose(*GRID, "other", ...)
+    heads, names = grid_heads(data), data["other"].values.tolist()
+    width = data.sizes["head"]
+    within = len(names) == width and str(heads[0]) not in names
+    means, low, high = (data[name].values.reshape(-1, len(names)) for name in ("mean", *ENDS))
+    same = comparison["change"]["mean"].transpose(*GRID).values.ravel()
+    rows = []
+    for first in range(0, len(heads), width if within else len(heads)):
+        part = means[first : first + width] if within else means
+        for at, to in zip(*linear_sum_assignment(np.nan_to_num(part, nan=-1), True), strict=True):
+            place = (first + at, to)
+            partner = f"{heads[first].layer + 1}-{names[to]}" if within else names[to]
+            values = (means[place], low[place], high[place], same[first + at])
+            rows.append((str(heads[first + at]), partner, *map(float, values)))
+    return pd.DataFrame(rows, columns=["head", "partner", "cosine", *ENDS, "same place"])
 
 
 def paired_table(comparison: Atlas, *, alpha: float = ALPHA, least: float = LEAST) -> pd.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -11,8 +13,8 @@ from headscope.errors import ResultsError, UserError, unknown
 from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.results.merge import RETRIEVAL
-from headscope.results.schema import GRID
-from headscope.stats.grid import by_head
+from headscope.results.schema import GRID, VOCABULARY
+from headscope.stats.grid import by_head, grid_heads
 from headscope.stats.inference.correction import cross_fit
 
 KINDS = ("Q", "K", "V")
@@ -145,6 +147,38 @@ def copying_heads(results: Atlas, *, top: int = 10) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def vocabulary_heads(results: Atlas, *, top: int = 10) -> pd.DataFrame:
+    """The heads whose weights map most pairs of words in a relation (Elhelo and Geva 2025).
+
+    Parameters
+    ----------
+    results
+        Results with circuits.
+    top
+        How many heads of each relation.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per relation and embedding: the number of pairs, the best head, its share of the
+        pairs, and the heads next to it with theirs. Empty without relations.
+    """
+    rows = []
+    if VOCABULARY in results:
+        data = results[VOCABULARY]
+        values = data["mean"].transpose("relation", "embedding", *GRID)
+        heads = grid_heads(data)
+        for (at, label), (to, embedding) in product(
+            enumerate(data["relation"].values), enumerate(data["embedding"].values)
+        ):
+            shares = values.values[at, to].ravel()
+            (best,), *others = _largest(shares, top)
+            following = ", ".join(f"{heads[one]} {shares[one]:.2f}" for (one,) in others)
+            pairs, share = int(data["pairs"][at]), float(shares[best])
+            rows.append((str(label), str(embedding), pairs, str(heads[best]), share, following))
+    return pd.DataFrame(rows, columns=["relation", "embedding", "pairs", "head", "share", "next"])
+
+
 def _kinds(kind: str) -> list[str]:
     if not kind:
         return list(KINDS)
@@ -165,10 +199,12 @@ RECOVERED = 0.5
 """An answer counts as recovered if more than this share of its words was written."""
 MASKING = "retrieval_masking"
 """The group with answers while heads are disabled."""
+FOCUS = "query_focus"
+"""The group with the attention of questions to needles."""
 
 
-def retrieval_heads(results: Atlas, *, top: int | None = 10) -> pd.DataFrame:
-    """The heads with the largest retrieval scores.
+def retrieval_heads(results: Atlas, *, top: int | None = 10, by: str = RETRIEVAL) -> pd.DataFrame:
+    """The heads with the largest retrieval scores, beside their query-focused ones.
 
     Parameters
     ----------
@@ -176,17 +212,24 @@ def retrieval_heads(results: Atlas, *, top: int | None = 10) -> pd.DataFrame:
         Results of :func:`headscope.retrieval`, or a survey with them.
     top
         How many heads; None for all.
+    by
+        The scores to sort by and to give intervals of: ``"retrieval"`` (Wu et al. 2024) or
+        ``"query_focus"`` (Zhang et al. 2025).
 
     Returns
     -------
     pandas.DataFrame
-        head, zero-based name, score, low, high, and n, the number of recovered answers. Empty if
-        none was recovered.
+        head, zero-based name, score, low, high, n, the number of prompts, and the same head's value
+        of the other of the two, where results hold it. Empty if no head has a score.
     """
     _check(results)
-    table = results.heads(by=RETRIEVAL, top=top)
-    score = table.columns[2]
-    return table.rename(columns={score: "score"}).dropna(subset="score").reset_index(drop=True)
+    table = results.heads(by=by, top=top)
+    table = table.rename(columns={table.columns[2]: "score"}).dropna(subset="score")
+    other = FOCUS if by == RETRIEVAL else RETRIEVAL
+    if other in results:
+        values = dict(by_head(results[other], "mean"))
+        table[other] = [values[head][0] for head in table["head"]]
+    return table.reset_index(drop=True)
 
 
 def retrieval_answers(results: Atlas) -> pd.DataFrame:

@@ -108,7 +108,7 @@ export function relationRows(atlas: Atlas, place: number): RelationRow[] {
 }
 
 /** Measures that follow from weights alone. */
-const CIRCUITS = ["copying", "ov_norm", "qk_norm"];
+const CIRCUITS = ["copying", "ov_norm", "qk_norm", "vocabulary"];
 
 /** Whether these are results of a survey, and not only of probes, an ablation or circuits. */
 export function surveyed(atlas: Atlas): boolean {
