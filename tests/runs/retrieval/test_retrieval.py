@@ -268,7 +268,7 @@ def test_scores_join_a_survey_of_the_same_weights_and_its_page(
     assert "retrieval score" in both.head(INDUCTION).statistics["statistic"].tolist()
     assert both.provenance["retrieval"]["settings"]["seed"] == 0
     alone, joined = (atlas_content(one)[0]["statistics"] for one in (survey, both))
-    assert len(joined) == len(alone) + 1
+    assert len(joined) == len(alone) + 2
     with pytest.raises(UserError, match="these results are not retrieval scores"):
         survey.with_retrieval(survey)
 
