@@ -17,7 +17,7 @@ from scipy.stats import entropy
 
 import headscope as hs
 from headscope.errors import ModelError
-from headscope.models import observe, wrap
+from headscope.models import wrap
 from headscope.models.attach import EAGER, NAME, Implementation, questions
 from tiny import (
     SPARSE,
@@ -52,32 +52,6 @@ def test_sparse_models_equal_eager_bit_for_bit_beyond_what_their_index_chooses(k
     assert len(ours) == len(theirs)
     assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
     assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
-
-
-@pytest.mark.parametrize("kind", SPARSE)
-def test_sparse_models_equal_eager_in_blocks_of_rows(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(observe, "WEIGHTS", 1)
-    model, batch = tiny_model(kind), tiny_batch(kind, (100, 70))
-    seen: dict[int, list[torch.Tensor]] = {}
-
-    class Rows:
-        whole_maps = False
-
-        def rows(self, view: Any, block: torch.Tensor, first_row: int) -> None:
-            seen.setdefault(view.layer, []).append(block.clone())
-
-        def end(self, view: Any) -> None:
-            pass
-
-    with torch.no_grad():
-        _, maps = eager_run(kind, batch)
-        model.forward(batch, listeners=[Rows()])
-    theirs = [one for one in maps["decoder"] if one is not None]
-    for blocks, expected in zip(seen.values(), theirs, strict=True):
-        assert len(blocks) == (1 if kind == "glm5-next" else 7)  # an argument of it has rows, too
-        torch.testing.assert_close(torch.cat(blocks, 2), expected, atol=1e-6, rtol=0)
 
 
 def test_a_survey_of_deepseek_v32_beyond_its_index_has_the_entropies_of_eager_maps() -> None:
