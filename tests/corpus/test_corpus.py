@@ -42,9 +42,9 @@ def five(tmp_path):
 
 @pytest.mark.parametrize(("limit", "count"), [(1, 1), (3, 3), (5, 5), (9, 5), (None, 5)])
 def test_a_limit_cuts_a_corpus_to_its_first_examples(five, limit, count):
-    for read in (corpus.read(five, limit=limit), corpus.read(five).first(limit)):
+    for cut in (corpus.read(five, limit=limit), corpus.read(five).first(limit)):
         for _ in range(2):  # it can be walked over again and again
-            assert [example.texts for example in read] == [
+            assert [example.texts for example in cut] == [
                 (f"text {number}",) for number in range(1, count + 1)
             ]
 

@@ -127,11 +127,12 @@ def as_conll2012(example):
 def test_ontogum_written_as_conll2012_reads_back_with_the_last_word_of_each_mention_as_its_head(
     from_json, tmp_path
 ):
+    some = from_json[:25]
     path = tmp_path / "ontogum.v4_gold_conll"
-    path.write_text("\n".join(as_conll2012(example) for example in from_json), encoding="utf-8")
+    path.write_text("\n".join(as_conll2012(example) for example in some), encoding="utf-8")
     again = list(corpus.read(path))
-    assert [example.id for example in again] == [f"{example.id}_0" for example in from_json]
-    for one, two in zip(from_json, again, strict=True):
+    assert [example.id for example in again] == [f"{example.id}_0" for example in some]
+    for one, two in zip(some, again, strict=True):
         assert [(word.text, word.sentence) for word in one.words] == [
             (word.text, word.sentence) for word in two.words
         ]
