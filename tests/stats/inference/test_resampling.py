@@ -141,6 +141,10 @@ def test_every_test_and_correction_is_that_of_a_plain_loop(
     )()
     np.testing.assert_allclose(tests["p_corrected"].values[0], expected, rtol=1e-6, atol=1e-9)
     np.testing.assert_array_equal(tests["has"].values[0], expected < 0.05)
+    np.testing.assert_allclose(tests["mean"].values[0], sums.sum(0) / counts.sum(0), rtol=1e-6)
+    assert (tests["n"].values[0] == counts.sum(0)).all()
+    effective = np.broadcast_to(counts.sum(0) ** 2 / (counts**2).sum(0), p.shape)
+    np.testing.assert_allclose(tests["effective"].values[0], effective)
 
 
 def test_resamples_without_spread_are_those_that_draw_none_of_the_documents_that_differ(
