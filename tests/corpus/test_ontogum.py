@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 from headscope import corpus
-from headscope.corpus.example import mention_kind
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +60,6 @@ def test_kinds_differ_only_where_a_proper_penn_tag_is_on_another_word(from_json,
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("form", ["from_json", "from_conllu"])
-def test_mentions_lie_within_one_sentence_with_their_head_inside(request, form):
-    for example in request.getfixturevalue(form):
-        for mention in example.mentions:
-            assert 0 <= mention.start <= mention.head <= mention.end < len(example.words)
-            assert example.words[mention.start].sentence == example.words[mention.end].sentence
-            assert mention.kind in {"pronoun", "proper", "nominal"}
-
-
-@pytest.mark.shared
 def test_a_mention_that_is_alone_in_its_entity_is_kept(from_json):
     alone = [
         (example.id, entity)
@@ -81,20 +70,6 @@ def test_a_mention_that_is_alone_in_its_entity_is_kept(from_json):
     assert alone == [
         ("GUM_interview_cocktail", "24")
     ]  # "cluster": "24" occurs once in its line of the file
-
-
-@pytest.mark.shared
-def test_without_universal_tags_most_determiners_that_head_a_mention_are_rightly_pronouns(
-    from_json, from_conllu
-):
-    found = Counter()
-    for one, two in zip(from_json, from_conllu, strict=True):
-        for mention in one.mentions:
-            word = two.words[mention.head]
-            if word.xpos == "DT":
-                found[mention.kind] += 1
-                assert mention_kind(corpus.Word(word.text, xpos="DT")) == "pronoun"
-    assert found["pronoun"] > 5 * (found["nominal"] + found["proper"])
 
 
 def as_conll2012(example):

@@ -328,13 +328,6 @@ def test_options_without_effect_are_refused(source, what, options, where):
     assert complaint(source, **options).message == f"{where}, not to {what}"
 
 
-def test_objects_are_parsed_too(tmp_path, monkeypatch):
-    pytest.importorskip("spacy")
-    monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path))
-    read = corpus.read(["A dog barks."], parse=True)
-    assert (read.format, read.annotations) == ("memory+spacy", {"words", "tree", "tags"})
-
-
 # --- bad input ---
 
 ROW = "{0}\t{1}\t_\tX\t_\t_\t{2}\tdep\t_\t_"

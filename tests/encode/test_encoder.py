@@ -375,7 +375,7 @@ def words_from(alphabet):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_each_words_pieces_are_contiguous_in_order_and_those_of_the_word_itself(kind, data):
     made = tokenizer(kind)

@@ -15,7 +15,6 @@ import transformers
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
-from headscope.encode import Batch
 from headscope.errors import ModelError
 from headscope.heads import Head
 from headscope.models import Model, Pooling, Shape, load
@@ -216,23 +215,6 @@ def test_the_embedded_model_is_minilm_with_six_layers_of_twelve_heads(demo: Mode
         "good",
         ".",
     ]
-
-
-def test_head_1_3_of_the_embedded_model_attends_to_the_previous_token(demo: Model) -> None:
-    coded = demo.tokenizer(
-        "The old bridge was closed last winter because its stones had begun to move.",
-        "People now cross the river by a small boat, which leaves every hour.",
-        return_tensors="np",
-    )
-    batch = Batch(
-        0, (), coded["input_ids"], coded["token_type_ids"], coded["attention_mask"].astype(bool)
-    )
-    layers = maps_of(demo, batch)["encoder"]
-    previous = torch.stack(
-        [attention[0].diagonal(-1, 1, 2).mean(-1) for attention in layers]
-    )  # (layer, head)
-    assert previous[0, 2] > 0.9
-    assert previous.argmax() == 2, "no other head does so more"
 
 
 def test_the_embedded_model_has_no_language_model_head(demo: Model) -> None:

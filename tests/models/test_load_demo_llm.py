@@ -49,13 +49,6 @@ def test_the_embedded_decoder_predicts_english(demo_llm: Model) -> None:
     assert loss_of(demo_llm, shuffled) > loss_of(demo_llm, text) + 2
 
 
-def test_the_embedded_decoder_knows_the_capital_of_france(demo_llm: Model) -> None:
-    ids = demo_llm.tokenizer("The capital of France is")["input_ids"]
-    with torch.no_grad():
-        logits = demo_llm.forward(batch_of(ids)).logits[0, -1]
-    assert demo_llm.tokenizer.decode(logits.argmax()) == " Paris"
-
-
 def test_the_embedded_decoder_has_induction_heads(demo_llm: Model) -> None:
     """On repeated random tokens, some heads attend to the token after the previous occurrence
     (Olsson et al. 2022); an untrained head would give it less than 2 % of its attention.

@@ -268,26 +268,6 @@ def test_a_tokenizer_that_pads_on_the_left_gives_the_same_numbers(kind: str) -> 
     assert np.array_equal(*vectors)
 
 
-@pytest.mark.slow
-def test_the_embedded_decoder_gives_the_same_numbers_with_padding_on_the_left(
-    demo_llm: Model,
-) -> None:
-    found = []
-    side = demo_llm.tokenizer.padding_side
-    try:
-        for padding in ("right", "left"):
-            demo_llm.tokenizer.padding_side = padding
-            found.append(hs.survey(demo_llm, TEXTS, measures="position"))
-    finally:
-        demo_llm.tokenizer.padding_side = side
-    one, other = (atlas["position"]["mean"] for atlas in found)
-    assert np.array_equal(one, other, equal_nan=True)
-    # Padding is invisible: the shorter text alone gives what it gives beside the longer one.
-    alone = [hs.survey(demo_llm, [text], measures="position") for text in TEXTS]
-    mean = np.mean([atlas["position"]["mean"] for atlas in alone], 0)
-    assert np.allclose(one, mean, atol=1e-5, equal_nan=True)
-
-
 def test_the_embedded_decoder_has_its_sink_back_with_bos(demo_llm: Model) -> None:
     """The chats that SmolLM2-Instruct was tuned on begin with <|im_start|>, which is its sink."""
     with wrap(demo_llm.network, demo_llm.tokenizer, bos="add") as model:

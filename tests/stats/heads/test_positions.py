@@ -344,7 +344,7 @@ def in_random_order(corpus: Corpus, seed: int) -> Iterator[Example]:
 
 @pytest.mark.slow
 def test_shuffled_words_leave_the_embedded_model_positions_and_hardly_any_content() -> None:
-    corpus = read("demo", limit=50)
+    corpus = read("demo", limit=80)
     roles = Role(roles=["nsubj", "dobj", "amod", "advmod", "det", "aux"])
     counts = []
     for texts in (corpus, from_examples(list(in_random_order(corpus, 0)))):
