@@ -9,9 +9,8 @@ import pytest
 import torch
 
 import twins
-from headscope.corpus import Corpus, Example, Word, from_examples, from_texts
+from headscope.corpus import Corpus, from_texts
 from headscope.encode import Encoded, collate
-from headscope.measures import word_map
 from headscope.models import Model
 from headscope.results import Atlas
 from headscope.runs.survey import survey
@@ -111,48 +110,6 @@ def test_the_whole_survey_is_what_the_slow_twins_make_of_the_planned_maps(
                     label,
                 )
                 assert int(cell["n"]) == count, (head, measure, label)
-
-
-def test_word_maps_find_the_given_word_whole_and_the_word_whose_last_piece_was_planted(
-    bert: Model,
-) -> None:
-    words = ("the", "dogs", "saw", "a", "dog", "barking")  # the [dog ##s] saw a dog [bark ##ing]
-    corpus = from_examples([Example("1", (" ".join(words),), tuple(Word(word) for word in words))])
-    (item,) = encoded(bert, corpus)
-    assert tokens(item) == [
-        "[CLS]",
-        "the",
-        "dog",
-        "##s",
-        "saw",
-        "a",
-        "dog",
-        "bark",
-        "##ing",
-        "[SEP]",
-    ]
-    maps: list[torch.Tensor] = []
-    batch = collate([item])
-    with torch.no_grad():
-        bert.forward(
-            batch, listeners=[lambda view: maps.append(word_map(batch).apply(view.attention)[0])]
-        )
-    by_head = {name: maps[layer - 1][head - 1] for name, (layer, head) in HEADS.items()}
-    assert by_head["piece"].shape == (6, 8)  # six words; then [CLS] and [SEP] as columns
-    np.testing.assert_allclose(
-        by_head["piece"], np.eye(8)[[1] * 6], atol=1e-5
-    )  # every word attends to "dogs"
-    np.testing.assert_allclose(
-        by_head["word"], (np.eye(8)[[1] * 6] + np.eye(8)[[4] * 6]) / 2, atol=1e-5
-    )  # half on "dogs", half on "dog"
-    np.testing.assert_allclose(by_head["cls"], np.eye(8)[[6] * 6], atol=1e-5)
-    np.testing.assert_allclose(
-        by_head["uniform"], np.tile([0.1, 0.2, 0.1, 0.1, 0.1, 0.2, 0.1, 0.1], (6, 1)), atol=1e-5
-    )
-    np.testing.assert_allclose(
-        by_head["previous"][1], [0.5, 0.5, 0, 0, 0, 0, 0, 0], atol=1e-5
-    )  # "dogs": from dog to "the", from ##s to itself
-    np.testing.assert_allclose(by_head["previous"][5], [0, 0, 0, 0, 0.5, 0.5, 0, 0], atol=1e-5)
 
 
 def test_remarks_name_the_planted_heads(found: Atlas) -> None:

@@ -32,7 +32,6 @@ from headscope.measures import (
     Streaming,
     word_map,
 )
-from headscope.measures.combinators import LinearTogether
 from headscope.models import LayerView, Shape
 from headscope.runs.forward import finite
 
@@ -217,21 +216,6 @@ def check(
 def test_a_measure_equals_its_twin(kind: type[Measure], case: Case) -> None:
     batch, maps, causal = made(case)
     check(kind, batch, maps, run(kind, batch, maps, causal=causal), causal=causal)
-
-
-@given(case=CASES)
-@SETTINGS
-def test_a_bank_of_linear_measures_gives_each_its_own_share(case: Case) -> None:
-    batch, maps, causal = made(case)
-    context = Context(Shape(1, HEADS, 1), causal)
-    together = LinearTogether([kind().bind(context, []) for kind in (Special, Position)])
-    together.start(batch, "cpu")
-    together.rows(view_of(maps), maps, 0)
-    together.end(view_of(maps))
-    found = {name: values[:, 0].numpy() for name, values in together.finish().items()}
-    special = found["special"].reshape(len(batch), HEADS, 3, 3)
-    check(Special, batch, maps, special, causal=causal)
-    check(Position, batch, maps, found["position"], causal=causal)
 
 
 @given(case=CASES, cuts=st.lists(st.integers(1, 12), max_size=4))
