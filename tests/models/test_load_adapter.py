@@ -14,7 +14,7 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
 import headscope as hs
 from headscope.errors import ModelError
 from headscope.models import Model, load, wrap
-from tiny import maps_of, tiny_batch, tiny_network, tiny_tokenizer
+from tiny import maps_of, save_tiny, tiny_batch, tiny_tokenizer
 
 peft = pytest.importorskip("peft", reason="peft is not installed")
 
@@ -24,9 +24,7 @@ HEADS: dict[str, Any] = {"llama": AutoModelForCausalLM, "bert": AutoModelForMask
 
 
 def saved(kind: str, place: Path, **changes: Any) -> Path:
-    tiny_network(kind, auto=HEADS[kind], **changes).save_pretrained(place)
-    tiny_tokenizer(kind).save_pretrained(place)
-    return place
+    return save_tiny(kind, place, auto=HEADS[kind], **changes)
 
 
 def make_adapter(

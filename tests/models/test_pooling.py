@@ -30,6 +30,7 @@ from tiny import (
     STACKS,
     eager_run,
     place,
+    save_tiny,
     split_values,
     tiny_model,
     tiny_network,
@@ -335,12 +336,6 @@ def test_the_file_of_a_pooling_counts_heads_and_layers_from_1(tmp_path: Path) ->
     assert json.loads(text) == {"heads": [], "layer": 2, "position": ""}
 
 
-def saved(folder: Path) -> Path:
-    tiny_network("bert").save_pretrained(folder)
-    tiny_tokenizer("bert").save_pretrained(folder)
-    return folder
-
-
 NOT = "not a pooling: "
 BAD = [
     ('{"heads": ["2-4"], "lay', "not JSON (Unterminated string"),
@@ -360,7 +355,7 @@ BAD = [
 
 
 def test_a_loaded_model_uses_the_pooling_in_its_folder(tmp_path: Path) -> None:
-    saved(tmp_path)
+    save_tiny("bert", tmp_path)
     assert np.array_equal(load(tmp_path).encode(SENTENCES), tiny_model("bert").encode(SENTENCES))
     Pooling(HEADS, position="mean").write(tmp_path)
     model: Model = load(tmp_path)
@@ -379,7 +374,7 @@ def test_a_loaded_model_uses_the_pooling_in_its_folder(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_pooling_file_is_an_error_that_says_why(text: str, why: str, tmp_path: Path) -> None:
-    path = saved(tmp_path) / POOLING
+    path = save_tiny("bert", tmp_path) / POOLING
     path.write_text(text)
     with pytest.raises(ModelError) as error:
         load(tmp_path)

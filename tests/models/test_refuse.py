@@ -22,7 +22,7 @@ from transformers import (
 
 from headscope.errors import ModelError
 from headscope.models import Shape, load, wrap
-from tiny import tiny_network, tiny_tokenizer
+from tiny import save_tiny, tiny_network, tiny_tokenizer
 
 BELONG = "check that config.json and the weights belong together"
 SMALL = {
@@ -36,9 +36,7 @@ SMALL = {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A saved BERT, for tests to damage."""
-    tiny_network("bert").save_pretrained(tmp_path)
-    tiny_tokenizer("bert").save_pretrained(tmp_path)
-    return tmp_path
+    return save_tiny("bert", tmp_path)
 
 
 def refusal(folder: Path | str, **options: Any) -> ModelError:
@@ -94,9 +92,8 @@ CONFIGS = [  # what the config says, or is changed to say; and why that is refus
 def test_a_config_that_cannot_be_used_is_blamed_on_the_config(
     tmp_path: Path, text: str | dict[str, Any], why: str
 ) -> None:
-    folder = tmp_path / "no file named safetensors"  # what transformers says of missing weights
-    tiny_network("bert").save_pretrained(folder)
-    tiny_tokenizer("bert").save_pretrained(folder)
+    # what transformers says of missing weights
+    folder = save_tiny("bert", tmp_path / "no file named safetensors")
     file = folder / "config.json"
     file.write_text(
         text if isinstance(text, str) else json.dumps(json.loads(file.read_text()) | text)
