@@ -17,16 +17,20 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def source():
-    return {
-        example.texts[0]: (example, tree)
-        for example, tree in islice(grammar_trees(), GRAMMAR_SENTENCES)
-    }
+def pairs():
+    return list(islice(grammar_trees(), GRAMMAR_SENTENCES))
 
 
 @pytest.fixture(scope="module")
-def tasks():
-    return {task.title: task for task in find_tasks(["grammar"])}
+def source(pairs):
+    return {example.texts[0]: (example, tree) for example, tree in pairs}
+
+
+@pytest.fixture(scope="module")
+def tasks(pairs):
+    with pytest.MonkeyPatch.context() as patch:  # the sentences are written once
+        patch.setattr("headscope.tasks.make.grammar_trees", lambda: iter(pairs))
+        return {task.title: task for task in find_tasks(["grammar"])}
 
 
 def examples(task):

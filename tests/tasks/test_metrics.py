@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -261,6 +261,7 @@ def resamples(draw: st.DrawFn) -> tuple[Values, Values, Values]:
 
 
 @pytest.mark.parametrize("name", METRICS)
+@settings(max_examples=30)
 @given(case=resamples())
 def test_many_resamples_at_once_score_as_the_plain_metric_does_one_by_one(
     name: str, case: tuple[Values, Values, Values]
