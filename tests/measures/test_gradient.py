@@ -228,10 +228,6 @@ def test_a_seed_changes_what_is_masked_and_so_the_numbers() -> None:
     assert not first.equals(other)
 
 
-def test_gradients_are_not_made_unless_asked_for() -> None:
-    assert "gradient" not in survey(model_of("bert"), from_texts(TEXTS), max_length=60).measures
-
-
 def test_a_model_without_a_language_model_head_is_refused_by_name() -> None:
     with pytest.raises(UserError) as caught:
         survey(tiny_model("bert"), from_texts(TEXTS), measures=["gradient"], max_length=60)

@@ -269,24 +269,6 @@ def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case: Case) -> None:
             assert not values[row, head, :, most + others :].any()
 
 
-@given(case=CASES)
-@SETTINGS
-def test_what_stands_in_the_padding_does_not_matter(case: Case) -> None:
-    batch, maps, causal = made(case)
-    real = torch.from_numpy(batch.mask[:, None, :, None] & batch.mask[:, None, None, :])
-    clean = maps.masked_fill(~real, 0.0)
-    for kind in TWINS:
-        np.testing.assert_allclose(
-            run(kind, batch, maps, causal=causal),
-            run(kind, batch, clean, causal=causal),
-            atol=1e-6,
-            equal_nan=True,
-        )
-    torch.testing.assert_close(
-        word_map(batch).apply(maps), word_map(batch).apply(clean), atol=1e-6, rtol=0
-    )
-
-
 @given(case=CASES, bad=st.sampled_from([float("nan"), float("inf"), float("-inf")]))
 @SETTINGS
 def test_maps_that_are_not_finite_are_told_only_where_tokens_are_real(

@@ -160,19 +160,6 @@ def test_results_name_the_adapter(model: Path, adapter: Path) -> None:
     assert about["weights"] != load(model).digest
 
 
-def test_comparing_base_and_adapted_shows_what_changed(
-    kind: str, model: Path, adapter: Path, tmp_path: Path
-) -> None:
-    texts = ["the cat sat on the mat.", "a small bird sang in the old tree."]
-    same = hs.compare(load(model), load(model), texts, max_length=64)
-    zeros = make_adapter(kind, model, tmp_path / "zeros", scale=0)
-    still = hs.compare(load(model), load(model, adapter=zeros), texts, max_length=64)
-    changed = hs.compare(load(model), load(model, adapter=adapter), texts, max_length=64)
-    assert np.allclose(same["change"]["mean"], 1)
-    assert np.allclose(still["change"]["mean"], 1)
-    assert float(changed["change"]["mean"].min()) < 0.95
-
-
 def refusal(model: Any, adapter: Any, **options: Any) -> ModelError:
     with pytest.raises(ModelError) as error:
         load(model, adapter=adapter, **options)
