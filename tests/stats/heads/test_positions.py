@@ -148,7 +148,7 @@ def shuffle(map: Map, random: np.random.Generator) -> Map:
 Make = Callable[[str, Example, np.random.Generator], Map]
 
 
-def planted_results(make: Make, *, sentences: int = 400, seed: int = 1) -> Atlas:
+def planted_results(make: Make, *, sentences: int = 240, seed: int = 1) -> Atlas:
     """Results of one layer of heads with given maps."""
     random = np.random.default_rng(seed)
     examples = [sentence(random, number) for number in range(sentences)]
