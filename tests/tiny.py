@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -508,6 +509,13 @@ def tiny_network(
 def tiny_model(kind: str, *, seed: int = 0, **changes: Any) -> Model:
     """A tiny model under observation, with its tokenizer."""
     return wrap(tiny_network(kind, seed=seed, **changes), tiny_tokenizer(kind), name=f"tiny-{kind}")
+
+
+def save_tiny(kind: str, folder: Path, **options: Any) -> Path:
+    """The folder, with a tiny network and its tokenizer saved in it."""
+    tiny_network(kind, **options).save_pretrained(folder)
+    tiny_tokenizer(kind).save_pretrained(folder)
+    return folder
 
 
 def tiny_batch(kind: str, lengths: tuple[int, ...] = (9, 5, 12), *, seed: int = 0) -> Batch:

@@ -294,17 +294,6 @@ def test_markup_is_removed_and_spans_point_at_the_words():
     ]
 
 
-def test_spans_nest_in_the_order_in_which_they_open():
-    assert read_markup("{1 {2 Ann}'s dog}")[1] == [
-        MarkedSpan(0, 9, "mention", "1"),
-        MarkedSpan(0, 3, "mention", "2"),
-    ]
-
-
-def test_text_without_markup_is_unchanged():
-    assert read_markup("Nothing! (at all)") == ("Nothing! (at all)", [])
-
-
 LEAF = st.text("abc .,é🙂", min_size=1, max_size=5).map(lambda text: (text, text, []))
 OPENERS = [
     ("{1 ", "}", "mention", "1"),

@@ -106,57 +106,35 @@ def test_conll2012_gives_one_example_per_part_and_the_last_word_heads_a_mention(
 
 
 ROW = columns(("Ann", "NNP", "{}")).replace("\n\n", "\n")
-COLUMNS = {
-    "too few columns": (document("doc 0 0 Ann NNP (1)\n"), 2, "6 columns, expected 12 or more"),
-    "other columns in one sentence": (
+OPEN = "entity '1' is closed, but not open in this sentence"
+UNCLOSED = "entity '1' is opened, but not closed in its sentence"
+BRACKETS = "is not made of brackets such as (1, (1) and 1) with | between them"
+OUTSIDE = "this is outside any document"
+ENDLESS = GOLD.replace("#end document\n", "")
+COLUMNS = [  # the text, the line and the message
+    (document("doc 0 0 Ann NNP (1)\n"), 2, "6 columns, expected 12 or more"),
+    (
         document(ROW.format("-"), ROW.format("- (1)")),
         3,
         "14 columns, expected 13 as in the rest of the sentence",
     ),
-    "closed, never opened": (
-        document(ROW.format("1)")),
-        2,
-        "entity '1' is closed, but not open in this sentence",
-    ),
-    "closed in the next sentence": (
-        document(ROW.format("(1"), "\n", ROW.format("1)")),
-        2,
-        "entity '1' is opened, but not closed in its sentence",
-    ),
-    "never closed": (
-        document(ROW.format("(1|(2)"), "\n"),
-        2,
-        "entity '1' is opened, but not closed in its sentence",
-    ),
-    "twice the same": (document(ROW.format("(1)|(1)")), 2, "entity '1' has this mention twice"),
-    "no bracket": (
-        document(ROW.format("(1)|2")),
-        2,
-        "the last column '(1)|2' is not made of brackets such as (1, (1) and 1) with | between "
-        "them",
-    ),
-    "run together": (
-        document(ROW.format("(1)(2)")),
-        2,
-        "the last column '(1)(2)' is not made of brackets such as (1, (1) and 1) with | between "
-        "them",
-    ),
-    "no begin": (ROW.format("-"), 1, "this is outside any document"),
-    "after the end": (GOLD + ROW.format("-"), 14, "this is outside any document"),
-    "two ends": (GOLD + "#end document\n", 14, "this is outside any document"),
-    "no end": ("\n" + GOLD.replace("#end document\n", ""), 2, "document 'bc/x_3' does not end"),
-    "no end before the next": (
-        GOLD.replace("#end document\n", "") + GOLD,
-        13,
-        "document 'bc/x_3' has not ended",
-    ),
-    "no words": (document("\n"), 1, "document 'bc/x_3' has no words"),
-}
+    (document(ROW.format("1)")), 2, OPEN),
+    (document(ROW.format("(1"), "\n", ROW.format("1)")), 2, UNCLOSED),
+    (document(ROW.format("(1|(2)"), "\n"), 2, UNCLOSED),
+    (document(ROW.format("(1)|(1)")), 2, "entity '1' has this mention twice"),
+    (document(ROW.format("(1)|2")), 2, f"the last column '(1)|2' {BRACKETS}"),
+    (document(ROW.format("(1)(2)")), 2, f"the last column '(1)(2)' {BRACKETS}"),
+    (ROW.format("-"), 1, OUTSIDE),
+    (GOLD + ROW.format("-"), 14, OUTSIDE),
+    (GOLD + "#end document\n", 14, OUTSIDE),
+    ("\n" + ENDLESS, 2, "document 'bc/x_3' does not end"),
+    (ENDLESS + GOLD, 13, "document 'bc/x_3' has not ended"),
+    (document("\n"), 1, "document 'bc/x_3' has no words"),
+]
 
 
-@pytest.mark.parametrize("what", COLUMNS)
-def test_conll2012_that_cannot_be_used_is_reported_with_its_line(tmp_path, what):
-    text, line, message = COLUMNS[what]
+@pytest.mark.parametrize(("text", "line", "message"), COLUMNS)
+def test_conll2012_that_cannot_be_used_is_reported_with_its_line(tmp_path, text, line, message):
     path = write(tmp_path / "a.gold_conll", text)
     assert complaint(path).splitlines()[0] == f"{path}, line {line}: {message}"
 
@@ -237,27 +215,40 @@ def test_trees_that_end_in_conll_are_still_trees(tmp_path):
     assert corpus.read(write(tmp_path / "a.conll", row)).format == "conll"
 
 
-def test_the_format_is_suggested_by_the_first_lines(tmp_path):
-    path = write(tmp_path / "tale.coref", TALE)
+TREE = "# newdoc\n1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\tEntity=(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "hint"),
+    [
+        ("a.coref", TALE, {}, "its first lines look like conll2012: give format='conll2012'"),
+        (
+            "a.coref",
+            TALE,
+            {"format": "conll"},
+            "its first lines look like conll2012, and it was read as conll: give "
+            "format='conll2012'",
+        ),
+        (
+            "a.gold_conll",
+            TREE,
+            {},
+            "its first lines look like coref-conllu, and it was read as conll2012: give "
+            "format='coref-conllu'",
+        ),
+        (
+            "a.docs",
+            '{"sentences": [["A"]], "mentions": []}',
+            {},
+            "its first lines look like coref-jsonl: give format='coref-jsonl'",
+        ),
+        ("a.docs", "plain text may be anything", {}, "give format=, one of text, "),
+    ],
+)
+def test_the_format_is_suggested_by_the_first_lines(tmp_path, name, text, options, hint):
     with pytest.raises(CorpusError) as caught:
-        corpus.read(path)
-    assert caught.value.message.startswith(f"the ending '.coref' of {path} does not say")
-    assert caught.value.hint == "its first lines look like conll2012: give format='conll2012'"
-    with pytest.raises(CorpusError) as caught:
-        corpus.read(path, format="conll")
-    assert caught.value.hint == (
-        "its first lines look like conll2012, and it was read as conll: give format='conll2012'"
-    )
-    tree = "# newdoc\n1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\tEntity=(1)\n"
-    with pytest.raises(CorpusError) as caught:
-        corpus.read(write(tmp_path / "a.gold_conll", tree))
-    assert caught.value.hint.endswith("read as conll2012: give format='coref-conllu'")
-    with pytest.raises(CorpusError) as caught:
-        corpus.read(write(tmp_path / "a.docs", '{"sentences": [["A"]], "mentions": []}'))
-    assert caught.value.hint == "its first lines look like coref-jsonl: give format='coref-jsonl'"
-    with pytest.raises(CorpusError) as caught:
-        corpus.read(write(tmp_path / "a.docs", "plain text may be anything"))
-    assert caught.value.hint.startswith("give format=, one of text, ")
+        corpus.read(write(tmp_path / name, text), **options)
+    assert caught.value.hint.startswith(hint)
 
 
 def test_a_file_that_is_read_as_a_table_but_looks_like_columns_has_a_note(tmp_path):
@@ -490,100 +481,58 @@ def test_mentions_in_parts_and_of_empty_nodes_are_skipped_and_counted(
     )
 
 
-CONLLU = {
-    "closed, never opened": (
-        sentence(SAW, "Entity=(1)", "_", "Entity=2)"),
-        4,
-        "entity '2' is closed, but not open in this sentence",
-    ),
-    "closed in the next sentence": (
-        sentence(SAW, "Entity=(1") + sentence(WAS, "Entity=1)"),
-        1,
-        "entity '1' is opened, but not closed in its sentence",
-    ),
-    "closed twice": (
-        sentence(SAW, "Entity=(1)1)"),
-        1,
-        "entity '1' is closed, but not open in this sentence",
-    ),
-    "never closed": (
-        sentence(SAW, "_", "Entity=(1(2", "_", "Entity=2)"),
-        3,
-        "entity '1' is opened, but not closed in its sentence",
-    ),
-    "twice the same": (sentence(SAW, "Entity=(1)(1)"), 1, "entity '1' has this mention twice"),
-    "crossing its own": (
+HEADED = ["global.Entity = eid-head"]
+NOT_BRACKETS = "is not made of brackets such as (1, (1) and 1)"
+CONLLU = [
+    (sentence(SAW, "Entity=(2)", "_", "Entity=1)"), 4, OPEN),
+    (sentence(SAW, "Entity=(1") + sentence(WAS, "Entity=1)"), 1, UNCLOSED),
+    (sentence(SAW, "Entity=(1)1)"), 1, OPEN),
+    (sentence(SAW, "_", "Entity=(1(2", "_", "Entity=2)"), 3, UNCLOSED),
+    (sentence(SAW, "Entity=(1)(1)"), 1, "entity '1' has this mention twice"),
+    (
         sentence(SAW, "Entity=(1", "Entity=1)(1", "_", "Entity=1)"),
         3,
         "two mentions of entity '1' cross",
     ),
-    "a bracket that names nothing": (
-        sentence(SAW, "Entity=(1", "_", "Entity=)"),
-        4,
-        "Entity=) is not made of brackets such as (1, (1) and 1)",
-    ),
-    "no bracket": (
-        sentence(SAW, "Entity=(1)2"),
-        1,
-        "Entity=(1)2 is not made of brackets such as (1, (1) and 1)",
-    ),
-    "a header without entity": (
+    (sentence(SAW, "Entity=(1", "_", "Entity=)"), 4, f"Entity=) {NOT_BRACKETS}"),
+    (sentence(SAW, "Entity=(1)2"), 1, f"Entity=(1)2 {NOT_BRACKETS}"),
+    (
         sentence(SAW, "_", comments=["global.Entity = etype-head"]),
         2,
         "'# global.Entity = etype-head' above must name the entity once, as eid or GRP",
     ),
-    "a head outside": (
-        sentence(SAW, "Entity=(1-2)", comments=["global.Entity = eid-head"]),
-        2,
-        "the head '2' of entity '1' is not among its 1 words",
+    *(
+        (
+            sentence(SAW, f"Entity=(1-{head})", comments=HEADED),
+            2,
+            f"the head '{head}' of entity '1' is not among its 1 words",
+        )
+        for head in ("2", "0", "x")
     ),
-    "a head of nought": (
-        sentence(SAW, "Entity=(1-0)", comments=["global.Entity = eid-head"]),
-        2,
-        "the head '0' of entity '1' is not among its 1 words",
-    ),
-    "a head that is no number": (
-        sentence(SAW, "Entity=(1-x)", comments=["global.Entity = eid-minspan"]),
-        2,
-        "the head 'x' of entity '1' is not among its 1 words",
-    ),
-}
+]
 
 
-@pytest.mark.parametrize("what", CONLLU)
-def test_conllu_brackets_that_do_not_match_are_reported_with_their_line(tmp_path, what):
-    text, line, message = CONLLU[what]
+@pytest.mark.parametrize(("text", "line", "message"), CONLLU)
+def test_conllu_brackets_that_do_not_match_are_reported_with_their_line(
+    tmp_path, text, line, message
+):
     path = write(tmp_path / "a.conllu", text)
     assert complaint(path, documents=True).splitlines()[0] == f"{path}, line {line}: {message}"
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "message"),
-    [
-        ("gone.tar.gz", None, "no such corpus file: {path}"),
-        ("a.tar.gz", b"text", "{path} is not a complete tar archive ("),
-    ],
-)
-def test_an_archive_that_cannot_be_read_is_reported(tmp_path, name, data, message):
-    path = tmp_path / name
-    if data:
-        path.write_bytes(data)
-    assert complaint(path, documents=True).startswith(message.format(path=path))
-
-
-def test_an_archive_that_is_cut_off_is_reported(tmp_path):
-    write(
-        tmp_path / "a.conllu",
-        "".join(
-            sentence(WAS, f"Entity=({number})", comments=[f"newdoc id = {number}"])
-            for number in range(500)
-        ),
-    )
+def test_an_archive_that_cannot_be_read_is_reported(tmp_path):
     path = tmp_path / "a.tar.gz"
+    assert complaint(path, documents=True).startswith(f"no such corpus file: {path}")
+    documents = (
+        sentence(WAS, f"Entity=({number})", comments=[f"newdoc id = {number}"])
+        for number in range(500)
+    )
+    write(tmp_path / "a.conllu", "".join(documents))
     with tarfile.open(path, "w:gz") as archive:
         archive.add(tmp_path / "a.conllu", "a.conllu")
-    path.write_bytes(path.read_bytes()[:-200])
-    assert complaint(path, documents=True).startswith(f"{path} is not a complete tar archive (")
+    for data in (path.read_bytes()[:-200], b"text"):
+        path.write_bytes(data)
+        assert complaint(path, documents=True).startswith(f"{path} is not a complete tar archive (")
 
 
 @pytest.mark.parametrize(
@@ -616,21 +565,10 @@ ANN = {
 }
 
 
-def put(path, text):
-    path.write_bytes(gzip.compress(text.encode()) if path.name.endswith(".gz") else text.encode())
-    return path
-
-
-def refusal(path, **options):
-    with pytest.raises(CorpusError) as caught:
-        list(corpus.read(path, **options))
-    return str(caught.value)
-
-
 def test_json_lines_give_one_document_per_line_with_words_counted_over_all_sentences(
     tmp_path,
 ):
-    path = put(
+    path = write(
         tmp_path / "a.jsonl.gz",
         f"\n{json.dumps(ANN)}\n\n" + json.dumps({"sentences": [["Yes"]], "mentions": []}),
     )
@@ -662,7 +600,7 @@ def test_json_lines_give_one_document_per_line_with_words_counted_over_all_sente
     "record", [{"text": "Hi."}, {"text": "Hi.", "sentences": 1}, {"text": "Hi.", "mentions": []}]
 )
 def test_json_lines_without_sentences_and_mentions_are_still_texts(tmp_path, record):
-    path = put(tmp_path / "a.jsonl", json.dumps(record))
+    path = write(tmp_path / "a.jsonl", json.dumps(record))
     assert (corpus.read(path).format, [example.texts for example in corpus.read(path)]) == (
         "jsonl",
         [("Hi.",)],
@@ -670,119 +608,79 @@ def test_json_lines_without_sentences_and_mentions_are_still_texts(tmp_path, rec
 
 
 def test_named_columns_or_a_format_override_what_json_lines_look_like(tmp_path):
-    path = put(tmp_path / "a.jsonl", json.dumps({"text": "Hi.", "sentences": [], "mentions": []}))
+    path = write(tmp_path / "a.jsonl", json.dumps({"text": "Hi.", "sentences": [], "mentions": []}))
     assert [
         example.texts
         for options in ({"columns": ["text"]}, {"format": "jsonl"})
         for example in corpus.read(path, **options)
     ] == [("Hi.",), ("Hi.",)]
-    assert refusal(path).startswith(f"{path}, line 1: the document has the unknown key 'text'")
-    other = put(tmp_path / "a.txt", json.dumps(ANN))
+    assert complaint(path).startswith(f"{path}, line 1: the document has the unknown key 'text'")
+    other = write(tmp_path / "a.txt", json.dumps(ANN))
     assert len(next(iter(corpus.read(other, format="coref-jsonl"))).mentions) == 6
 
 
 MENTION = ANN["mentions"][0]
-JSON = {
-    "not JSON": ('{"sentences"', "not JSON (Expecting ':' delimiter: line 1 column 13 (char 12))"),
-    "a list": ("[]", "the document must be a JSON object, got list"),
-    "no mentions": (ANN | {"mentions": None}, "'mentions' must be a list of objects, got NoneType"),
-    "no sentences": ({"doc": "x", "mentions": []}, "the document has no 'sentences'"),
-    "an unknown key": (
+BLANK = "'sentences' must be a list of lists of words, none of them blank"
+MENTIONS = [  # what is wrong with the mention, and the message
+    ([0, 1], "the mention must be a JSON object, got list"),
+    (
+        {"id": 1},
+        "the mention has the unknown key 'id'; known are sent, start, end, head, cluster, type",
+    ),
+    ({"start": "2"}, "'start' must be a whole number, got '2'"),
+    ({"sent": True}, "'sent' must be a whole number, got True"),
+    ({"cluster": ""}, "'cluster' must be a string or a whole number, got ''"),
+    ({"sent": 3}, "there is no sentence 3, the document has 3"),
+    ({"sent": -1}, "there is no sentence -1, the document has 3"),
+    ({"end": 4}, "words 2 to 4 are not within sentence 2, which has 4"),
+    ({"start": -1}, "words -1 to 2 are not within sentence 2, which has 4"),
+    ({"end": 1}, "words 2 to 1 are not within sentence 2, which has 4"),
+    ({"head": 3}, "the head 3 is not one of the words 2 to 2"),
+    ({"type": ["name"]}, "'type' must be one of pronoun, proper, nominal, other, got ['name']"),
+    ({}, "entity '1' has this mention twice"),
+]
+CROSSING = [
+    MENTION | {"sent": 0, "start": start, "end": start + 2, "head": start} for start in (2, 1)
+]
+JSON = [
+    ('{"sentences"', "not JSON (Expecting ':' delimiter: line 1 column 13 (char 12))"),
+    ("[]", "the document must be a JSON object, got list"),
+    (ANN | {"mentions": None}, "'mentions' must be a list of objects, got NoneType"),
+    ({"doc": "x", "mentions": []}, "the document has no 'sentences'"),
+    (
         ANN | {"genra": "x"},
         "the document has the unknown key 'genra'; known are sentences, mentions, doc, genre, "
         "licence_class",
     ),
-    "sentences as strings": (
-        ANN | {"sentences": ["Ann left"]},
-        "'sentences' must be a list of lists of words, none of them blank",
-    ),
-    "a blank word": (
-        ANN | {"sentences": [["Ann", " "]]},
-        "'sentences' must be a list of lists of words, none of them blank",
-    ),
-    "no words": (ANN | {"sentences": [[]], "mentions": []}, "the document has no words"),
-    "a mention that is a list": (
-        ANN | {"mentions": [[0, 1]]},
-        "mentions[0]: the mention must be a JSON object, got list",
-    ),
-    "an unknown key of a mention": (
-        ANN | {"mentions": [MENTION | {"id": 1}]},
-        "mentions[0]: the mention has the unknown key 'id'; known are sent, start, end, head, "
-        "cluster, type",
-    ),
-    "a mention without head": (
-        ANN | {"mentions": [{key: MENTION[key] for key in ("sent", "start", "end", "cluster")}]},
+    (ANN | {"sentences": ["Ann left"]}, BLANK),
+    (ANN | {"sentences": [["Ann", " "]]}, BLANK),
+    (ANN | {"sentences": [[]], "mentions": []}, "the document has no words"),
+    (
+        ANN | {"mentions": [{"sent": 2, "start": 2, "end": 2}]},
         "mentions[0]: the mention has no 'head'",
     ),
-    "a number as text": (
-        ANN | {"mentions": [MENTION | {"start": "2"}]},
-        "mentions[0]: 'start' must be a whole number, got '2'",
+    (ANN | {"mentions": CROSSING}, "mentions[0]: two mentions of entity '1' cross"),
+    *(
+        (
+            ANN | {"mentions": [MENTION, MENTION | change if isinstance(change, dict) else change]},
+            f"mentions[1]: {message}",
+        )
+        for change, message in MENTIONS
     ),
-    "true as a number": (
-        ANN | {"mentions": [MENTION | {"sent": True}]},
-        "mentions[0]: 'sent' must be a whole number, got True",
-    ),
-    "no cluster": (
-        ANN | {"mentions": [MENTION | {"cluster": ""}]},
-        "mentions[0]: 'cluster' must be a string or a whole number, got ''",
-    ),
-    "outside the document": (
-        ANN | {"mentions": [MENTION, MENTION | {"sent": 3}]},
-        "mentions[1]: there is no sentence 3, the document has 3",
-    ),
-    "before the document": (
-        ANN | {"mentions": [MENTION | {"sent": -1}]},
-        "mentions[0]: there is no sentence -1, the document has 3",
-    ),
-    "outside the sentence": (
-        ANN | {"mentions": [MENTION | {"end": 4}]},
-        "mentions[0]: words 2 to 4 are not within sentence 2, which has 4",
-    ),
-    "before the sentence": (
-        ANN | {"mentions": [MENTION | {"start": -1}]},
-        "mentions[0]: words -1 to 2 are not within sentence 2, which has 4",
-    ),
-    "end before start": (
-        ANN | {"mentions": [MENTION | {"end": 1}]},
-        "mentions[0]: words 2 to 1 are not within sentence 2, which has 4",
-    ),
-    "head outside": (
-        ANN | {"mentions": [MENTION | {"head": 3}]},
-        "mentions[0]: the head 3 is not one of the words 2 to 2",
-    ),
-    "an unknown type": (
-        ANN | {"mentions": [MENTION | {"type": ["name"]}]},
-        "mentions[0]: 'type' must be one of pronoun, proper, nominal, other, got ['name']",
-    ),
-    "a mention twice": (
-        ANN | {"mentions": [MENTION, MENTION]},
-        "mentions[1]: entity '1' has this mention twice",
-    ),
-    "crossing": (
-        ANN
-        | {
-            "mentions": [
-                MENTION | {"sent": 0, "start": start, "end": start + 2, "head": start}
-                for start in (2, 1)
-            ]
-        },
-        "mentions[0]: two mentions of entity '1' cross",
-    ),
-}
+]
 
 
-@pytest.mark.parametrize("what", JSON)
-def test_json_lines_that_cannot_be_used_are_reported_with_line_and_mention(tmp_path, what):
-    given, message = JSON[what]
-    path = put(
-        tmp_path / "a.jsonl",
-        json.dumps(ANN) + "\n" + (given if isinstance(given, str) else json.dumps(given)),
-    )
-    assert refusal(path).splitlines()[0] == f"{path}, line 2: {message}"
+@pytest.mark.parametrize(("record", "message"), JSON)
+def test_json_lines_that_cannot_be_used_are_reported_with_line_and_mention(
+    tmp_path, record, message
+):
+    line = record if isinstance(record, str) else json.dumps(record)
+    path = write(tmp_path / "a.jsonl", json.dumps(ANN) + "\n" + line)
+    assert complaint(path).splitlines()[0] == f"{path}, line 2: {message}"
 
 
 def test_a_mention_without_a_type_that_is_no_pronoun_has_no_kind(tmp_path):
     mention = {"sent": 0, "start": 0, "end": 1, "head": 1, "cluster": 1}
     document = {"sentences": [["The", "dog", "left"]], "mentions": [mention]}
-    (example,) = corpus.read(put(tmp_path / "a.jsonl", json.dumps(document)))
+    (example,) = corpus.read(write(tmp_path / "a.jsonl", json.dumps(document)))
     assert [one.kind for one in example.mentions] == [""]

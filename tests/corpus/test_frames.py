@@ -77,84 +77,44 @@ def test_columns_or_a_format_override_the_keys(tmp_path: Path) -> None:
     )
 
 
-def without(key: str) -> dict[str, Any]:
-    return {name: value for name, value in AGITATED.items() if name != key}
-
-
-LINKS = [{"start": 0, "end": 2}]
-WRONG = {
-    "no object": (["x"], "expected a JSON object, got list", HINT),
-    "no sentence": (without("sentence"), "'sentence' must be a string, got nothing", HINT),
-    "a sentence that is a list": (
-        AGITATED | {"sentence": ["He"]},
-        "'sentence' must be a string, got list",
-        HINT,
-    ),
-    "links that are no list": (
-        AGITATED | {"links": {}},
-        "'links' must be a list of objects, got dict",
-        HINT,
-    ),
-    "a link that is no object": (
-        AGITATED | {"links": [[0, 2]]},
-        "links[0] must be an object, got list",
-        HINT,
-    ),
-    "a target of one number": (
-        AGITATED | {"target": [16]},
-        "'target' must have two whole numbers, start and end; got [16]",
-        HINT,
-    ),
-    "an offset that is true": (
-        AGITATED | {"target": [True, 24]},
-        "'target' must have two whole numbers, start and end; got [True, 24]",
-        HINT,
-    ),
-    "a link without an end": (
-        AGITATED | {"links": [{"start": 0}]},
-        "links[0] must have two whole numbers, start and end; got [0, None]",
-        HINT,
-    ),
-    "a target beyond the sentence": (
-        AGITATED | {"target": [16, 27]},
-        "'target': 16 to 27 is not a word of the sentence, which has 26 characters",
-        OFFSETS,
-    ),
-    "a target the wrong way round": (
-        AGITATED | {"target": [24, 16]},
-        "'target': 24 to 16 is not a word of the sentence, which has 26 characters",
-        OFFSETS,
-    ),
-    "a target before the sentence": (
-        AGITATED | {"target": [-3, 2]},
-        "'target': -3 to 2 is not a word of the sentence, which has 26 characters",
-        OFFSETS,
-    ),
-    "a link that is a space": (
-        AGITATED | {"links": [{"start": 2, "end": 3}]},
-        "links[0]: 2 to 3 is not a word of the sentence, which has 26 characters",
-        OFFSETS,
-    ),
-    "another target": (
-        AGITATED | {"target_text": "becoming"},
-        "'target': 16 to 24 is 'agitated', not 'becoming'",
-        OFFSETS,
-    ),
-    "another element": (
-        AGITATED | {"links": [{"start": 0, "end": 2, "text": "She"}]},
+NUMBERS = "must have two whole numbers, start and end; got"
+WORD = "is not a word of the sentence, which has 26 characters"
+WRONG = [  # what the record says instead, the message and the hint
+    (None, "expected a JSON object, got list", HINT),
+    ({"sentence": ["He"]}, "'sentence' must be a string, got list", HINT),
+    ({"links": {}}, "'links' must be a list of objects, got dict", HINT),
+    ({"links": [[0, 2]]}, "links[0] must be an object, got list", HINT),
+    ({"target": [16]}, f"'target' {NUMBERS} [16]", HINT),
+    ({"target": [True, 24]}, f"'target' {NUMBERS} [True, 24]", HINT),
+    ({"links": [{"start": 0}]}, f"links[0] {NUMBERS} [0, None]", HINT),
+    ({"target": [16, 27]}, f"'target': 16 to 27 {WORD}", OFFSETS),
+    ({"target": [24, 16]}, f"'target': 24 to 16 {WORD}", OFFSETS),
+    ({"target": [-3, 2]}, f"'target': -3 to 2 {WORD}", OFFSETS),
+    ({"links": [{"start": 2, "end": 3}]}, f"links[0]: 2 to 3 {WORD}", OFFSETS),
+    ({"target_text": "becoming"}, "'target': 16 to 24 is 'agitated', not 'becoming'", OFFSETS),
+    (
+        {"links": [{"start": 0, "end": 2, "text": "She"}]},
         "links[0]: 0 to 2 is 'He', not 'She'",
         OFFSETS,
     ),
-}
+]
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_what_is_wrong_is_reported_with_its_line(tmp_path: Path, what: str) -> None:
-    record, message, hint = WRONG[what]
+@pytest.mark.parametrize(("change", "message", "hint"), WRONG)
+def test_what_is_wrong_is_reported_with_its_line(
+    tmp_path: Path, change: dict[str, Any] | None, message: str, hint: str
+) -> None:
+    record = ["x"] if change is None else AGITATED | change
     path = written(tmp_path / "a.jsonl", AGITATED, record)
     with pytest.raises(CorpusError) as caught:
         list(corpus.read(path, format="frames-jsonl"))
     assert str(caught.value) == f"{path}, line 2: {message}\nnext: {hint}"
+
+
+def test_a_record_without_a_sentence_is_reported(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", {"target": [16, 24], "links": []})
+    with pytest.raises(CorpusError, match="'sentence' must be a string, got nothing"):
+        corpus.read(path, format="frames-jsonl")
 
 
 class Entry(dict[str, Any]):

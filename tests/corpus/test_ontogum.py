@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 from headscope import corpus
-from headscope.corpus.example import mention_kind
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +60,6 @@ def test_kinds_differ_only_where_a_proper_penn_tag_is_on_another_word(from_json,
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("form", ["from_json", "from_conllu"])
-def test_mentions_lie_within_one_sentence_with_their_head_inside(request, form):
-    for example in request.getfixturevalue(form):
-        for mention in example.mentions:
-            assert 0 <= mention.start <= mention.head <= mention.end < len(example.words)
-            assert example.words[mention.start].sentence == example.words[mention.end].sentence
-            assert mention.kind in {"pronoun", "proper", "nominal"}
-
-
-@pytest.mark.shared
 def test_a_mention_that_is_alone_in_its_entity_is_kept(from_json):
     alone = [
         (example.id, entity)
@@ -81,20 +70,6 @@ def test_a_mention_that_is_alone_in_its_entity_is_kept(from_json):
     assert alone == [
         ("GUM_interview_cocktail", "24")
     ]  # "cluster": "24" occurs once in its line of the file
-
-
-@pytest.mark.shared
-def test_without_universal_tags_most_determiners_that_head_a_mention_are_rightly_pronouns(
-    from_json, from_conllu
-):
-    found = Counter()
-    for one, two in zip(from_json, from_conllu, strict=True):
-        for mention in one.mentions:
-            word = two.words[mention.head]
-            if word.xpos == "DT":
-                found[mention.kind] += 1
-                assert mention_kind(corpus.Word(word.text, xpos="DT")) == "pronoun"
-    assert found["pronoun"] > 5 * (found["nominal"] + found["proper"])
 
 
 def as_conll2012(example):
@@ -127,11 +102,12 @@ def as_conll2012(example):
 def test_ontogum_written_as_conll2012_reads_back_with_the_last_word_of_each_mention_as_its_head(
     from_json, tmp_path
 ):
+    some = from_json[:25]
     path = tmp_path / "ontogum.v4_gold_conll"
-    path.write_text("\n".join(as_conll2012(example) for example in from_json), encoding="utf-8")
+    path.write_text("\n".join(as_conll2012(example) for example in some), encoding="utf-8")
     again = list(corpus.read(path))
-    assert [example.id for example in again] == [f"{example.id}_0" for example in from_json]
-    for one, two in zip(from_json, again, strict=True):
+    assert [example.id for example in again] == [f"{example.id}_0" for example in some]
+    for one, two in zip(some, again, strict=True):
         assert [(word.text, word.sentence) for word in one.words] == [
             (word.text, word.sentence) for word in two.words
         ]

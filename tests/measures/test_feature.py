@@ -16,7 +16,7 @@ from headscope.measures import Feature
 from headscope.measures.grammar import NEGATIONS, feature_words, negations
 from headscope.runs.survey import survey
 from measures.annotated import CASES, Case, made, real_maps, tree, values_of
-from planted import place, planted_bert, planted_gpt2
+from planted import place, planted_bert
 
 FEATURES = Feature.dims["feature"]
 
@@ -178,57 +178,23 @@ def test_penn_tags_of_punctuation_count() -> None:
 SAW = tree("it|PRON|nsubj|2 saw|VERB|root|0 the|DET|det|4 dogs|NOUN|obj|2")
 
 
-def run(words: tuple[Word, ...], model=planted_bert, **options):
+def run(words: tuple[Word, ...]):
     corpus = from_examples([Example("1", join_words(words), words)])
-    return survey(model(), corpus, **{"measures": ["feature"], "max_length": 24, **options})[
-        "feature"
-    ]
+    return survey(planted_bert(), corpus, measures=["feature"], max_length=24)["feature"]
 
 
 @pytest.mark.parametrize(
     ("head", "name", "value"),
     [
-        ("word", "noun", 1.0),  # all attend to "dog"
         ("piece", "noun", 1.0),  # all attend to "##s", which is a token of the noun too
         ("word", "object", 1.0),
         ("word", "verb", 0.0),
-        (
-            "previous",
-            "noun",
-            (1 + 1 / 7) / 7,
-        ),  # the next token alone, and the first, which has none before it and so attends uniformly
-        ("previous", "sep", (0 + 1 / 7) / 7),
-        ("cls", "cls", 1.0),
         ("sep", "sep", 1.0),
         ("uniform", "pronoun", 1 / 7),
-        ("uniform", "subject", 1 / 7),
     ],
 )
 def test_planted_heads_have_the_attention_counted_by_hand(
     head: str, name: str, value: float
 ) -> None:
-    assert run(SAW)["mean"].sel(**place(head), feature=name).item() == pytest.approx(
-        value, abs=1e-5
-    )
-
-
-def test_an_example_without_the_feature_is_not_counted() -> None:
-    both = from_examples(
-        [
-            Example("1", join_words(SAW), SAW),
-            Example("2", ("it sat",), tree("it|PRON|nsubj|2 sat|VERB|root|0")),
-        ]
-    )
-    data = survey(planted_bert(), both, measures=["feature"], max_length=24)["feature"]
-    assert (data["n"].sel(feature="object") == 1).all()
-    assert (data["n"].sel(feature="subject") == 2).all()
-    assert (data["n"].sel(feature="negation") == 0).all()
-    assert data["mean"].sel(feature="negation").isnull().all()
-
-
-def test_in_a_causal_model_the_sum_is_still_divided_by_all_tokens() -> None:
-    # [CLS] it saw the dog ##s: "dog" is the fifth of six tokens, and seen by itself and the last.
-    data = run(SAW, planted_gpt2)["mean"]
-    assert data.sel(**place("word"), feature="noun").item() == pytest.approx(2 / 6, abs=1e-5)
-    assert data.sel(**place("cls"), feature="cls").item() == pytest.approx(1.0, abs=1e-5)
-    assert data.sel(feature="sep").isnull().all()
+    found = run(SAW)["mean"].sel(**place(head), feature=name)
+    assert found.item() == pytest.approx(value, abs=1e-5)

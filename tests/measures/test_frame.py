@@ -15,7 +15,7 @@ from headscope.errors import UserError
 from headscope.measures import Frame
 from headscope.runs.survey import survey
 from measures.annotated import CASES, Case, made, real_maps, values_of
-from planted import place, planted_bert, planted_gpt2
+from planted import place, planted_bert
 
 DIRECTIONS = Frame.dims["direction"]
 
@@ -61,14 +61,11 @@ def test_values_equal_those_of_the_twin(case: Case) -> None:
 # [CLS] the old dog s saw the cat [SEP]: "dogs" is two pieces
 WORDS = tuple(Word(text) for text in ("the", "old", "dogs", "saw", "the", "cat"))
 DOGS = FrameLink("Seeing", "Perceiver", (3, 3), (1, 2))
-CAT = FrameLink("Seeing", "Phenomenon", (3, 3), (4, 5))
 
 
-def run(links: tuple[FrameLink, ...], model=planted_bert, **options):
+def run(links: tuple[FrameLink, ...]):
     corpus = from_examples([Example("1", ("the old dogs saw the cat",), WORDS, links=links)])
-    return survey(model(), corpus, **{"measures": ["frame"], "max_length": 24, **options}).mean(
-        "frame"
-    )
+    return survey(planted_bert(), corpus, measures=["frame"], max_length=24).mean("frame")
 
 
 @pytest.mark.parametrize(
@@ -76,9 +73,6 @@ def run(links: tuple[FrameLink, ...], model=planted_bert, **options):
     [
         ("previous", 1.0, 0.0),  # from "saw" to "##s", the last piece of "dogs"
         ("next", 0.0, 1.0),
-        ("word", 1.0, 0.0),  # everybody attends to "dog"
-        ("piece", 1.0, 0.0),
-        ("current", 0.0, 0.0),
         ("uniform", 1 / 9, 1 / 9),
     ],
 )
@@ -86,29 +80,9 @@ def test_planted_heads_have_the_attention_counted_by_hand(
     head: str, there: float, back: float
 ) -> None:
     found = run((DOGS,)).sel(**place(head))
-    assert found.sel(direction="target to element").item() == pytest.approx(there, abs=1e-5)
-    assert found.sel(direction="element to target").item() == pytest.approx(back, abs=1e-5)
-    assert found.sel(direction="both").item() == pytest.approx(max(there, back), abs=1e-5)
-
-
-def test_of_several_links_the_largest_weight_counts() -> None:
-    assert run((CAT,)).sel(**place("word"), direction="both").item() == pytest.approx(0.0, abs=1e-5)
-    assert run((CAT, DOGS)).sel(**place("word"), direction="both").item() == pytest.approx(
-        1.0, abs=1e-5
-    )
-
-
-def test_a_causal_model_has_no_attention_to_an_element_that_comes_later() -> None:
-    found = run((CAT,), planted_gpt2)
-    assert found.sel(direction="target to element").isnull().all()
-    assert found.sel(direction=["both", "element to target"]).notnull().all()
-
-
-def test_a_link_whose_element_was_cut_off_is_no_link() -> None:
-    assert run((CAT,), max_length=7).isnull().all()  # [CLS] the old dog ##s saw [SEP]
-    assert run((CAT, DOGS), max_length=7).sel(
-        **place("previous"), direction="both"
-    ).item() == pytest.approx(1.0, abs=1e-5)
+    expected = {"target to element": there, "element to target": back, "both": max(there, back)}
+    for direction, value in expected.items():
+        assert found.sel(direction=direction).item() == pytest.approx(value, abs=1e-5)
 
 
 def test_a_corpus_without_frames_says_so_when_asked() -> None:

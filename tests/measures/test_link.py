@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from headscope.corpus import ROOT, Example, Word, from_examples, join_words
 from headscope.encode import SEPARATOR, START
 from headscope.measures import Link
-from headscope.measures.grammar import nouns_and_pronouns, verbs_and_subjects
+from headscope.measures.grammar import verbs_and_subjects
 from headscope.runs.survey import survey
 from measures.annotated import CASES, Case, made, real_maps, tree, values_of
 from measures.test_feature import has
-from planted import place, planted_bert, planted_gpt2
+from planted import place, planted_bert
 
 LINKS = Link.dims["link"]
 
@@ -121,40 +121,13 @@ def test_verbs_and_their_subjects_are_found_in_the_tree(
     assert verbs_and_subjects(tree(text)) == pairs
 
 
-def test_a_subject_that_is_a_root_or_outside_the_tree_has_no_verb() -> None:
-    assert (
-        verbs_and_subjects(
-            [
-                Word("he", head=ROOT, relation="nsubj"),
-                Word("it", head=None, relation="nsubj"),
-                Word("sat", head=ROOT, upos="VERB"),
-            ]
-        )
-        == []
-    )
-
-
-def test_nouns_and_pronouns_are_paired_within_a_sentence() -> None:
-    words = [
-        Word("dog", upos="NOUN"),
-        Word("it", upos="PRON"),
-        Word("cat", upos="NOUN", sentence=1),
-        Word("they", upos="PRON", sentence=1),
-    ]
-    assert nouns_and_pronouns(words) == [(0, 1), (2, 3)]
-
-
 # [CLS] it saw the dog ##s [SEP]
 SAW = tree("it|PRON|nsubj|2 saw|VERB|root|0 the|DET|det|4 dogs|NOUN|obj|2")
 
 
-def run(words: tuple[Word, ...], model=planted_bert):
-    return survey(
-        model(),
-        from_examples([Example("1", join_words(words), words)]),
-        measures=["link"],
-        max_length=24,
-    ).mean("link")
+def run(words: tuple[Word, ...]):
+    corpus = from_examples([Example("1", join_words(words), words)])
+    return survey(planted_bert(), corpus, measures=["link"], max_length=24).mean("link")
 
 
 @pytest.mark.parametrize(
@@ -162,15 +135,8 @@ def run(words: tuple[Word, ...], model=planted_bert):
     [
         ("previous", "verb to subject", 1.0),
         ("previous", "subject to verb", 0.0),
-        ("next", "subject to verb", 1.0),
-        ("word", "pronoun to noun", 1.0),
         ("piece", "pronoun to noun", 1.0),
-        ("word", "noun to pronoun", 0.0),
         ("next", "cls to pronoun", 1.0),
-        ("next", "cls to noun", 0.0),
-        ("sep", "cls to sep", 1.0),
-        ("cls", "cls to cls", 1.0),
-        ("word", "cls to object", 1.0),
         ("uniform", "cls to verb", 1 / 7),
     ],
 )
@@ -178,16 +144,3 @@ def test_planted_heads_have_the_attention_counted_by_hand(
     head: str, name: str, value: float
 ) -> None:
     assert run(SAW).sel(**place(head), link=name).item() == pytest.approx(value, abs=1e-5)
-
-
-def test_a_causal_model_sees_no_later_token_and_its_sentence_vector_is_at_the_last() -> None:
-    found = run(SAW, planted_gpt2)  # [CLS] it saw the dog ##s
-    assert found.sel(link=["subject to verb", "pronoun to noun"]).isnull().all()
-    assert found.sel(**place("previous"), link="verb to subject").item() == pytest.approx(
-        1.0, abs=1e-5
-    )
-    assert found.sel(**place("previous"), link="cls to noun").item() == pytest.approx(
-        1.0, abs=1e-5
-    )  # from "##s" to "dog"
-    assert found.sel(**place("cls"), link="cls to cls").item() == pytest.approx(1.0, abs=1e-5)
-    assert found.sel(link="cls to negation").isnull().all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import log
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,10 @@ import pytest
 import torch
 
 import twins
-from headscope.corpus import Corpus, Example, Word, from_examples, from_texts
+from headscope.corpus import Corpus, from_texts
 from headscope.encode import Encoded, collate
-from headscope.measures import word_map
 from headscope.models import Model
-from headscope.results import Atlas, head_name, heads_over
+from headscope.results import Atlas
 from headscope.runs.survey import survey
 from planted import HEADS, expected_map, place, planted_bert, planted_gpt2, tokens
 
@@ -77,130 +75,6 @@ def test_the_maps_of_the_planted_models_are_the_maps_that_were_planned(
                 )
 
 
-@pytest.mark.parametrize("offset", ["previous", "current", "next"])
-def test_position_finds_the_previous_current_and_next_token_head_and_no_other(
-    found: Atlas, offset: str
-) -> None:
-    means = found.mean("position").sel(offset=offset)
-    assert at(found, "position", offset, offset=offset) >= 0.999
-    assert heads_over(means, 0.5) == [head_name(*HEADS[offset])]
-
-
-@pytest.mark.parametrize(("head", "token"), [("cls", "cls"), ("sep", "sep")])
-@pytest.mark.parametrize("row", ["all", "sep", "other"])
-def test_special_finds_the_cls_head_and_the_sep_head_from_every_kind_of_row(
-    found: Atlas, head: str, token: str, row: str
-) -> None:
-    means = found.mean("special").sel(token=token, row=row)
-    assert float(means.sel(**place(head))) >= 0.999
-    also = (
-        {"current"} if token == row == "sep" else set()
-    )  # a [SEP] that attends to itself attends to [SEP]
-    assert set(heads_over(means, 0.999)) == {head_name(*HEADS[name]) for name in {head} | also}
-
-
-def test_special_finds_the_full_stop_head_in_the_texts_that_have_one(bert: Model) -> None:
-    results = survey(bert, from_texts(["a dog sat.", "it saw. it barks."]), max_length=24)
-    assert at(results, "special", "stop", token="punctuation", row="all") >= 0.999
-    assert int((results.mean("special").sel(token="punctuation", row="all") > 0.999).sum()) == 1
-
-
-def test_commas_count_with_full_stops_but_a_head_on_full_stops_does_not_look_at_them(
-    bert: Model,
-) -> None:
-    results = survey(
-        bert, from_texts(["a dog, a cat"]), max_length=24
-    )  # [CLS] a dog , a cat [SEP]: the full-stop head finds nothing and is uniform
-    assert at(results, "special", "stop", token="punctuation", row="all") == pytest.approx(
-        1 / 7, abs=1e-5
-    )
-
-
-def test_a_text_without_full_stop_or_comma_counts_nowhere_in_punctuation(bert: Model) -> None:
-    results = survey(bert, from_texts(["a dog", "the cat sat!"]), max_length=24)
-    part = results["special"].sel(token="punctuation")
-    assert part["mean"].isnull().all()
-    assert (part["n"] == 0).all()
-    assert (results["special"].sel(token=["cls", "sep"])["n"] == 2).all()
-
-
-def test_the_uniform_head_has_one_in_l_everywhere_and_the_entropy_of_the_uniform_line(
-    bert: Model,
-) -> None:
-    results = survey(
-        bert, from_texts([("the old dog", "saw it.")]), max_length=24
-    )  # [CLS] the old dog [SEP] saw it . [SEP]
-    for offset in ("previous", "current", "next"):
-        assert at(results, "position", "uniform", offset=offset) == pytest.approx(1 / 9, abs=1e-5)
-    for row in ("all", "sep", "other"):
-        assert at(results, "special", "uniform", token="cls", row=row) == pytest.approx(
-            1 / 9, abs=1e-5
-        )
-        assert at(results, "special", "uniform", token="sep", row=row) == pytest.approx(
-            2 / 9, abs=1e-5
-        )
-        assert at(results, "special", "uniform", token="punctuation", row=row) == pytest.approx(
-            1 / 9, abs=1e-5
-        )
-    for row in ("all", "cls", "uniform"):
-        assert at(results, "entropy", "uniform", row=row) == pytest.approx(log(9), abs=1e-5)
-
-
-def test_a_head_on_one_token_has_entropy_0_and_a_segment_head_that_of_its_segment(
-    bert: Model,
-) -> None:
-    results = survey(
-        bert, from_texts([("the old dog", "saw it.")]), max_length=24
-    )  # five tokens of the first type, four of the second
-    for head in ("current", "cls", "word"):
-        assert at(results, "entropy", head, row="all") == pytest.approx(0.0, abs=1e-5)
-    assert at(results, "entropy", "segment", row="cls") == pytest.approx(log(5), abs=1e-5)
-    assert at(results, "entropy", "segment", row="all") == pytest.approx(
-        (5 * log(5) + 4 * log(4)) / 9, abs=1e-5
-    )
-    assert at(results, "entropy", "sep", row="all") == pytest.approx(log(2), abs=1e-5)
-    assert at(results, "entropy", "previous", row="all") == pytest.approx(
-        log(9) / 9, abs=1e-5
-    )  # only [CLS] has no previous token, and is uniform
-    assert at(results, "entropy", "previous", row="cls") == pytest.approx(log(9), abs=1e-5)
-
-
-def test_in_a_causal_model_the_next_token_is_not_defined_and_the_others_are_found(
-    causal: Atlas,
-) -> None:
-    position = causal["position"]
-    assert position["mean"].sel(offset="next").isnull().all()
-    assert (position["n"].sel(offset="next") == 0).all()
-    assert (position["n"].sel(offset=["previous", "current"]) == len(TEXTS)).all()
-    assert at(causal, "position", "previous", offset="previous") >= 0.999
-    assert at(causal, "position", "current", offset="current") >= 0.999
-
-
-def test_in_a_causal_model_the_start_token_is_bos_and_a_missing_end_token_is_not_defined(
-    causal: Atlas,
-) -> None:
-    special = causal["special"]
-    assert at(causal, "special", "cls", token="cls", row="all") >= 0.999
-    assert special["mean"].sel(token="sep").isnull().all()
-    assert special["mean"].sel(row="sep").isnull().all()
-    assert (special["n"].sel(token="cls", row="other") == len(TEXTS)).all()
-
-
-def test_in_a_causal_model_a_uniform_head_attends_to_what_it_sees(gpt2: Model) -> None:
-    results = survey(gpt2, from_texts(["a cat sat"]), max_length=24)  # [CLS] a cat sat
-    assert at(results, "position", "uniform", offset="current") == pytest.approx(
-        (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, abs=1e-5
-    )
-    assert at(results, "position", "uniform", offset="previous") == pytest.approx(
-        (1 / 2 + 1 / 3 + 1 / 4) / 3, abs=1e-5
-    )
-    for row in ("all", "uniform"):
-        assert at(results, "entropy", "uniform", row=row) == pytest.approx(
-            (log(2) + log(3) + log(4)) / 4, abs=1e-5
-        )
-    assert at(results, "entropy", "uniform", row="cls") == pytest.approx(0.0, abs=1e-5)
-
-
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_the_whole_survey_is_what_the_slow_twins_make_of_the_planned_maps(
     kind: str, bert: Model, gpt2: Model, found: Atlas, causal: Atlas
@@ -236,48 +110,6 @@ def test_the_whole_survey_is_what_the_slow_twins_make_of_the_planned_maps(
                     label,
                 )
                 assert int(cell["n"]) == count, (head, measure, label)
-
-
-def test_word_maps_find_the_given_word_whole_and_the_word_whose_last_piece_was_planted(
-    bert: Model,
-) -> None:
-    words = ("the", "dogs", "saw", "a", "dog", "barking")  # the [dog ##s] saw a dog [bark ##ing]
-    corpus = from_examples([Example("1", (" ".join(words),), tuple(Word(word) for word in words))])
-    (item,) = encoded(bert, corpus)
-    assert tokens(item) == [
-        "[CLS]",
-        "the",
-        "dog",
-        "##s",
-        "saw",
-        "a",
-        "dog",
-        "bark",
-        "##ing",
-        "[SEP]",
-    ]
-    maps: list[torch.Tensor] = []
-    batch = collate([item])
-    with torch.no_grad():
-        bert.forward(
-            batch, listeners=[lambda view: maps.append(word_map(batch).apply(view.attention)[0])]
-        )
-    by_head = {name: maps[layer - 1][head - 1] for name, (layer, head) in HEADS.items()}
-    assert by_head["piece"].shape == (6, 8)  # six words; then [CLS] and [SEP] as columns
-    np.testing.assert_allclose(
-        by_head["piece"], np.eye(8)[[1] * 6], atol=1e-5
-    )  # every word attends to "dogs"
-    np.testing.assert_allclose(
-        by_head["word"], (np.eye(8)[[1] * 6] + np.eye(8)[[4] * 6]) / 2, atol=1e-5
-    )  # half on "dogs", half on "dog"
-    np.testing.assert_allclose(by_head["cls"], np.eye(8)[[6] * 6], atol=1e-5)
-    np.testing.assert_allclose(
-        by_head["uniform"], np.tile([0.1, 0.2, 0.1, 0.1, 0.1, 0.2, 0.1, 0.1], (6, 1)), atol=1e-5
-    )
-    np.testing.assert_allclose(
-        by_head["previous"][1], [0.5, 0.5, 0, 0, 0, 0, 0, 0], atol=1e-5
-    )  # "dogs": from dog to "the", from ##s to itself
-    np.testing.assert_allclose(by_head["previous"][5], [0, 0, 0, 0, 0.5, 0.5, 0, 0], atol=1e-5)
 
 
 def test_remarks_name_the_planted_heads(found: Atlas) -> None:

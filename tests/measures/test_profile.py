@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -22,7 +21,7 @@ from headscope.measures.registry import choose
 from headscope.models import Shape
 from measures.annotated import CASES, Case, made
 from measures.test_twins import HEADS, encode, maps_of, values_of
-from planted import planted_bert, planted_gpt2
+from planted import planted_bert
 from tiny import tiny_network, tiny_tokenizer
 
 SETTINGS = settings(deadline=None, max_examples=30)
@@ -119,38 +118,6 @@ def test_offsets_of_arcs_are_from_the_dependent_to_its_head_word_in_tokens() -> 
     assert "layer" not in found.dims
 
 
-def test_planted_heads_have_the_profile_of_their_names() -> None:
-    results = survey(planted_bert(), from_examples([tree()]), measures="profile", max_length=24)
-    mean = results.mean("profile")
-    for number, offset in ((1, "-1"), (2, "1"), (3, "0")):
-        head = mean.sel(layer=1, head=number)
-        assert float(head.sel(offset=offset)) == pytest.approx(1.0, abs=1e-6)
-    assert float(mean.sel(layer=1, head=4).max()) == pytest.approx(0.0, abs=1e-6)  # looks at [CLS]
-    uniform = mean.sel(layer=2, head=5)
-    assert uniform.dropna("offset").values == pytest.approx(np.full(9, 1 / 7), abs=1e-6)
-    assert int(results["profile"]["n"].sel(offset="4").max()) == 1
-
-
-def test_a_causal_model_has_no_later_tokens_and_only_the_arcs_that_it_sees() -> None:
-    results = survey(planted_gpt2(), from_examples([tree()]), measures="arc", max_length=24)
-    assert results["profile"]["offset"].values.tolist() == list(OFFSETS[:34])
-    n = results["arc"]["n"].isel(layer=0, head=0).to_series()
-    # [CLS] the dog ##s saw it: the noun does not see back to "the" from "the"
-    assert n.to_dict() == {
-        ("det", "dependent to head"): 0,
-        ("det", "head to dependent"): 2,
-        ("nsubj", "dependent to head"): 0,
-        ("nsubj", "head to dependent"): 2,
-        ("obj", "dependent to head"): 1,
-        ("obj", "head to dependent"): 0,
-    }
-
-
-def test_the_first_token_of_a_text_without_a_start_token_takes_no_part() -> None:
-    item = encode([(TEXT, False, False)] * 3)
-    assert taking_part(item).tolist() == [False, True, True]
-
-
 @pytest.mark.parametrize(
     ("measures", "annotations", "expected"),
     [
@@ -182,19 +149,6 @@ def test_arcs_of_a_corpus_without_a_tree_are_an_error_that_says_what_to_do() -> 
         survey(planted_bert(), ["the dog sat"], measures="arc")
     assert "the measure 'arc' needs tree" in str(info.value)
     assert "parse" in str(info.value)
-
-
-def test_sums_do_not_depend_on_padding_batches_or_blocks() -> None:
-    model = planted_bert()
-    words = (WORDS[0], Word("dogs", head=-1, relation="root"))
-    short = replace(tree(), id="2", texts=("the dogs",), words=words)
-    corpus = from_examples([tree(), short])
-    one, two = (
-        survey(model, corpus, measures="arc", max_length=24, batch_size=size) for size in (1, 2)
-    )
-    for name in ("arc", "profile", "arc_offset"):
-        np.testing.assert_allclose(one[name]["sum"], two[name]["sum"], atol=1e-6)
-        np.testing.assert_array_equal(one[name]["count"], two[name]["count"])
 
 
 def test_whole_maps_of_long_texts_are_taken_in_piece_by_piece(

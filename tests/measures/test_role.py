@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import twins
@@ -106,23 +106,6 @@ def test_uniform_attention_scores_1_on_every_role_that_is_defined(
             ), sieve.name
 
 
-@given(first=st.integers(1, 6), second=st.integers(1, 6), others=st.integers(0, 3))
-@example(first=4, second=2, others=3)
-@settings(deadline=None, max_examples=25)
-def test_attention_wholly_within_two_segments_scores_twice_the_tokens_by_the_words_on_block(
-    first: int, second: int, others: int
-) -> None:
-    segment = np.array([0] * first + [1] * second + [-1] * others)
-    pairs = (segment[:, None] == segment[None, :]) & (segment >= 0)[:, None]
-    size = len(segment)
-    weights = bias_weights(pairs)
-    assert weights is not None
-    attention = np.where(pairs, 1.0, 0.0) / np.maximum(pairs.sum(1), 1)[:, None]
-    assert float((weights.matrix() * attention).sum()) == pytest.approx(
-        2 * size / (first + second), rel=1e-5
-    )
-
-
 def test_a_sieve_without_a_pair_has_no_weights() -> None:
     assert bias_weights(np.zeros((3, 3), np.bool_)) is None
 
@@ -145,46 +128,6 @@ def at(results: Atlas, head: str, role: str) -> float:
 @pytest.fixture(scope="module")
 def pair() -> Atlas:
     return scores(planted_bert(), from_texts([PAIR]))
-
-
-def test_the_planted_heads_have_the_scores_that_are_worked_out_by_hand(pair: Atlas) -> None:
-    size = 9
-    # Token 1 has one token before it, 2 to 8 have two, and the head is on one of them: (9 + 7 ·
-    # 9/2) / 8.
-    assert at(pair, "previous", "previous-local") == pytest.approx(
-        (size + (size - 2) * size / 2) / (size - 1), rel=1e-5
-    )
-    assert at(pair, "next", "next-local") == pytest.approx(
-        (size + (size - 2) * size / 2) / (size - 1), rel=1e-5
-    )
-    # Local: 5 tokens in the middle, 3 at the ends and 4 beside them; the head on the current token
-    # is on one.
-    assert at(pair, "current", "local") == pytest.approx(
-        (5 * size / 5 + 2 * size / 3 + 2 * size / 4) / size, rel=1e-5
-    )
-    assert at(pair, "current", "previous-local") == pytest.approx(0.0, abs=1e-5)
-    assert at(pair, "sep", "sep") == pytest.approx(
-        size / 2, rel=1e-5
-    )  # all attention on two tokens
-    assert at(pair, "sep", "cls") == pytest.approx(0.0, abs=1e-5)
-    assert at(pair, "sep", "delimiter") == pytest.approx(
-        size / 3, rel=1e-5
-    )  # on two of three tokens
-    assert at(pair, "cls", "cls") == pytest.approx(size, rel=1e-5)
-    assert at(pair, "cls", "first token") == pytest.approx(size, rel=1e-5)
-    # The first type has [CLS], four words and [SEP], the second two words and [SEP]: of 1/6 and 1/3
-    # each, from four words and two.
-    assert at(pair, "segment", "block") == pytest.approx(
-        size * (4 * (1 / 6) + 2 * (1 / 3)) / 6, rel=1e-5
-    )
-    assert at(pair, "uniform", "block") == pytest.approx(1.0, rel=1e-5)
-
-
-def test_one_text_has_one_separator() -> None:
-    single = scores(planted_bert(), from_texts(["the dog sat."]))  # [CLS] the dog sat . [SEP]
-    assert at(single, "sep", "sep") == pytest.approx(6.0, rel=1e-5)
-    assert at(single, "sep", "delimiter") == pytest.approx(3.0, rel=1e-5)
-    assert "block" not in single["role"]["role"].values
 
 
 def test_every_planted_head_scores_what_the_loop_makes_of_its_planned_map() -> None:
@@ -237,26 +180,6 @@ def role_pairs(name: str, **options: Any) -> Pairs:
     role = Role(roles=(name,), **options).bind(Context(Shape(1, 1, 1)), tree())
     assert role.dims == {"role": (name,)}
     return pairs_of(role.sieves[0], encoded_tree())
-
-
-@pytest.mark.parametrize(
-    ("direction", "expected"),
-    [
-        ("to head", {(2, 3), (2, 4)}),
-        ("from head", {(3, 2), (4, 2)}),
-        ("both", {(2, 3), (2, 4), (3, 2), (4, 2)}),
-    ],
-    ids=["to", "from", "both"],
-)
-def test_a_dependent_looks_at_every_piece_of_its_head_word_or_the_other_way_or_both(
-    direction: str, expected: Pairs
-) -> None:
-    assert role_pairs("amod", direction=direction) == expected
-
-
-def test_dobj_is_obj_and_the_four_together_are_syntactic() -> None:
-    assert role_pairs("dobj") == {(6, 5)}
-    assert role_pairs("syntactic") == {(6, 5), (2, 3), (2, 4)}
 
 
 def test_subtypes_are_kept_or_folded() -> None:
@@ -326,15 +249,6 @@ def test_a_causal_model_that_would_see_few_head_words_gets_both_directions(
     assert (other.attrs["direction"], other.attrs["unseen"]) == ("to head", "")
 
 
-def test_unknown_words_are_not_duplicates_of_each_other() -> None:
-    found = scores(planted_bert(), from_texts(["the xyzzy dog quux dog"]))
-    assert found["role"]["n"].sel(role="duplicate").max() == 1
-    # Only "dog" and "dog": 3 and 5 of the seven tokens, of which the head on "dog" gives each half.
-    assert at(found, "word", "duplicate") == pytest.approx(7 / 2, rel=1e-5)
-    none = scores(planted_bert(), from_texts(["the xyzzy dog quux"]))["role"]
-    assert not none["n"].sel(role=["duplicate", "induction"]).any()
-
-
 # What is left out, and why
 
 
@@ -389,12 +303,6 @@ def test_a_role_without_its_annotation_is_refused_by_name_and_else_absent(
     assert role not in found["role"]["role"].values
 
 
-def test_block_counts_only_the_pairs_of_a_mixed_corpus() -> None:
-    found = scores(planted_bert(), from_texts([PAIR, "a dog"]))["role"]
-    assert (found["n"].sel(role="block") == 1).all()
-    assert (found["n"].sel(role="local") == 2).all()
-
-
 def test_a_causal_model_has_no_later_tokens_and_says_so() -> None:
     found = scores(planted_gpt2(), from_texts(["a dog sat"]))
     assert absent(found)["next-local"] == CAUSAL == "a causal model sees no later tokens"
@@ -408,15 +316,6 @@ def test_a_causal_model_has_no_later_tokens_and_says_so() -> None:
         == "none of the roles can be measured here: next-local: a causal model sees no later tokens"
     )
     assert caught.value.hint == "choose other roles with roles="
-
-
-def test_in_a_causal_model_the_previous_token_head_scores_against_what_it_sees() -> None:
-    found = scores(planted_gpt2(), from_texts(["a dog sat"]))  # [CLS] a dog sat
-    assert at(found, "previous", "previous-local") == pytest.approx(
-        (2 / 1 + 3 / 2 + 4 / 2) / 3, rel=1e-5
-    )
-    assert at(found, "cls", "cls") == pytest.approx((1 + 2 + 3 + 4) / 4, rel=1e-5)
-    assert at(found, "uniform", "local") == pytest.approx(1.0, rel=1e-5)
 
 
 def test_a_model_without_special_tokens_has_no_delimiter() -> None:

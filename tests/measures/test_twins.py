@@ -32,7 +32,6 @@ from headscope.measures import (
     Streaming,
     word_map,
 )
-from headscope.measures.combinators import LinearTogether
 from headscope.models import LayerView, Shape
 from headscope.runs.forward import finite
 
@@ -219,21 +218,6 @@ def test_a_measure_equals_its_twin(kind: type[Measure], case: Case) -> None:
     check(kind, batch, maps, run(kind, batch, maps, causal=causal), causal=causal)
 
 
-@given(case=CASES)
-@SETTINGS
-def test_a_bank_of_linear_measures_gives_each_its_own_share(case: Case) -> None:
-    batch, maps, causal = made(case)
-    context = Context(Shape(1, HEADS, 1), causal)
-    together = LinearTogether([kind().bind(context, []) for kind in (Special, Position)])
-    together.start(batch, "cpu")
-    together.rows(view_of(maps), maps, 0)
-    together.end(view_of(maps))
-    found = {name: values[:, 0].numpy() for name, values in together.finish().items()}
-    special = found["special"].reshape(len(batch), HEADS, 3, 3)
-    check(Special, batch, maps, special, causal=causal)
-    check(Position, batch, maps, found["position"], causal=causal)
-
-
 @given(case=CASES, cuts=st.lists(st.integers(1, 12), max_size=4))
 @SETTINGS
 @pytest.mark.parametrize("kind", TWINS, ids=lambda kind: kind.name)
@@ -283,24 +267,6 @@ def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case: Case) -> None:
             assert not values[row, head, count:].any()
             assert not values[row, head, :, count:most].any()
             assert not values[row, head, :, most + others :].any()
-
-
-@given(case=CASES)
-@SETTINGS
-def test_what_stands_in_the_padding_does_not_matter(case: Case) -> None:
-    batch, maps, causal = made(case)
-    real = torch.from_numpy(batch.mask[:, None, :, None] & batch.mask[:, None, None, :])
-    clean = maps.masked_fill(~real, 0.0)
-    for kind in TWINS:
-        np.testing.assert_allclose(
-            run(kind, batch, maps, causal=causal),
-            run(kind, batch, clean, causal=causal),
-            atol=1e-6,
-            equal_nan=True,
-        )
-    torch.testing.assert_close(
-        word_map(batch).apply(maps), word_map(batch).apply(clean), atol=1e-6, rtol=0
-    )
 
 
 @given(case=CASES, bad=st.sampled_from([float("nan"), float("inf"), float("-inf")]))

@@ -11,14 +11,11 @@ import torch
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head
 from headscope.models import Replacement, load
-from tiny import tiny_batch, tiny_model
+from tiny import save_tiny, tiny_batch, tiny_model
 
 
 def test_a_config_with_fewer_layers_than_the_checkpoint_is_refused(tmp_path: Path) -> None:
-    model = tiny_model("bert")
-    model.network.save_pretrained(tmp_path)
-    model.tokenizer.save_pretrained(tmp_path)
-    assert load(tmp_path).shapes["encoder"].layers == 2
+    assert load(save_tiny("bert", tmp_path)).shapes["encoder"].layers == 2
     config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
     (tmp_path / "config.json").write_text(
         json.dumps(config | {"num_hidden_layers": 1}), encoding="utf-8"

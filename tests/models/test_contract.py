@@ -100,14 +100,6 @@ def test_an_attention_function_and_a_mask_function_can_be_registered() -> None:
         )
 
 
-def test_the_function_that_makes_eager_masks_is_there() -> None:
-    from transformers import masking_utils
-
-    assert hasattr(masking_utils, "eager_mask"), (
-        f"{VERSION}: transformers.masking_utils has no eager_mask any more; {REGISTER}"
-    )
-
-
 class Seen:
     """What models hand to the registered attention function."""
 
@@ -151,23 +143,3 @@ def test_models_call_the_registered_function_with_arguments_that_we_know(kind: s
             f"{VERSION}: {kind} hands a mask of shape {tuple(one.shape)} and {one.dtype}; expected "
             f"(batch, 1, query, key) that is added to scores ({BLOCKS}, HIDDEN)"
         )
-
-
-@pytest.mark.parametrize(
-    ("name", "user"),
-    [
-        ("utils.hub.cached_file", "loading.py"),
-        ("utils.output_capturing", "model.py"),
-        ("pytorch_utils.Conv1D", "projections.py"),
-        ("PreTrainedTokenizerBase", "checks.py"),
-        ("BitsAndBytesConfig", "loading.py"),
-    ],
-)
-def test_what_we_import_from_transformers_is_there(name: str, user: str) -> None:
-    where, _, what = f"transformers.{name}".rpartition(".")
-    try:
-        found: Any = getattr(importlib.import_module(where), what, None)
-        found = found or importlib.import_module(f"transformers.{name}")
-    except ImportError:
-        found = None
-    assert found is not None, f"{VERSION} has no {name} any more; src/headscope/models/{user}"

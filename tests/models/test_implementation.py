@@ -9,15 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import transformers
-from scipy.stats import entropy
 
-import headscope as hs
 from headscope.errors import ModelError
-from headscope.models import observe, wrap
+from headscope.models import wrap
 from headscope.models.attach import EAGER, NAME, Implementation, questions
 from tiny import (
     SPARSE,
@@ -52,48 +49,6 @@ def test_sparse_models_equal_eager_bit_for_bit_beyond_what_their_index_chooses(k
     assert len(ours) == len(theirs)
     assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
     assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
-
-
-@pytest.mark.parametrize("kind", SPARSE)
-def test_sparse_models_equal_eager_in_blocks_of_rows(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(observe, "WEIGHTS", 1)
-    model, batch = tiny_model(kind), tiny_batch(kind, (100, 70))
-    seen: dict[int, list[torch.Tensor]] = {}
-
-    class Rows:
-        whole_maps = False
-
-        def rows(self, view: Any, block: torch.Tensor, first_row: int) -> None:
-            seen.setdefault(view.layer, []).append(block.clone())
-
-        def end(self, view: Any) -> None:
-            pass
-
-    with torch.no_grad():
-        _, maps = eager_run(kind, batch)
-        model.forward(batch, listeners=[Rows()])
-    theirs = [one for one in maps["decoder"] if one is not None]
-    for blocks, expected in zip(seen.values(), theirs, strict=True):
-        assert len(blocks) == (1 if kind == "glm5-next" else 7)  # an argument of it has rows, too
-        torch.testing.assert_close(torch.cat(blocks, 2), expected, atol=1e-6, rtol=0)
-
-
-def test_a_survey_of_deepseek_v32_beyond_its_index_has_the_entropies_of_eager_maps() -> None:
-    texts = [" ".join(["the cat sat on the mat"] * times) for times in (4, 6, 9)]
-    model, tokenizer = tiny_model("deepseek-v3.2"), tiny_tokenizer("deepseek-v3.2")
-    atlas = hs.survey(model, hs.read(texts), measures=["entropy"], batch_size=3, max_length=128)
-    network, plain = tiny_network("deepseek-v3.2"), []
-    for text in texts:
-        ids = torch.tensor([tokenizer(text)["input_ids"]])
-        assert ids.shape[1] > 3 * TOPK
-        with torch.no_grad():
-            maps = network(input_ids=ids, output_attentions=True).attentions
-        plain.append([entropy(one[0].double().numpy(), axis=-1).mean(-1) for one in maps])
-    ours = atlas["entropy"]["mean"].sel(row="all").values
-    np.testing.assert_allclose(ours, np.mean(plain, 0), atol=1e-6)
-    assert np.all(ours < np.log(TOPK)), "dense attention would be above"
 
 
 # ---- the name

@@ -15,22 +15,24 @@ import transformers
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
-from headscope.encode import Batch
 from headscope.errors import ModelError
 from headscope.heads import Head
 from headscope.models import Model, Pooling, Shape, load
 from headscope.models.loading import read_config
 from headscope.models.names import EMBEDDED
-from tiny import KINDS, STACKS, eager_run, maps_of, tiny_batch, tiny_network, tiny_tokenizer
+from tiny import (
+    KINDS,
+    STACKS,
+    eager_run,
+    maps_of,
+    save_tiny,
+    tiny_batch,
+    tiny_network,
+    tiny_tokenizer,
+)
 
 PARTS = ("text_config", "vision_config")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-
-def save(kind: str, folder: Path, **options: Any) -> Path:
-    tiny_network(kind, **options).save_pretrained(folder)
-    tiny_tokenizer(kind).save_pretrained(folder)
-    return folder
 
 
 def without(folder: Path, part: str) -> int:
@@ -48,7 +50,7 @@ def without(folder: Path, part: str) -> int:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_folder_loads_with_its_weights_and_its_tokenizer(kind: str, tmp_path: Path) -> None:
     batch = tiny_batch(kind)
-    model = load(save(kind, tmp_path))
+    model = load(save_tiny(kind, tmp_path))
     assert model.name == str(tmp_path)
     kv_heads = (getattr(model.config, "num_key_value_heads", 4),) * 2
     expected = Shape(layers=2, heads=4, width=8, kv_heads=kv_heads)
@@ -64,7 +66,7 @@ def test_a_saved_folder_loads_with_its_weights_and_its_tokenizer(kind: str, tmp_
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "float32"])
 def test_a_model_loads_in_the_dtype_asked_for(name: str, tmp_path: Path) -> None:
-    model = load(save("bert", tmp_path), dtype=name)
+    model = load(save_tiny("bert", tmp_path), dtype=name)
     assert {parameter.dtype for parameter in model.network.parameters()} == {getattr(torch, name)}
     assert maps_of(model, tiny_batch("bert"))["encoder"][0].dtype == torch.float32
 
@@ -74,7 +76,7 @@ def test_a_model_loads_in_the_dtype_asked_for(name: str, tmp_path: Path) -> None
 )
 def test_a_model_loads_with_its_language_model_head(kind: str, auto: Any, tmp_path: Path) -> None:
     batch = tiny_batch(kind)
-    model = load(save(kind, tmp_path, auto=auto), head=auto)
+    model = load(save_tiny(kind, tmp_path, auto=auto), head=auto)
     with torch.no_grad():
         assert torch.equal(
             model.forward(batch).logits,
@@ -83,14 +85,14 @@ def test_a_model_loads_with_its_language_model_head(kind: str, auto: Any, tmp_pa
 
 
 def test_a_checkpoint_with_a_head_loads_without_it(tmp_path: Path) -> None:
-    assert load(save("bert", tmp_path, auto=AutoModelForMaskedLM)).shapes == {
+    assert load(save_tiny("bert", tmp_path, auto=AutoModelForMaskedLM)).shapes == {
         "encoder": Shape(2, 4, 8)
     }
 
 
 def test_a_checkpoint_that_lacks_only_a_pooler_loads(tmp_path: Path) -> None:
     batch = tiny_batch("bert")
-    assert without(save("bert", tmp_path), "pooler") == 2
+    assert without(save_tiny("bert", tmp_path), "pooler") == 2
     with torch.no_grad():
         assert torch.equal(
             load(tmp_path).forward(batch).last_hidden_state,
@@ -103,9 +105,9 @@ def test_a_missing_language_model_head_is_an_error_and_never_random(
     saved: str, tmp_path: Path
 ) -> None:
     if saved == "base":
-        save("bert", tmp_path)
+        save_tiny("bert", tmp_path)
     else:
-        assert without(save("bert", tmp_path, auto=AutoModelForMaskedLM), "cls.") > 0
+        assert without(save_tiny("bert", tmp_path, auto=AutoModelForMaskedLM), "cls.") > 0
     with pytest.raises(ModelError) as error:
         load(tmp_path, head=AutoModelForMaskedLM)
     assert error.value.message.startswith(f"{tmp_path} has no language-model head: ")
@@ -121,7 +123,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     repository = tmp_path / "models--someone--tiny"
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text(COMMIT)
-    return save("gpt2", repository / "snapshots" / COMMIT)
+    return save_tiny("gpt2", repository / "snapshots" / COMMIT)
 
 
 @pytest.mark.parametrize("revision", ["", "main", COMMIT])
@@ -179,7 +181,7 @@ def test_an_embedded_model_with_a_similar_name_is_suggested(hub: Path) -> None:
 def test_loading_does_not_change_verbosity_and_progress_bars_of_transformers(
     bars: bool, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    folder = save("bert", tmp_path)
+    folder = save_tiny("bert", tmp_path)
     logger = transformers.logging
     level, shown = logger.get_verbosity(), logger.is_progress_bar_enabled()
     try:
@@ -216,23 +218,6 @@ def test_the_embedded_model_is_minilm_with_six_layers_of_twelve_heads(demo: Mode
         "good",
         ".",
     ]
-
-
-def test_head_1_3_of_the_embedded_model_attends_to_the_previous_token(demo: Model) -> None:
-    coded = demo.tokenizer(
-        "The old bridge was closed last winter because its stones had begun to move.",
-        "People now cross the river by a small boat, which leaves every hour.",
-        return_tensors="np",
-    )
-    batch = Batch(
-        0, (), coded["input_ids"], coded["token_type_ids"], coded["attention_mask"].astype(bool)
-    )
-    layers = maps_of(demo, batch)["encoder"]
-    previous = torch.stack(
-        [attention[0].diagonal(-1, 1, 2).mean(-1) for attention in layers]
-    )  # (layer, head)
-    assert previous[0, 2] > 0.9
-    assert previous.argmax() == 2, "no other head does so more"
 
 
 def test_the_embedded_model_has_no_language_model_head(demo: Model) -> None:
@@ -304,7 +289,7 @@ def no_kernels(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_the_attention_implementation_that_a_config_names_is_ignored_and_not_fetched(
     key: str, name: str, tmp_path: Path, no_kernels: list[Any]
 ) -> None:
-    folder = save("llama", tmp_path, auto=AutoModelForCausalLM)
+    folder = save_tiny("llama", tmp_path, auto=AutoModelForCausalLM)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {key: name}))
     for head in (None, "lm"):

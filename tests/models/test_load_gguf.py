@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
 
 from headscope.errors import ModelError
 from headscope.models import Shape, check_model_name, load
@@ -44,14 +43,6 @@ def test_a_gguf_file_gives_the_weights_that_were_written(file: Path) -> None:
     assert weights.keys() == expected.keys()
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
     assert (model.label, model.network.dtype) == ("tiny.Q4.gguf", torch.float32)
-
-
-def test_a_gguf_file_gives_the_weights_that_transformers_reads(file: Path) -> None:
-    theirs = AutoModelForCausalLM.from_pretrained(
-        file.parent, gguf_file=file.name, dtype=torch.float32
-    ).state_dict()
-    ours = load(str(file), head="lm").network.state_dict()
-    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
 def test_a_gguf_file_is_read_only_once(

@@ -15,7 +15,7 @@ import headscope as hs
 from headscope.errors import ModelError, UserError
 from headscope.models import Model, load, wrap
 from headscope.options import LoadOptions
-from tiny import maps_of, tiny_batch, tiny_model, tiny_network, tiny_tokenizer
+from tiny import maps_of, save_tiny, tiny_batch, tiny_model, tiny_network, tiny_tokenizer
 
 TEXTS = ["the cat sat on the mat.", "a small bird sang in the old tree while rain fell."]
 
@@ -23,13 +23,7 @@ TEXTS = ["the cat sat on the mat.", "a small bird sang in the old tree while rai
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny Llama with its head."""
-    return saved("llama", tmp_path_factory.mktemp("llama"), auto=AutoModelForCausalLM)
-
-
-def saved(kind: str, place: Path, **options: Any) -> Path:
-    tiny_network(kind, **options).save_pretrained(place)
-    tiny_tokenizer(kind).save_pretrained(place)
-    return place
+    return save_tiny("llama", tmp_path_factory.mktemp("llama"), auto=AutoModelForCausalLM)
 
 
 def same_maps(one: Model, other: Model) -> bool:
@@ -92,7 +86,7 @@ def test_weights_on_disk_give_the_same_maps_and_a_digest_of_their_files(
 def test_the_digest_of_weights_on_disk_depends_on_the_files(tmp_path: Path) -> None:
     digests = set()
     for seed in (0, 1):
-        place = saved("llama", tmp_path / str(seed), seed=seed)
+        place = save_tiny("llama", tmp_path / str(seed), seed=seed)
         for dtype in ("float32", "bfloat16"):
             digests.add(load(place, device_map={"": "disk"}, dtype=dtype).digest)
     assert len(digests) == 4
@@ -214,7 +208,7 @@ def test_a_causal_model_without_its_first_token_has_a_note(tmp_path: Path) -> No
         "(<|endoftext|>) before a text, so that the first word takes its place as the sink of "
         "attention; bos='add' (--load.bos add) adds it"
     )
-    assert load(saved("gpt2", tmp_path), bos="add").notes == []
+    assert load(save_tiny("gpt2", tmp_path), bos="add").notes == []
     assert load(tmp_path, bos="none").notes == []
 
 
@@ -266,26 +260,6 @@ def test_a_tokenizer_that_pads_on_the_left_gives_the_same_numbers(kind: str) -> 
             assert np.array_equal(one, other, equal_nan=True), name
     vectors = [wrap(network, tokenizer).encode(TEXTS) for tokenizer in (right, left)]
     assert np.array_equal(*vectors)
-
-
-@pytest.mark.slow
-def test_the_embedded_decoder_gives_the_same_numbers_with_padding_on_the_left(
-    demo_llm: Model,
-) -> None:
-    found = []
-    side = demo_llm.tokenizer.padding_side
-    try:
-        for padding in ("right", "left"):
-            demo_llm.tokenizer.padding_side = padding
-            found.append(hs.survey(demo_llm, TEXTS, measures="position"))
-    finally:
-        demo_llm.tokenizer.padding_side = side
-    one, other = (atlas["position"]["mean"] for atlas in found)
-    assert np.array_equal(one, other, equal_nan=True)
-    # Padding is invisible: the shorter text alone gives what it gives beside the longer one.
-    alone = [hs.survey(demo_llm, [text], measures="position") for text in TEXTS]
-    mean = np.mean([atlas["position"]["mean"] for atlas in alone], 0)
-    assert np.allclose(one, mean, atol=1e-5, equal_nan=True)
 
 
 def test_the_embedded_decoder_has_its_sink_back_with_bos(demo_llm: Model) -> None:

@@ -9,27 +9,17 @@ from headscope.errors import ModelError
 from headscope.models.loading import random_init
 from tiny import KINDS, maps_of, tiny_batch, tiny_model, tiny_network
 
+FAMILY = ("bert", "roberta", "xlmr", "electra", "albert", "distilbert", "modernbert", "mpnet")
+BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias."
 EMBEDDINGS = {  # where each architecture keeps its tables of words and positions
-    "bert": ("embeddings.",),
-    "roberta": ("embeddings.",),
-    "xlmr": ("embeddings.",),
-    "electra": ("embeddings.",),
-    "albert": ("embeddings.",),
-    "distilbert": ("embeddings.",),
-    "modernbert": ("embeddings.",),
+    **dict.fromkeys(FAMILY, ("embeddings.",)),
     "mpnet": ("embeddings.", "encoder.relative_attention_bias."),
     "gpt": ("tokens_embed.", "positions_embed."),
     "gpt2": ("wte.", "wpe."),
     "opt": ("decoder.embed_tokens.", "decoder.embed_positions."),
     "neox": ("embed_in.",),
-    "llama": ("embed_tokens.",),
-    "qwen3": ("embed_tokens.",),
-    "gemma": ("embed_tokens.",),
-    "t5": (
-        "shared.",
-        "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.",
-        "decoder.block.0.layer.0.SelfAttention.relative_attention_bias.",
-    ),
+    **dict.fromkeys(("llama", "qwen3", "gemma"), ("embed_tokens.",)),
+    "t5": ("shared.", f"encoder.{BIAS}", f"decoder.{BIAS}"),
     "bart": ("shared.", "encoder.embed_positions.", "decoder.embed_positions."),
 }
 

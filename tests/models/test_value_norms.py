@@ -73,20 +73,6 @@ def test_lengths_equal_those_of_the_vectors_themselves(kind: str) -> None:
         torch.testing.assert_close(norms.of(view), vectors.norm(dim=-1), atol=1e-5, rtol=1e-5)
 
 
-def test_values_of_bert_are_those_of_its_own_projection() -> None:
-    model, batch, read = tiny_model("bert"), tiny_batch("bert"), list[Tensor]()
-    attention = model.network.encoder.layer[1].attention.self
-    attention.register_forward_pre_hook(
-        lambda _module, args, kwargs: read.append(args[0] if args else kwargs["hidden_states"]),
-        with_kwargs=True,
-    )
-    view = views_of(model, batch)[1]
-    values = torch.nn.functional.linear(read[0], attention.value.weight, attention.value.bias)
-    expected = values.detach().reshape(*batch.mask.shape, HEADS, WIDTH).transpose(1, 2)
-    assert view.values is not None
-    torch.testing.assert_close(view.values, expected)
-
-
 def test_norm_weighted_maps_equal_a_plain_loop() -> None:
     generator = torch.Generator().manual_seed(0)
     block = torch.rand(2, 3, 4, 5, generator=generator).softmax(-1)

@@ -208,13 +208,6 @@ def test_float32_maps_are_not_copied() -> None:
     assert view.attention is view.weights
 
 
-@pytest.mark.parametrize("kind", ["bert", "gpt", "llama"])
-def test_a_network_in_training_mode_is_observed_without_dropout(kind: str) -> None:
-    model = wrap(tiny_network(kind).train(), tiny_tokenizer(kind))
-    assert not model.network.training
-    assert equal(views_of(model, tiny_batch(kind)), views_of(tiny_model(kind), tiny_batch(kind)))
-
-
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 def test_the_former_attention_implementation_does_not_matter(attention: str) -> None:
     batch = tiny_batch("bert")

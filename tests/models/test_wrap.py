@@ -18,6 +18,7 @@ from tiny import (
     KINDS,
     LAYERS,
     eager_inputs,
+    save_tiny,
     tiny_batch,
     tiny_model,
     tiny_network,
@@ -195,9 +196,7 @@ def test_an_implementation_that_is_changed_behind_our_back_is_an_error_and_not_s
 
 
 def test_a_loaded_model_is_closed_like_any_other(tmp_path: Path) -> None:
-    tiny_network("bert").save_pretrained(tmp_path)
-    tiny_tokenizer("bert").save_pretrained(tmp_path)
-    with load(tmp_path) as model:
+    with load(save_tiny("bert", tmp_path)) as model:
         assert implementations(model.network) == {"headscope"}
     assert model.closed
     assert implementations(model.network) == {"eager"}

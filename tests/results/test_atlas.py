@@ -47,35 +47,19 @@ def test_results_made_again_from_their_sums_are_the_same(some: Atlas) -> None:
 def test_a_table_has_one_row_for_each_layer_head_and_label(make) -> None:
     values = np.random.default_rng(3).random((5, 2, 2, 3, 3))
     values[:, 0, 0, 2, 1] = np.nan
-    results = make(special=values, position=values[..., 0])
-    table = results.table("special")
-    assert list(table) == [
-        "measure",
-        "label",
-        "layer",
-        "head",
-        "mean",
-        "low",
-        "high",
-        "deviation",
-        "n",
-    ]
-    assert len(table) == 2 * 2 * 9
-    assert set(table["label"]) == {
-        f"{token}, {row}"
-        for token in ("cls", "sep", "punctuation")
-        for row in ("all", "sep", "other")
-    }
-    row = table[(table["layer"] == 2) & (table["head"] == 1) & (table["label"] == "sep, other")]
-    assert len(row) == 1
-    assert float(row["mean"].iloc[0]) == pytest.approx(values[:, 1, 0, 1, 2].mean())
-    assert float(row["deviation"].iloc[0]) == pytest.approx(values[:, 1, 0, 1, 2].std(ddof=1))
-    assert int(row["n"].iloc[0]) == 5
-    unknown = table[
-        (table["layer"] == 1) & (table["head"] == 1) & (table["label"] == "punctuation, sep")
-    ]
-    assert unknown[["mean", "low", "high", "deviation"]].isna().all(axis=None)
-    assert unknown["n"].tolist() == [0]
+    table = make(special=values, position=values[..., 0]).table("special")
+    numbers = ["mean", "low", "high", "deviation"]
+    assert list(table) == ["measure", "label", "layer", "head", *numbers, "n"]
+    rows = table.set_index(["layer", "head", "label"])
+    assert len(rows) == 2 * 2 * 9
+    assert rows.index.is_unique
+    row, seen = rows.loc[2, 1, "sep, other"], values[:, 1, 0, 1, 2]
+    assert row[["mean", "deviation", "n"]].tolist() == pytest.approx(
+        [seen.mean(), seen.std(ddof=1), 5]
+    )
+    unknown = rows.loc[1, 1, "punctuation, sep"]
+    assert unknown[numbers].isna().all()
+    assert unknown["n"] == 0
 
 
 def test_the_table_of_all_measures_is_theirs_one_after_the_other(some: Atlas) -> None:

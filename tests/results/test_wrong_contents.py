@@ -157,12 +157,6 @@ def test_a_damaged_text_of_the_examples_is_named_when_it_is_read(survey: xr.Data
         _ = atlas.kept.texts
 
 
-def test_a_version_that_is_no_number_is_our_own_error(survey: xr.DataTree, tmp_path: Path) -> None:
-    path = write_tree(mutated(survey, "root: schema is a text"), tmp_path / "run.nc")
-    with pytest.raises(ResultsError, match=r"run\.nc .*three"):
-        Atlas.open(path)
-
-
 def test_results_that_would_fill_the_memory_are_refused_before_they_are_loaded(
     survey: xr.DataTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

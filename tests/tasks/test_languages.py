@@ -227,18 +227,6 @@ def test_german_number_and_tense_are_those_of_the_conllu_librarys_features(germa
 
 
 @pytest.mark.shared
-def test_german_nouns_keep_their_capitals_wherever_they_are_put(german: Path) -> None:
-    sentences = list(read(german))
-    nouns = {word.text for one in sentences for word in one.words if word.upos == "NOUN"}
-    known = {word.text for one in sentences for word in one.words}
-    (report,) = report_tasks(read(german), tasks=["OddManOut"])
-    assert report.task is not None
-    words = {word for example in examples(report.task) for word in example.texts[0].split()}
-    assert words <= known
-    assert len(words & nouns) > 100
-
-
-@pytest.mark.shared
 def test_japanese_refuses_what_its_annotation_cannot_give_and_says_what_is_missing(
     shared: Path,
 ) -> None:

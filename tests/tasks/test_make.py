@@ -1,9 +1,7 @@
 """The ten probing tasks made from treebanks: sizes, splits and sentences."""
 
-import gzip
 from random import Random
 
-import conllu
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -236,45 +234,6 @@ def test_no_sentence_nor_its_changed_twin_is_in_two_splits(demo, seed, size, rep
 def test_universal_and_stanford_treebanks_give_all_ten_tasks(shared, name):
     tasks = make_tasks(read(shared / "data" / "treebank" / name), size=2000)
     assert [task.title for task in tasks] == list(TITLES.values())
-
-
-@pytest.mark.shared
-def test_tense_and_number_of_a_universal_treebank_are_those_of_its_features(shared):
-    path = shared / "data" / "treebank" / "en_ewt-ud-dev.conllu.gz"
-    trees = {
-        tree.metadata["sent_id"]: [token for token in tree if isinstance(token["id"], int)]
-        for tree in conllu.parse(gzip.decompress(path.read_bytes()).decode())
-    }
-    for task in make_tasks(read(path), tasks=["Tense", "SubjNum", "ObjNum"]):
-        for example in examples(task):
-            (root,) = [token for token in trees[example.id] if token["head"] == 0]
-            below = [
-                (token["deprel"].split(":")[0], token["feats"] or {})
-                for token in trees[example.id]
-                if token["head"] == root["id"]
-            ]
-            if task.title == "Tense":
-                finite = [
-                    feats
-                    for feats in [  # the finite auxiliary decides: "it was whether he has"
-                        *(feats for kind, feats in below if kind in {"aux", "cop"}),
-                        root["feats"] or {},
-                    ]
-                    if feats.get("VerbForm") == "Fin" and "Tense" in feats
-                ]
-                assert finite[0]["Tense"] == {"PAST": "Past", "PRES": "Pres"}[example.label], (
-                    example.texts
-                )
-            else:
-                (feats,) = [
-                    feats
-                    for kind, feats in below
-                    if kind == {"SubjNum": "nsubj", "ObjNum": "obj"}[task.title]
-                ]
-                assert (
-                    feats.get("Number", "none")
-                    in {"NN": {"Sing", "none"}, "NNS": {"Plur", "Ptan"}}[example.label]
-                ), example.texts
 
 
 def test_frequent_target_words_do_not_keep_a_small_task_from_being_made():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -106,15 +106,6 @@ def test_every_metric_has_a_title_a_direction_and_a_range() -> None:
         **dict.fromkeys(("mean", "loss"), (-math.inf, math.inf)),
     }
     assert [METRICS[name].sign for name in METRICS] == [1, 1, 1, 1, 1, -1]
-
-
-@pytest.mark.parametrize("name", ["accuracy", "f1", "pearson", "spearman"])
-def test_right_answers_score_the_best_there_is_and_wrong_ones_the_worst(name: str) -> None:
-    metric = METRICS[name]
-    gold = np.array([0.0, 1.0, 1.0, 0.0])
-    right = np.eye(2)[gold.astype(int)] if metric.outputs == "classes" else gold[:, None]
-    assert metric.score(right, gold) == pytest.approx(metric.high)
-    assert metric.score(-right, gold) == pytest.approx(metric.low)
 
 
 def test_an_unknown_metric_is_an_error_that_names_the_nearest() -> None:
@@ -261,6 +252,7 @@ def resamples(draw: st.DrawFn) -> tuple[Values, Values, Values]:
 
 
 @pytest.mark.parametrize("name", METRICS)
+@settings(max_examples=30)
 @given(case=resamples())
 def test_many_resamples_at_once_score_as_the_plain_metric_does_one_by_one(
     name: str, case: tuple[Values, Values, Values]

@@ -67,29 +67,16 @@ def test_so_is_the_drawing_of_a_causal_head(name: str, length: int) -> None:
     assert CLASSES[int(found)] == name
 
 
-def test_planted_heads_have_the_class_they_were_made_to_have() -> None:
-    shares = survey(planted_bert(), pairs(), measures=["pattern"], max_length=24).mean("pattern")
-    for name, expected in {
-        "previous": "diagonal",
-        "next": "diagonal",
-        "current": "diagonal",
-        "cls": "vertical",
-        "sep": "vertical",
-        "segment": "block",
-    }.items():
+@pytest.mark.parametrize("causal", [False, True])
+def test_planted_heads_have_the_class_they_were_made_to_have(causal: bool) -> None:
+    model = planted_gpt2() if causal else planted_bert()
+    shares = survey(model, pairs(), measures=["pattern"], max_length=24).mean("pattern")
+    expected = {"previous": "diagonal", "current": "diagonal", "cls": "vertical"}
+    if not causal:
+        expected |= {"next": "diagonal", "sep": "vertical", "segment": "block"}
+    for name, pattern in expected.items():
         layer, head = HEADS[name]
-        assert shares.sel(layer=layer, head=head, pattern=expected) == 1.0, name
-
-
-def test_planted_causal_heads_too() -> None:
-    shares = survey(planted_gpt2(), pairs(), measures=["pattern"], max_length=24).mean("pattern")
-    for name, expected in {
-        "previous": "diagonal",
-        "current": "diagonal",
-        "cls": "vertical",
-    }.items():
-        layer, head = HEADS[name]
-        assert shares.sel(layer=layer, head=head, pattern=expected) == 1.0, name
+        assert shares.sel(layer=layer, head=head, pattern=pattern) == 1.0, name
 
 
 def test_the_shares_of_a_head_add_up_to_one_and_count_the_inputs() -> None:

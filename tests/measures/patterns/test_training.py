@@ -203,7 +203,7 @@ def test_it_agrees_with_most_labels_of_a_large_model_that_it_never_saw() -> None
 
 
 def test_training_learns_plain_maps_and_is_the_same_for_one_seed() -> None:
-    learned = train(some(10), seed=1, epochs=40)
+    learned = train(some(8), seed=1, epochs=24)
     assert evaluate(learned, some(6, seed=1000)).accuracy > 0.8
     one, other, third = (train(some(2), seed=seed, epochs=1) for seed in (3, 3, 4))
     for name, value in one.state_dict().items():

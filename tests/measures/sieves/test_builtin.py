@@ -592,12 +592,6 @@ def test_code_without_a_file_is_known_by_what_was_compiled() -> None:
             "there is already a sieve called 'local'",
             "choose another name",
         ),
-        (
-            "mine.py",
-            "import headscope as hs\n@hs.sieve('dobj')\ndef dobj(tokens): ...",
-            "there is already a sieve called 'dobj'",
-            "choose another name",
-        ),
     ],
 )
 def test_a_file_that_brings_no_sieve_is_refused_with_the_reason(
@@ -637,18 +631,3 @@ def test_an_entry_point_brings_sieves_once_and_after_ours(monkeypatch: pytest.Mo
     assert list(known_sieves())[-1] == "theirs"
     assert "theirs" in known_sieves()
     assert loaded == [1]
-
-
-def test_an_entry_point_that_fails_is_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load() -> None:
-        raise ImportError("no module named their_package")
-
-    monkeypatch.setattr("headscope.registry.entry_points", lambda *, group: [Point(load)])
-    with pytest.raises(UserError) as caught:
-        known_sieves()
-    assert (
-        caught.value.message
-        == "the entry point 'theirs' (their_package:sieves) cannot be loaded: no module named "
-        "their_package"
-    )
-    assert caught.value.hint == "fix or uninstall that package"

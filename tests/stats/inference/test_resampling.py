@@ -141,6 +141,10 @@ def test_every_test_and_correction_is_that_of_a_plain_loop(
     )()
     np.testing.assert_allclose(tests["p_corrected"].values[0], expected, rtol=1e-6, atol=1e-9)
     np.testing.assert_array_equal(tests["has"].values[0], expected < 0.05)
+    np.testing.assert_allclose(tests["mean"].values[0], sums.sum(0) / counts.sum(0), rtol=1e-6)
+    assert (tests["n"].values[0] == counts.sum(0)).all()
+    effective = np.broadcast_to(counts.sum(0) ** 2 / (counts**2).sum(0), p.shape)
+    np.testing.assert_allclose(tests["effective"].values[0], effective)
 
 
 def test_resamples_without_spread_are_those_that_draw_none_of_the_documents_that_differ(
@@ -196,14 +200,18 @@ def test_where_heads_have_no_role_tests_find_one_as_rarely_as_they_say(count: in
         scores = scores_of(random, groups, null + 2, roles)
         scores[:, null:] += 3.0  # the last two heads have all roles
         results = made_roles(scores[:, None], ("local", "syntactic", "delimiter"), groups=groups)
-        for test, correction in PAIRS:
-            tests = role_tests(results, test=test, correction=correction, resamples=999, seed=run)
-            has = tests["has"].values[0]
-            if correction == "none":
-                each[test].append(has[:null].mean())
-            any_wrong[test, correction].append(has[:null].any())
-            wrong_share[test, correction].append(has[:null].sum() / max(1, has.sum()))
-            found[test, correction].append(has[null:].mean())
+        for test in ("z", "t", "bootstrap", "permutation"):
+            own = "maxt" if (test, "maxt") in PAIRS else "none"
+            tests = role_tests(results, test=test, correction=own, resamples=599, seed=run)
+            p = tests["p"].values[0]
+            corrected = {name: correct(p.ravel().tolist()) for name, correct in CORRECTIONS.items()}
+            corrected |= {"none": p, own: tests["p_corrected"].values[0]}
+            each[test].append((p[:null] < 0.05).mean())
+            for correction, values in corrected.items():
+                has = np.reshape(values, p.shape) < 0.05
+                any_wrong[test, correction].append(has[:null].any())
+                wrong_share[test, correction].append(has[:null].sum() / max(1, has.sum()))
+                found[test, correction].append(has[null:].mean())
     level = {test: float(np.mean(values)) for test, values in each.items()}
     family = {pair: float(np.mean(values)) for pair, values in any_wrong.items()}
     discovery = {pair: float(np.mean(values)) for pair, values in wrong_share.items()}
@@ -221,5 +229,6 @@ def test_where_heads_have_no_role_tests_find_one_as_rarely_as_they_say(count: in
         assert family[test, "holm"] <= family[test, "none"]
     assert family["z", "holm"] > family["t", "holm"]
     least = 0.95 if count == 40 else 0.25  # flips of so few documents can tell little
+    assert {*found} == {*PAIRS}
     for pair, shares in found.items():
         assert np.mean(shares) > least, pair

@@ -79,28 +79,6 @@ def test_examples_of_one_document_share_a_half_and_a_coin() -> None:
     )
 
 
-def test_where_no_head_matters_the_best_gains_in_sample_only() -> None:
-    """Accuracy at RTE's size, 277 examples and 72 heads that each flip some answers at random."""
-    random = np.random.default_rng(0)
-    gold = np.zeros(277)
-    base = random.random(277) < 0.6
-    fitted, best, chance = [], [], []
-    for seed in range(8):
-        flips = random.random((72, 277)) < 0.15
-        drawn = np.where(flips, random.random((72, 277)) < 0.6, base)
-        answers = np.concatenate([base[None], drawn])
-        outputs = np.stack([answers, ~answers], axis=-1).astype(float)
-        gain, _ = cross_fitted_gain(Outputs("accuracy", outputs, gold), seed=seed, splits=40)
-        fitted.append(gain)
-        best.append((answers[1:].mean(1) - answers[0].mean()).max())
-        chance.append(
-            best_by_chance(Outputs("accuracy", outputs, gold), seed=seed, shuffles=200).mean()
-        )
-    assert np.mean(best) > 0.015
-    assert np.mean(chance) == pytest.approx(np.mean(best), abs=0.008)
-    assert abs(np.mean(fitted)) < 0.01
-
-
 def test_the_mean_over_all_heads_has_the_interval_of_a_plain_bootstrap() -> None:
     values = RANDOM.normal(size=(4, 40, 1))
     low, high = mean_gain_interval(Outputs("mean", values, np.zeros(40)), seed=0, resamples=4000)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from scipy import special
-from scipy import stats as scipy_stats
 
 from headscope.errors import ResultsError
 from headscope.stats.tables.patterns import (
@@ -43,17 +39,6 @@ def test_the_interval_of_a_share_is_that_of_leaving_out_blocks_one_by_one(wanted
         expected(found, UNEQUAL, wanted)
     )
     assert row["examples"] == 40
-
-
-def test_with_blocks_of_one_size_it_is_the_t_interval_of_the_block_means_a_little_wider() -> None:
-    """Of the log odds, by the delta method."""
-    found, blocks = random_patterns(), np.repeat(np.arange(8), 5)
-    row = pattern_shares(pattern_results(found, blocks)).set_index("pattern").loc["heterogeneous"]
-    means = [(found[blocks == block] == 4).mean() for block in range(8)]
-    share = np.mean(means)
-    error = scipy_stats.sem(means) * math.sqrt(8 / 7) / (share * (1 - share))
-    ends = scipy_stats.t.interval(0.95, 7, special.logit(share), error)
-    assert (row["low"], row["high"]) == pytest.approx(special.expit(ends))
 
 
 def test_shares_by_layer_are_those_of_the_layer_alone() -> None:

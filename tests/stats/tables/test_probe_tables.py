@@ -9,7 +9,6 @@ Syntactic and semantic scores of heads: plain loops, scipy's correlations and bo
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -203,15 +202,6 @@ def test_results_without_probes_are_refused_with_what_to_type(group: str, what: 
     assert caught.value.hint == "make some with hs.probe(model, tasks)"
 
 
-def test_tables_of_saved_results_are_the_same(tmp_path: Path) -> None:
-    results = made_probing(2, 3)
-    opened = Atlas.open(results.save(tmp_path / "probe.nc"))
-    pd.testing.assert_frame_equal(top_table(opened), top_table(results))
-    pd.testing.assert_frame_equal(
-        head_table(opened, "bigram_shift"), head_table(results, "bigram_shift")
-    )
-
-
 def test_remarks_name_heads_with_constant_dimensions_and_count_unsolved_classifiers() -> None:
     results = made_probing(2, 6, TEN[:2])
     constant = np.zeros((2, 2, 6))
@@ -280,18 +270,6 @@ def test_the_interval_is_a_t_interval_whose_variance_counts_shared_sentences() -
     assert mean == pytest.approx(scores.mean())
     assert (high - low) / (plain[1] - plain[0]) == pytest.approx(wider)
     assert np.isnan(split_interval(scores[:1], 80, 20)[1])
-
-
-def test_it_covers_the_expected_score_where_the_usual_interval_is_too_narrow() -> None:
-    """Splits of 50 sentences, drawn 300 times: a majority rule whose expected score is known."""
-    random, inside = np.random.default_rng(1), np.zeros(2)
-    for _ in range(300):
-        right = random.random(50) < 0.7  # sentences that the rule gets right
-        scores = np.array([right[random.permutation(50)[:25]].mean() for _ in range(5)])
-        _, low, high = split_interval(scores, train=25, test=25)
-        usual = stats.t.interval(0.95, 4, scores.mean(), stats.sem(scores) + 1e-12)
-        inside += [low <= 0.7 <= high, usual[0] <= 0.7 <= usual[1]]
-    assert inside[0] / 300 > 0.9 > inside[1] / 300
 
 
 def test_a_row_has_means_and_differences_that_are_paired_by_split() -> None:
@@ -513,13 +491,6 @@ def test_the_interval_over_layers_is_that_of_a_loop_that_draws_whole_layers(
     )
 
 
-def test_where_layers_differ_much_the_interval_over_layers_is_the_wider_one() -> None:
-    table = correlation(points(clustered=3.0))
-    assert ((table["layer high"] - table["layer low"]) > 1.5 * (table["high"] - table["low"])).all()
-    assert correlation(points(), seed=1).equals(correlation(points(), seed=1))
-    assert not correlation(points(), seed=1).equals(correlation(points(), seed=2))
-
-
 def test_correlations_that_are_not_defined_are_nan() -> None:
     single = correlation(points(layers=1), resamples=100)
     assert single[["value", "low", "high"]].notna().all(axis=None)
@@ -531,9 +502,3 @@ def test_correlations_that_are_not_defined_are_nan() -> None:
             .isna()
             .all(axis=None)
         )
-
-
-def test_scores_of_saved_results_are_the_same(tmp_path: Path) -> None:
-    results = made_probing(2, 3)
-    opened = Atlas.open(results.save(tmp_path / "probe.nc"))
-    pd.testing.assert_frame_equal(syntactic_semantic(opened), syntactic_semantic(results))

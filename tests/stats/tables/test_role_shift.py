@@ -86,17 +86,6 @@ def test_no_change_has_shift_0_and_p_1() -> None:
     assert table["p"].tolist() == [1.0] * 6
 
 
-def test_the_other_way_round_the_shift_turns() -> None:
-    before, after = both()
-    there, back = (
-        role_shift(made_roles(before, ROLES), made_roles(after, ROLES)),
-        role_shift(made_roles(after, ROLES), made_roles(before, ROLES)),
-    )
-    assert there["shift"].to_numpy() == pytest.approx(-back["shift"].to_numpy())
-    assert there["p"].to_numpy() == pytest.approx(back["p"].to_numpy())
-    assert there["low"].to_numpy() == pytest.approx(-back["high"].to_numpy())
-
-
 def test_sequences_without_the_role_do_not_count_and_one_alone_has_no_interval() -> None:
     before, after = both(3)
     for scores in (before, after):

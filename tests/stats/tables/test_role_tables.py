@@ -25,54 +25,36 @@ def test_the_table_of_taus_counts_heads_as_a_literal_loop_does(
     values: Values, results: Atlas
 ) -> None:
     spread = values + np.linspace(-2.0, 2.0, HEADS)[:, None]
+    kept = spread.astype(np.float32).astype(np.float64)
     table = tau_table(made_roles(spread), **PAPER)
     assert table.columns.tolist() == ["role", "tau 1", "tau 2", "tau 3", "tau 4", "tau 5"]
     assert table["role"].tolist() == list(ROLES)
-    for column, role in enumerate(ROLES):
+    for column in range(len(ROLES)):
         for tau in (1, 2, 3, 4, 5):
-            count = 0
-            for layer in range(LAYERS):
-                for head in range(HEADS):
-                    if (
-                        z_test(
-                            spread[:, layer, head, column].astype(np.float32).astype(np.float64),
-                            tau,
-                        )
-                        < 0.05
-                    ):
-                        count += 1
-            assert table.set_index("role")[f"tau {tau}"][role] == count
-    held = tau_table(results, [2, 3.5], correction="holm", test="t")
+            cells = np.ndindex(LAYERS, HEADS)
+            count = sum(z_test(kept[:, *cell, column], tau) < 0.05 for cell in cells)
+            assert table[f"tau {tau}"][column] == count
+    options = {"correction": "holm", "test": "t"}
+    held = tau_table(results, [2, 3.5], **options)
     assert held.columns.tolist() == ["role", "tau 2", "tau 3.5"]
-    expected = (
-        role_tests(results, tau=3.5, correction="holm", test="t")["has"]
-        .sum(("layer", "head"))
-        .values.tolist()
-    )
-    assert held["tau 3.5"].tolist() == expected
+    has = role_tests(results, tau=3.5, **options)["has"]
+    assert held["tau 3.5"].tolist() == has.sum(("layer", "head")).values.tolist()
 
 
 def test_the_table_of_roles_names_the_strongest_head_of_each(
     values: Values, results: Atlas
 ) -> None:
-    tests = role_tests(results, **PAPER)
-    table = role_table(results, tests).set_index("role")
+    table = role_table(results, role_tests(results, **PAPER)).set_index("role")
     for column, role in enumerate(ROLES):
         means = values[..., column].mean(0)
-        layer, head = divmod(
-            max(range(LAYERS * HEADS), key=lambda place: means[place // HEADS][place % HEADS]),
-            HEADS,
-        )
+        layer, head = np.unravel_index(means.argmax(), means.shape)
         row = table.loc[role]
-        count = sum(
-            z_test(values[:, one, two, column], 3.0) < 0.05
-            for one in range(LAYERS)
-            for two in range(HEADS)
-        )
+        p = {cell: z_test(values[:, *cell, column], 3.0) for cell in np.ndindex(LAYERS, HEADS)}
+        count = sum(one < 0.05 for one in p.values())
         assert row["strongest"] == f"{layer + 1}-{head + 1}"
         assert (row["heads"], row["share"], row["sequences"]) == (count, count / 6, 40)
         assert row["mean"] == pytest.approx(means.max(), rel=1e-6)
-        assert row["p"] == pytest.approx(z_test(values[:, layer, head, column], 3.0), rel=1e-6)
+        assert row["p"] == pytest.approx(p[layer, head], rel=1e-6)
 
 
 def test_a_role_that_no_sequence_has_is_in_the_table_with_nothing() -> None:
