@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import number_diff
 import numpy as np
 import pytest
 import xarray as xr
-from number_names import Names
+from freeze import comparing as number_diff
+from freeze.names import Names
 from safetensors.numpy import save_file
 
 COMMIT = "abc1234def"

@@ -1,4 +1,4 @@
-"""Read every number in a results file, a table, a page's charts or a model's weights.
+"""Read every number in a results file, a table, a page's data or a model's weights.
 
 Nothing of Headscope is imported, so that files of any commit can be read. Texts are read too: they
 label the numbers, and a text that changed may be a result that changed.
@@ -6,8 +6,14 @@ label the numbers, and a text that changed may be a result that changed.
 
 from __future__ import annotations
 
+import base64
+import gzip
+import html
+import itertools
 import json
+import math
 import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +33,14 @@ TIMES = {"seconds", "minutes", "created"}
 """Columns and entries that differ between any two runs."""
 TEXTS = ("texts", "provenance texts")
 """Parts that hold wording. It may change; what changed is listed."""
+CHARTS, PACK, DOCUMENT = "chart-", "pack ", "document"
+"""Beginnings of parts of a page (a chart drawn from JSON, a pack of data), and the name of the pack
+with the tables and sentences of a paper."""
+LABELS = {"value": "statistics", "low": "statistics", "high": "statistics"} | {
+    name: name for name in ("work", "tests", "relations")
+}
+"""Arrays in the pack of an atlas (the first part of their name), and the list in the pack's
+document that labels their first dimension."""
 READERS = {".nc", ".json", ".csv", ".safetensors", ".bin", ".html"}
 """Kinds of files whose numbers are compared."""
 
@@ -36,7 +50,7 @@ def read_numbers(path: Path) -> Numbers:
     if path.suffix == ".nc":
         return read_netcdf(path)
     if path.suffix == ".html":
-        return read_charts(path)
+        return read_charts(path) | read_packs(path)
     if path.suffix == ".csv":
         return table_numbers(pd.read_csv(path))
     if path.suffix == ".json":
@@ -141,8 +155,10 @@ def walk(content: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             if key not in TIMES:
                 yield from walk(value, f"{path}.{key}" if path else str(key))
     elif isinstance(content, list | tuple | np.ndarray):
-        for number, value in enumerate(content):
-            yield from walk(value, f"{path}.{number}")
+        ids = [entry.get("id") if isinstance(entry, dict) else None for entry in content]
+        unique = all(ids) and len(set(ids)) == len(ids)
+        for label, value in zip(ids if unique else itertools.count(), content, strict=False):
+            yield from walk(value, f"{path}.{label}")
     else:
         yield path, content
 
@@ -163,6 +179,45 @@ def read_charts(path: Path) -> Numbers:
                 key = f"{name} of dataset {number}" if numeric else f"{chart}: {name} {number}"
                 array = values.to_numpy(float) if numeric else values.astype(str).to_numpy(str)
                 found[part, key] = xr.DataArray(array, dims="row")
+    return found
+
+
+def packs_of(path: Path) -> dict[str, tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """The packs of data in a page by name: a document, and arrays (``page/packs/pack.py``)."""
+    packs = {}
+    for name, text in re.findall(r'data-pack="([^"]*)">([A-Za-z0-9+/=]*)<', path.read_text()):
+        data = gzip.decompress(base64.b64decode(text))
+        (length,) = struct.unpack_from("<I", data)
+        header = json.loads(data[4 : 4 + length])
+        start = -(-(4 + length) // 8) * 8  # arrays begin at multiples of 8 bytes
+        arrays = {
+            key: np.frombuffer(
+                data, f"<{about['dtype']}", math.prod(about["shape"]), start + about["offset"]
+            ).reshape(about["shape"])
+            for key, about in header["arrays"].items()
+        }
+        packs[html.unescape(name)] = header["document"], arrays
+    return packs
+
+
+def read_packs(path: Path) -> Numbers:
+    """The numbers in the packs of a page, but for those that its tables and sentences show."""
+    found: Numbers = {}
+    for name, (document, arrays) in packs_of(path).items():
+        if name == DOCUMENT:  # its tables and sentences are compared as they are shown
+            sections = document["sections"]
+            document = {
+                "tables": sum(len(section["tables"]) for section in sections),
+                "plots": [plot for section in sections for plot in section["plots"]],
+            }
+        part = f"{PACK}{name}"
+        for (place, kind), array in leaves(document, part, "texts").items():
+            found[place, kind if place == part else part] = array
+        for key, array in arrays.items():
+            rows = [row["id"] for row in document.get(LABELS.get(key.split("/")[0], ""), [])]
+            dims = [f"dim_{number}" for number in range(array.ndim)]
+            labels = {"dim_0": rows} if rows and len(rows) == len(array) else {}
+            found[part, key] = xr.DataArray(array, labels, dims)
     return found
 
 

@@ -1,13 +1,13 @@
 """Add to the built-in labelled maps: natural blocks, longer inputs, faint diagonals, even greys.
 
-    python tools/long_pattern_maps.py collect FOLDER --mpnet MODEL --tuned MODEL --small MODELS
-                                                 collect candidates and draw contact sheets
-    python tools/long_pattern_maps.py blocks FOLDER --mpnet MODEL --tuned MODEL
-                                                 collect more candidates for natural blocks
-    python tools/long_pattern_maps.py again FOLDER labels.txt
-                                                 draw forty labelled maps under new numbers
-    python tools/long_pattern_maps.py store FOLDER labels.txt
-                                                 add the labelled maps to the package
+    long_pattern_maps.py collect FOLDER --mpnet MODEL --tuned MODEL --small MODELS
+                                    collect candidates and draw contact sheets
+    long_pattern_maps.py blocks FOLDER --mpnet MODEL --tuned MODEL
+                                    collect more candidates for natural blocks
+    long_pattern_maps.py again FOLDER labels.txt
+                                    draw forty labelled maps under new numbers
+    long_pattern_maps.py store FOLDER labels.txt
+                                    add the labelled maps to the package
 
 MODEL are the folders of all-mpnet-base-v2 and of the embedded model as fine-tuned by others; MODELS
 is a folder with gpt2-mini and electra-mini, whose maps are for testing and are stored in FOLDER
@@ -36,12 +36,13 @@ from pattern_maps import (
     Head,
     Key,
     draw,
+    held_out_heads,
     maps_of,
+    passages,
     read_labels,
     sentence_keys,
     stratum,
 )
-from pattern_models import held_out_heads
 
 import headscope as hs
 from headscope.corpus.example import Example
@@ -96,18 +97,6 @@ AGAIN = 40
 """How many maps are read twice."""
 ROUND = "2"
 """Marks the maps that this tool added, in the column ``round``."""
-
-
-def passages(split: str) -> dict[str, list[str]]:
-    """The sentences of each passage; every third passage of a style is kept for testing."""
-    found: dict[str, list[str]] = {}
-    for passage in hs.corpus.read("demo"):
-        if (int(passage.id.rpartition("-")[2]) % 3 == 0) == (split != "train"):
-            words: dict[int, list[str]] = defaultdict(list)
-            for word in passage.words:
-                words[word.sentence].append(word.text)
-            found[passage.id] = [" ".join(sentence) for sentence in words.values()]
-    return found
 
 
 def inputs(
