@@ -22,6 +22,8 @@ DURATION = re.compile(r"[\d.]+ (minutes?|seconds?|hours?)\b")
 """Numbers that differ between any two runs."""
 PROSE = re.compile(r"^(title|subtitle|facts|remarks|missing)\b|\.(title|text|note|caption|about)$")
 """Paths of sentences in the data of a page; headings of columns are none."""
+SAME = re.compile(r" is (\S+) in every row\.")
+"""What a note says of a column that is not shown because its cells are equal."""
 VERDICTS = {"yes", "no", "undecided", "not tested"}
 """Cells that say what became of a claim."""
 
@@ -97,7 +99,8 @@ def read_page(path: Path) -> Page:
         below += [document["runs"]] if document["runs"] else []
         for table in below:
             titles = [column["title"] for column in table["columns"]]
-            tables.append((titles, [[cell or "" for cell in row] for row in table["rows"]]))
+            same = SAME.findall(table["note"])
+            tables.append((titles, [[cell or "" for cell in row + same] for row in table["rows"]]))
         said = [text for at, text in walk(document) if PROSE.search(at) and "columns." not in at]
         page.prose = " ".join(map(str, said))
     for headings, rows in tables:

@@ -29,7 +29,7 @@ Numbers = dict[tuple[str, str], xr.DataArray]
 BLOCKED = {"block", "bucket"}
 """Dimensions over which a run keeps partial sums. How a run is cut is free, so their totals are
 compared."""
-TIMES = {"seconds", "minutes", "created"}
+TIMES = {"seconds", "minutes", "created", "made"}
 """Columns and entries that differ between any two runs."""
 TEXTS = ("texts", "provenance texts")
 """Parts that hold wording. It may change; what changed is listed."""

@@ -291,9 +291,7 @@ def main() -> int:
         child.add_argument("--only", default="*", help="a pattern of job names: 'demo-*'")
     for child in (two, both):
         child.add_argument("--texts", action="store_true", help="list texts that changed, too")
-        child.add_argument(
-            "--tolerance", type=float, default=1e-12, help="largest relative difference"
-        )
+        child.add_argument("--tolerance", type=float, help="largest relative difference")
     given = parser.parse_args()
     if given.command == "list":
         print("\n".join(job.name for job in chosen(given.only, SHARED, Path())))
