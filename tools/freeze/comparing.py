@@ -29,7 +29,7 @@ from freeze.names import (
     explained,
 )
 from freeze.pages import compare_pages, read_page
-from freeze.reading import CHARTS, PACK, READERS, TEXTS, Numbers, read_numbers
+from freeze.reading import PACK, READERS, TEXTS, Numbers, read_numbers
 
 Entry = TypeVar("Entry")
 
@@ -331,22 +331,9 @@ def compare_files(name: str, old: Path, new: Path, report: Report) -> None:
     elif old.suffix not in READERS:
         report.line(name, "", "NOT COMPARED")
     else:
-        before, after = renamed(read_numbers(old), report.names), read_numbers(new)
-        compare_numbers(name, like(before, after, report), after, report)
+        compare_numbers(name, renamed(read_numbers(old), report.names), read_numbers(new), report)
         if old.suffix == ".html":
             compare_page(name, old, new, report)
-
-
-def like(old: Numbers, new: Numbers, report: Report) -> Numbers:
-    """The old numbers without charts, where the new page has its charts as packs of data."""
-    kinds = [
-        {kind for kind in (CHARTS, PACK) for part, _ in side if part.startswith(kind)}
-        for side in (old, new)
-    ]
-    if CHARTS not in kinds[0] or kinds[1] != {PACK}:
-        return old
-    report.skipped["html file: its charts, which only the new page has as packs of data"] += 1
-    return {key: array for key, array in old.items() if not key[0].startswith(CHARTS)}
 
 
 def renamed(numbers: Numbers, names: Names) -> Numbers:
@@ -408,8 +395,7 @@ def judge(name: str, part: str, differences: dict[str, Difference], report: Repo
             f"{part} {statistic} {label} in {shorten(name)}" for label in found.added
         )
         if part != "provenance":
-            kind = next((kind for kind in (CHARTS, PACK) if part.startswith(kind)), part)
-            report.widen(kind.strip(" -"), statistic, found)
+            report.widen("pack" if part.startswith(PACK) else part, statistic, found)
         if found.equal:
             continue
         beyond = report.unexplained(what, found.beyond)
@@ -461,6 +447,8 @@ def compare_page(name: str, old: Path, new: Path, report: Report) -> None:
     for column in before.times:
         report.skipped[f"column of a page: {column}"] += 1
     report.skipped["html file: headings of its tables, and the provenance at its end"] += 1
+    if "data-for=" in old.read_text():
+        report.skipped["html file: its charts, which no page draws from JSON any more"] += 1
 
 
 def summarize(report: Report, texts: bool) -> None:

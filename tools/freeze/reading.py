@@ -24,7 +24,7 @@ import xarray as xr
 from safetensors.numpy import load_file
 
 Numbers = dict[tuple[str, str], xr.DataArray]
-"""The numbers and texts of a file by part (measure, chart) and statistic."""
+"""The numbers and texts of a file by part (measure, pack of a page) and statistic."""
 
 BLOCKED = {"block", "bucket"}
 """Dimensions over which a run keeps partial sums. How a run is cut is free, so their totals are
@@ -33,9 +33,9 @@ TIMES = {"seconds", "minutes", "created", "made"}
 """Columns and entries that differ between any two runs."""
 TEXTS = ("texts", "provenance texts")
 """Parts that hold wording. It may change; what changed is listed."""
-CHARTS, PACK, DOCUMENT = "chart-", "pack ", "document"
-"""Beginnings of parts of a page (a chart drawn from JSON, a pack of data), and the name of the pack
-with the tables and sentences of a paper."""
+PACK, DOCUMENT = "pack ", "document"
+"""What the names of parts that are packs of a page begin with, and the name of the pack with the
+tables and sentences of a paper."""
 LABELS = {"value": "statistics", "low": "statistics", "high": "statistics"} | {
     name: name for name in ("work", "tests", "relations")
 }
@@ -50,7 +50,7 @@ def read_numbers(path: Path) -> Numbers:
     if path.suffix == ".nc":
         return read_netcdf(path)
     if path.suffix == ".html":
-        return read_charts(path) | read_packs(path)
+        return read_packs(path)
     if path.suffix == ".csv":
         return table_numbers(pd.read_csv(path))
     if path.suffix == ".json":
@@ -163,25 +163,6 @@ def walk(content: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, content
 
 
-def read_charts(path: Path) -> Numbers:
-    """The numbers behind the charts of a page: one array per chart, dataset and column."""
-    found: Numbers = {}
-    scripts = re.findall(
-        r'<script[^>]*data-for="([^"]*)"[^>]*>(.*?)</script>', path.read_text(), flags=re.DOTALL
-    )
-    for chart, script in scripts:
-        for number, rows in enumerate(chart_data(json.loads(script))):
-            frame = pd.DataFrame(rows)
-            for name in frame:
-                values = frame[name]
-                numeric = pd.api.types.is_numeric_dtype(values)
-                part = str(chart) if numeric else "texts"
-                key = f"{name} of dataset {number}" if numeric else f"{chart}: {name} {number}"
-                array = values.to_numpy(float) if numeric else values.astype(str).to_numpy(str)
-                found[part, key] = xr.DataArray(array, dims="row")
-    return found
-
-
 def packs_of(path: Path) -> dict[str, tuple[dict[str, Any], dict[str, np.ndarray]]]:
     """The packs of data in a page by name: a document, and arrays (``page/packs/pack.py``)."""
     packs = {}
@@ -205,11 +186,8 @@ def read_packs(path: Path) -> Numbers:
     found: Numbers = {}
     for name, (document, arrays) in packs_of(path).items():
         if name == DOCUMENT:  # its tables and sentences are compared as they are shown
-            sections = document["sections"]
-            document = {
-                "tables": sum(len(section["tables"]) for section in sections),
-                "plots": [plot for section in sections for plot in section["plots"]],
-            }
+            plots = [plot for section in document["sections"] for plot in section["plots"]]
+            document = {"plots": plots}
         part = f"{PACK}{name}"
         for (place, kind), array in leaves(document, part, "texts").items():
             found[place, kind if place == part else part] = array
@@ -219,23 +197,3 @@ def read_packs(path: Path) -> Numbers:
             labels = {"dim_0": rows} if rows and len(rows) == len(array) else {}
             found[part, key] = xr.DataArray(array, labels, dims)
     return found
-
-
-def chart_data(spec: Any) -> Iterator[list[dict[str, Any]]]:
-    """All rows of data in a chart's specification, wherever they are.
-
-    >>> list(chart_data({"datasets": {"a": [{"x": 1}]}, "layer": [{"data": {"values": []}}]}))
-    [[{'x': 1}], []]
-    """
-    if isinstance(spec, list):
-        for part in spec:
-            yield from chart_data(part)
-    elif isinstance(spec, dict):
-        for key, part in spec.items():
-            if key == "datasets":
-                yield from part.values()
-            elif key == "data" and "values" in part:
-                values = part["values"]
-                yield json.loads(values) if isinstance(values, str) else values
-            else:
-                yield from chart_data(part)
