@@ -21,27 +21,27 @@ import argparse
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
-from contact_sheets import sheets
 from pattern_maps import (
-    MAPS,
-    TABLE,
     Candidate,
     Found,
     Head,
     Key,
     draw,
+    draw_sheets,
     held_out_heads,
+    labelled,
     maps_of,
     passages,
     read_labels,
+    read_table,
     sentence_keys,
     stratum,
+    write,
 )
 
 import headscope as hs
@@ -52,9 +52,7 @@ from headscope.measures.patterns.labels import (
     Labelled,
     pack,
     read_labelled,
-    read_maps,
     write_labelled,
-    write_maps,
 )
 from headscope.models import Model
 
@@ -182,13 +180,14 @@ def collect(folder: Path, sources: dict[str, str]) -> None:
             found = draw(pools[kind], wanted, used, random)
             taken += [(one, specials[one[0].example]) for one in found]
         print(split, name, {kind: len(pools[kind]) for kind in KINDS}, flush=True)
-    _write(folder, [taken[index] for index in random.permutation(len(taken))])
+    shuffled = [taken[index] for index in random.permutation(len(taken))]
+    write(folder, [found for found, _ in shuffled], [places for _, places in shuffled])
 
 
 def blocks(folder: Path, sources: dict[str, str]) -> None:
     """Choose more candidates for blocks: pairs of texts from two passages."""
     random = np.random.default_rng(SEED + 2)
-    table = pd.read_csv(folder / TABLE, sep="\t", index_col="index")
+    table = read_table(folder)
     taken: list[tuple[Found, list[int]]] = []
     for (split, name), wanted in BLOCKS.items():
         model = hs.load(sources[name])
@@ -205,7 +204,8 @@ def blocks(folder: Path, sources: dict[str, str]) -> None:
         found = draw(pools["inside"], wanted, used, random)
         taken += [(one, specials[one[0].example]) for one in found]
         print(split, name, len(pools["inside"]), len(found), flush=True)
-    _write(folder, [taken[index] for index in random.permutation(len(taken))])
+    shuffled = [taken[index] for index in random.permutation(len(taken))]
+    write(folder, [found for found, _ in shuffled], [places for _, places in shuffled])
 
 
 def _sort(
@@ -229,41 +229,6 @@ def _sort(
             pools["inside"][name, layer, head].append((found, pack(maps[layer, head])))
 
 
-def _write(folder: Path, taken: list[tuple[Found, list[int]]]) -> None:
-    """Append candidates to those in a folder, and draw the new ones on sheets."""
-    folder.mkdir(parents=True, exist_ok=True)
-    table = pd.DataFrame([asdict(one) for (one, _), _ in taken])
-    table["special"] = [",".join(map(str, places)) for _, places in taken]
-    print(len(taken), Counter(zip(table["split"], table["model"], strict=True)))
-    maps = [packed for (_, packed), _ in taken]
-    first = 0
-    if (folder / TABLE).is_file():
-        before = pd.read_csv(folder / TABLE, sep="\t", index_col="index", dtype={"special": str})
-        first = len(before)
-        table = pd.concat([before, table], ignore_index=True)
-        maps = [*read_maps(folder / MAPS), *maps]
-    write_maps(folder / MAPS, maps)
-    table.to_csv(folder / TABLE, sep="\t", index_label="index")
-    new = list(range(first, len(maps)))
-    _sheets(folder, f"sheet_{first}", new, new)
-
-
-def _sheets(folder: Path, name: str, chosen: list[int], numbers: list[int]) -> None:
-    maps = read_maps(folder / MAPS)
-    table = pd.read_csv(folder / TABLE, sep="\t", index_col="index", dtype={"special": str})
-    sheets(
-        folder,
-        name,
-        [maps[index] for index in chosen],
-        [int(table["second"][index]) for index in chosen],
-        numbers,
-        specials=[
-            [int(place) for place in str(table["special"][index]).split(",") if place.isdigit()]
-            for index in chosen
-        ],
-    )
-
-
 def again(folder: Path, labels: Path) -> None:
     """Draw forty of the maps that were looked at, under new numbers, for a second reading.
 
@@ -280,7 +245,7 @@ def again(folder: Path, labels: Path) -> None:
     pd.DataFrame({"number": numbers, "index": chosen}).to_csv(
         folder / "again.tsv", sep="\t", index=False
     )
-    _sheets(folder, "again", chosen, numbers)
+    draw_sheets(folder, "again", chosen, numbers)
 
 
 def store(folder: Path, labels: dict[int, str]) -> None:
@@ -289,20 +254,7 @@ def store(folder: Path, labels: dict[int, str]) -> None:
     Maps that an earlier run of this command added are replaced. So are those of electra-mini, which
     is a model for testing only.
     """
-    maps = read_maps(folder / MAPS)
-    table = pd.read_csv(folder / TABLE, sep="\t", index_col="index", dtype={"special": str})
-    columns = ["model", "layer", "head", "length", "second", "example", "split"]
-
-    def part(indices: list[int]) -> Labelled:
-        return Labelled(
-            tuple(maps[index] for index in indices),
-            tuple(labels[index] for index in indices),
-            tuple(
-                {**{key: str(table[key][index]) for key in columns}, "round": ROUND}
-                for index in indices
-            ),
-        )
-
+    table = read_table(folder)
     apart = [index for index in sorted(labels) if table["split"][index] == "apart"]
     shipped = [index for index in sorted(labels) if table["split"][index] != "apart"]
     before = read_labelled()
@@ -313,8 +265,8 @@ def store(folder: Path, labels: dict[int, str]) -> None:
     ]
     old = before.take(kept)
     first = Labelled(old.maps, old.labels, tuple({**row, "round": "1"} for row in old.known))
-    write_labelled(BUILTIN, first + part(shipped))
-    write_labelled(folder / "apart", part(apart))
+    write_labelled(BUILTIN, first + labelled(folder, labels, shipped, round=ROUND))
+    write_labelled(folder / "apart", labelled(folder, labels, apart, round=ROUND))
     print(Counter((table["split"][index], labels[index]) for index in sorted(labels)))
 
 

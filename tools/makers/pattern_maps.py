@@ -301,7 +301,7 @@ def collect(folder: Path, source: Path) -> None:
     for split, quota in QUOTA.items():
         for kind, wanted in quota.items():
             taken += draw(pools[split, kind], wanted, used, random)
-    _write(folder, [taken[index] for index in random.permutation(len(taken))])
+    write(folder, [taken[index] for index in random.permutation(len(taken))])
 
 
 def extend(folder: Path, source: Path) -> None:
@@ -313,13 +313,13 @@ def extend(folder: Path, source: Path) -> None:
         (row for row in models(source, texts) if row[:2] == ("test", "minilm-l6-mlm-apart")),
         random,
     )
-    table = pd.read_csv(folder / TABLE, sep="\t", index_col="index")
+    table = read_table(folder)
     used = {
         key
         for row in table.itertuples()
         for key in sentence_keys((row.model, row.layer - 1, row.head - 1), row.example)
     }
-    _write(folder, draw(pools["test", "block"], MORE, used, random))
+    write(folder, draw(pools["test", "block"], MORE, used, random))
 
 
 def _pools(
@@ -383,33 +383,41 @@ def draw(
     return found
 
 
-def _write(folder: Path, taken: list[Found]) -> None:
+def write(folder: Path, taken: list[Found], special: Sequence[Sequence[int]] = ()) -> None:
     """Append candidates to those in a folder, and draw the new ones on sheets."""
-    print(
-        len(taken),
-        Counter((one.split, one.stratum) for one, _ in taken),
-        Counter((one.split, one.model) for one, _ in taken),
-    )
+    folder.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame([asdict(one) for one, _ in taken])
-    maps = [packed for _, packed in taken]
-    first, sheet = 0, 0
+    if special:
+        table["special"] = [",".join(map(str, places)) for places in special]
+    print(len(taken), Counter(zip(table["split"], table["model"], table["stratum"], strict=True)))
+    maps, first = [packed for _, packed in taken], 0
     if (folder / TABLE).is_file():
-        before = pd.read_csv(folder / TABLE, sep="\t", index_col="index")
-        first, sheet = len(before), len(list(folder.glob("sheet_*.png")))
-        table, maps = (
-            pd.concat([before, table], ignore_index=True),
-            [*read_maps(folder / MAPS), *maps],
-        )
+        before = read_table(folder)
+        first = len(before)
+        table = pd.concat([before, table], ignore_index=True)
+        maps = [*read_maps(folder / MAPS), *maps]
     write_maps(folder / MAPS, maps)
     table.to_csv(folder / TABLE, sep="\t", index_label="index")
-    (folder / "order.txt").write_text("".join(f"{index}\n" for index in range(len(table))))
+    new = range(first, len(maps))
+    draw_sheets(folder, f"sheet_{first}", new, new)
+
+
+def read_table(folder: Path) -> pd.DataFrame:
+    """The candidates in a folder."""
+    return pd.read_csv(folder / TABLE, sep="\t", index_col="index", dtype={"special": str})
+
+
+def draw_sheets(folder: Path, name: str, chosen: Sequence[int], numbers: Sequence[int]) -> None:
+    """Draw some candidates on sheets, with numbers above them."""
+    maps, table = read_maps(folder / MAPS), read_table(folder)
+    special = table.get("special", pd.Series("", table.index)).fillna("").str.split(",")
     sheets(
         folder,
-        "sheet",
-        maps[first:],
-        table["second"].tolist()[first:],
-        range(first, len(table)),
-        sheet,
+        name,
+        [maps[index] for index in chosen],
+        [int(table["second"][index]) for index in chosen],
+        numbers,
+        specials=[[int(at) for at in special[index] if at.isdigit()] for index in chosen],
     )
 
 
@@ -421,44 +429,28 @@ def read_labels(path: Path) -> dict[int, str]:
 
 def review(folder: Path, labels: dict[int, str]) -> None:
     """Draw the maps of each class on sheets of their own, for a second look."""
-    maps, table = read_maps(folder / MAPS), pd.read_csv(folder / TABLE, sep="\t", index_col="index")
     for name in CLASSES:
         chosen = [index for index in sorted(labels) if labels[index] == name]
-        sheets(
-            folder,
-            f"review_{name}",
-            [maps[index] for index in chosen],
-            [int(table["second"][index]) for index in chosen],
-            chosen,
-        )
+        draw_sheets(folder, f"review_{name}", chosen, chosen)
+
+
+def labelled(folder: Path, labels: dict[int, str], indices: Sequence[int], **more: str) -> Labelled:
+    """Some of the labelled candidates, as they are stored."""
+    maps, table = read_maps(folder / MAPS), read_table(folder)
+    keys = ("model", "layer", "head", "length", "second", "example", "split")
+    return Labelled(
+        tuple(maps[index] for index in indices),
+        tuple(labels[index] for index in indices),
+        tuple({key: str(table[key][index]) for key in keys} | more for index in indices),
+    )
 
 
 def store(folder: Path, labels: dict[int, str]) -> None:
     """Write the labelled set into the package."""
-    maps, table = read_maps(folder / MAPS), pd.read_csv(folder / TABLE, sep="\t", index_col="index")
-    chosen = sorted(labels)
-    known = [
-        {
-            key: str(table[key][index])
-            for key in ("model", "layer", "head", "length", "second", "example", "split")
-        }
-        for index in chosen
-    ]
-    write_labelled(
-        BUILTIN,
-        Labelled(
-            tuple(maps[index] for index in chosen),
-            tuple(labels[index] for index in chosen),
-            tuple(known),
-        ),
-    )
-    print(
-        len(chosen),
-        "stored,",
-        len(table) - len(chosen),
-        "not used;",
-        Counter((row["split"], labels[index]) for row, index in zip(known, chosen, strict=True)),
-    )
+    stored = labelled(folder, labels, sorted(labels))
+    write_labelled(BUILTIN, stored)
+    splits = Counter(zip((row["split"] for row in stored.known), stored.labels, strict=True))
+    print(len(labels), "stored,", len(read_table(folder)) - len(labels), "not used;", splits)
 
 
 def main() -> None:
