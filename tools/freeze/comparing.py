@@ -233,7 +233,8 @@ def compare(
     """Compare every file of two runs and print what was found; true if all is well."""
     records = [read_record(old), read_record(new)]
     base = records[0].get("commit", "")
-    tolerance = tolerance or of_commit(TOLERANCES, base) or 1e-12
+    if tolerance is None:
+        tolerance = of_commit(TOLERANCES, base) or 1e-12
     report = Report(
         tolerance, of_commit(RENAMED, base) or Names(), of_commit(EXPLAINED, base) or {}
     )
