@@ -83,11 +83,11 @@ bench-recipes: $(VENV)/dev.stamp
 
 # What the documentation's gallery of models shows, from real weights: about half an hour.
 models: $(VENV)/dev.stamp
-	$(BIN)/python tools/site_models.py
+	$(BIN)/python tools/makers/site_models.py
 
 # Train the pattern network on the built-in labelled maps, and score it on the test maps.
 patterns: $(VENV)/dev.stamp
-	OMP_NUM_THREADS=1 $(BIN)/python tools/train_patterns.py
+	OMP_NUM_THREADS=1 $(BIN)/python tools/makers/train_patterns.py
 
 # A million changed files and requests: none may raise anything but an error of our own. Where
 # atheris installs, libFuzzer chooses the changes by the code that they reach.
@@ -109,7 +109,7 @@ versions: $(VENV)/dev.stamp
 # Compare every number with those of the commit BASE (needs the research data beside the project).
 BASE ?= 2e095ee
 freeze: $(VENV)/dev.stamp
-	$(BIN)/python tools/freeze.py all --base $(BASE)
+	$(BIN)/python tools/freeze all --base $(BASE)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

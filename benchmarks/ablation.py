@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertModel
 
-from benchmarks.timing import best_times
+from benchmarks.networks import Tokenizer
+from benchmarks.timing import Row, best_times, row, times_row
 from headscope.encode import Batch
 from headscope.heads import Head
 from headscope.models import Model, Replacement
@@ -16,17 +17,11 @@ from headscope.models.cache import LayerCache
 LENGTH, BATCH = 32, 1
 
 
-class _Tokenizer:
-    model_max_length = 512
-    pad_token_id = 0
-    bos_token_id = None
-
-
-def run() -> list[dict[str, object]]:
+def run() -> list[Row]:
     """Return the rows of the benchmark table."""
     torch.manual_seed(0)
     network = BertModel(BertConfig(vocab_size=1000), add_pooling_layer=False)
-    model = Model("random", network, _Tokenizer())
+    model = Model("random", network, Tokenizer())
     ids = np.random.default_rng(0).integers(5, 1000, (BATCH, LENGTH))
     batch = Batch(0, (), ids, np.zeros_like(ids), np.ones_like(ids, dtype=np.bool_))
     shape = model.shape("encoder")
@@ -62,29 +57,10 @@ def run() -> list[dict[str, object]]:
         for one, other in zip(expected, found, strict=True)
     )
     name = f"{len(each)} heads of {shape.layers} layers disabled in turn, {LENGTH} tokens"
+    each_alone = f"{name}, one after the other ÷ a full forward for each"
+    at_once = f"{name}, those of a layer at once ÷ a full forward for each"
     return [
-        {
-            "benchmark": f"{name}, those of a layer at once ÷ a full forward for each",
-            "base": f"{base:.2f} s",
-            "ours": f"{together:.2f} s",
-            "ratio": round(together / base, 3),
-            "bar": "≤ 0.55",
-            "ok": together / base <= 0.55,
-        },
-        {
-            "benchmark": f"{name}, one after the other ÷ a full forward for each",
-            "base": f"{base:.2f} s",
-            "ours": f"{ours:.2f} s",
-            "ratio": round(ours / base, 3),
-            "bar": "≤ 0.58",
-            "ok": ours / base <= 0.58,
-        },
-        {
-            "benchmark": f"{name}: largest difference",
-            "base": "",
-            "ours": "",
-            "ratio": round(error, 8),
-            "bar": "≤ 0.00001",
-            "ok": error <= 1e-5,
-        },
+        times_row(at_once, base, together, 0.55),
+        times_row(each_alone, base, ours, 0.58),
+        row(f"{name}: largest difference", error, "≤ 0.00001", digits=8),
     ]

@@ -12,26 +12,21 @@ import json
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import BertConfig, BertModel
 
 import headscope as hs
 from benchmarks.__main__ import write
-from benchmarks.long_inputs import make, plain
-from benchmarks.memory import status
-from benchmarks.recipes.jobs import make_batch
+from benchmarks.long_inputs import SURFACE, make
+from benchmarks.memory import reset_peak, status
+from benchmarks.networks import networks, offered, plain, random_batch, survey
 from headscope.encode import Batch
-from headscope.measures import MEASURES, Context
-from headscope.models import Model
-from headscope.runs.forward import Pass
 
 POINTS = Path(__file__).with_name("growth.json")
 PICTURE = Path(__file__).parents[1] / "docs/images/growth.png"
-SURFACE = ("position", "special", "entropy", "role")
 TOKENS = {64: 32, 128: 16, 256: 8, 512: 4, 1024: 2, 2048: 1, 4096: 1}
 """Tokens, with the size of a batch."""
 VALUES: dict[str, tuple[int, ...]] = {
@@ -50,32 +45,17 @@ ROUNDS = 3
 Way = Callable[[], object]
 
 
-def networks(**options: int) -> tuple[BertModel, Model]:
-    """Make a bare network of four layers, and a model with the same weights to be watched."""
-    torch.manual_seed(0)
-    config = BertConfig(num_hidden_layers=4, **options)
-    bare = BertModel(config, add_pooling_layer=False).eval()
-    bare.set_attn_implementation("sdpa")
-    watched = BertModel(BertConfig(num_hidden_layers=4, **options), add_pooling_layer=False)
-    watched.load_state_dict(bare.state_dict())
-    return bare, Model("random", watched, hs.load("demo").tokenizer)
-
-
-def one_pass(names: tuple[str, ...], **options: int) -> tuple[Way, Way]:
+def one_pass(names: Iterable[str], **config: int) -> tuple[Way, Way]:
     """Make a bare pass and a survey's pass over a batch of eight sequences of 128 tokens."""
-    bare, model = networks(**options)
-    batch = make_batch(8)
-    context = Context(model.shape("encoder"))
-    examples = [item.example for item in batch.items]
-    measures = [MEASURES[name]().bind(context, examples) for name in names]
-    once = Pass(model, measures, "encoder", context)
-    return lambda: plain(bare, batch), lambda: once.run(batch)
+    bare, model = networks(num_hidden_layers=4, **config)
+    batch = random_batch(8)
+    watched = survey(model, batch, names)
+    return plain(bare, batch), lambda: watched.run(batch)
 
 
 def by_tokens(value: int) -> tuple[Way, Way]:
     """Longer texts."""
-    bare, survey, batch = make(value, TOKENS[value])
-    return lambda: plain(bare, batch), lambda: survey.run(batch)
+    return make(value, TOKENS[value])
 
 
 def by_heads(value: int) -> tuple[Way, Way]:
@@ -85,9 +65,8 @@ def by_heads(value: int) -> tuple[Way, Way]:
 
 def by_measures(value: int) -> tuple[Way, Way]:
     """More measures: first those that need nothing but text, then those of annotated text."""
-    offered = [name for name in MEASURES if MEASURES[name].offered]
-    order = [*SURFACE, *(name for name in offered if name not in SURFACE)]
-    return one_pass(tuple(order[:value]))
+    order = [*SURFACE, *(name for name in offered() if name not in SURFACE)]
+    return one_pass(order[:value])
 
 
 def by_texts(value: int) -> tuple[Way, Way]:
@@ -101,11 +80,8 @@ def by_texts(value: int) -> tuple[Way, Way]:
         hs.encode.batches(encoder.encode(hs.corpus.from_texts(texts)), size=16)
     )
 
-    def all_plain() -> None:
-        for batch in batches:
-            plain(bare, batch)
-
-    return all_plain, lambda: hs.survey(
+    ways = [plain(bare, batch) for batch in batches]
+    return lambda: [way() for way in ways], lambda: hs.survey(
         model, texts, measures=list(SURFACE), max_length=64, batch_size=16
     )
 
@@ -118,7 +94,7 @@ def point(kind: str, value: int) -> dict[str, Any]:
     bare, survey = MAKERS[kind](value)
     peaks, best = [], [float("inf")] * 2
     for way in (bare, survey):
-        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # resets the peak
+        reset_peak()
         way()
         peaks.append(status("VmHWM"))
     for _ in range(1 if kind == "texts" else ROUNDS):

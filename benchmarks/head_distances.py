@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from benchmarks.timing import best_times
+from benchmarks.timing import Row, best_times, row, times_row
 from headscope.measures import exact_divergence, fast_divergence
 
 HEADS, TOKENS = 144, 128
@@ -36,7 +36,7 @@ def one_against_later(maps: Tensor) -> Tensor:
     return result / maps.shape[1]
 
 
-def run() -> list[dict[str, object]]:
+def run() -> list[Row]:
     """Return the rows of the benchmark table."""
     generator = torch.Generator().manual_seed(0)
     sharpness = torch.linspace(0.5, 6, HEADS)[:, None, None]
@@ -52,28 +52,7 @@ def run() -> list[dict[str, object]]:
     error = float(((found - exact).abs() / exact)[upper[0], upper[1]].max())
     name = f"head distances, {HEADS} heads, {TOKENS} tokens"
     return [
-        {
-            "benchmark": f"{name}: fast ÷ pair by pair",
-            "base": f"{loop:.2f} s",
-            "ours": f"{fast:.2f} s",
-            "ratio": round(fast / loop, 3),
-            "bar": "≤ 0.2",
-            "ok": fast / loop <= 0.2,
-        },
-        {
-            "benchmark": f"{name}: fast ÷ one against all later",
-            "base": f"{tensors:.2f} s",
-            "ours": f"{fast:.2f} s",
-            "ratio": round(fast / tensors, 3),
-            "bar": "≤ 0.3",
-            "ok": fast / tensors <= 0.3,
-        },
-        {
-            "benchmark": f"{name}: largest relative error",
-            "base": "",
-            "ours": "",
-            "ratio": round(error, 6),
-            "bar": "≤ 0.001",
-            "ok": error <= 1e-3,
-        },
+        times_row(f"{name}: fast ÷ pair by pair", loop, fast, 0.2),
+        times_row(f"{name}: fast ÷ one against all later", tensors, fast, 0.3),
+        row(f"{name}: largest relative error", error, "≤ 0.001", digits=6),
     ]

@@ -15,15 +15,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from transformers import BertConfig, BertModel
 
-from benchmarks.survey_speed import _Tokenizer, random_item
-from benchmarks.timing import best_times
+from benchmarks.networks import bound, networks, offered, random_batch
+from benchmarks.timing import Row, best_times, times_row
 from headscope.encode import Batch, collate
-from headscope.measures import MEASURES, Context
-from headscope.models import Model
+from headscope.measures import Context
 from headscope.results.kept import PARTS, ExampleStore, Standing
 from headscope.runs.forward import Pass
 from headscope.runs.keeping import Keeper
@@ -32,12 +29,6 @@ BATCH, KEPT, STRONGEST, UNIT = 16, 32, 8, 128
 STATES = {64: 8, 192: 8, 384: 16, 768: 31}
 """How many examples were seen before, and for how many batches of a run that stands."""
 BAR = 1.05
-
-
-class _Naming(_Tokenizer):
-    def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
-        """Any names will do."""
-        return [str(token) for token in ids]
 
 
 def seen(count: int, scores: NDArray[np.float32], seed: int) -> Standing:
@@ -81,24 +72,16 @@ def keeping(
     return again
 
 
-def run() -> list[dict[str, object]]:
+def run() -> list[Row]:
     """Return the row of the benchmark table."""
-    torch.manual_seed(0)
-    generator = np.random.default_rng(0)
-    network = BertModel(BertConfig(vocab_size=1000), add_pooling_layer=False)
-    model = Model("random", network, _Naming())
-    items = [random_item(generator) for _ in range(BATCH)]
+    _, model = networks(vocab_size=1000)
     items = [
         replace(item, example=replace(item.example, id=str(number)))
-        for number, item in enumerate(items)
+        for number, item in enumerate(random_batch(BATCH).items)
     ]
     batch = collate(items)
     context = Context(model.shape("encoder"))
-    measures = [
-        MEASURES[name]().bind(context, [item.example for item in items])
-        for name in MEASURES
-        if MEASURES[name].offered
-    ]
+    measures = bound(model, batch, offered())
     keeper = Keeper(model, context)
     keeper.keys = {id(item): PARTS * number for number, item in enumerate(items, 10**6)}
     without = Pass(model, measures, "encoder", context)
@@ -110,13 +93,5 @@ def run() -> list[dict[str, object]]:
     ways = [keeping(watched, keeper, batch, count, first.scores) for count in STATES]
     base, *times = best_times(lambda: without.run(batch), *ways, rounds=3, clock=time.process_time)
     ours = float(np.average(times, weights=list(STATES.values())))
-    return [
-        {
-            "benchmark": "survey of 1000 examples that keeps 32 for every head ÷ without",
-            "base": f"{base:.2f} s",
-            "ours": f"{ours:.2f} s",
-            "ratio": round(ours / base, 3),
-            "bar": f"≤ {BAR:.2f}",
-            "ok": ours / base <= BAR,
-        }
-    ]
+    name = f"survey of 1000 examples that keeps {KEPT} for every head ÷ without"
+    return [times_row(name, base, ours, BAR)]

@@ -17,6 +17,11 @@ def status(field: str) -> float:
     return int(found[1]) / 1024
 
 
+def reset_peak() -> None:
+    """Count the peak memory of this process from now on."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+
+
 def print_peak() -> None:
     """Print the peak memory of this process in MiB."""
     print(status("VmHWM"))

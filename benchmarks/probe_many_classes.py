@@ -11,7 +11,7 @@ import time
 import torch
 from torch import Tensor
 
-from benchmarks.timing import best_times
+from benchmarks.timing import Row, best_times, row
 from headscope.runs.probe import L2
 from headscope.runs.probe.linear import Fitted, Problems, solve
 from headscope.runs.probe.many_classes import search
@@ -49,7 +49,7 @@ def choice(problems: Problems, held: Tensor, fitted: Fitted) -> list[float]:
     return chosen
 
 
-def run() -> list[dict[str, object]]:
+def run() -> list[Row]:
     """Return the rows of the benchmark table."""
     problems, held = make()
 
@@ -66,21 +66,10 @@ def run() -> list[dict[str, object]]:
     base, ours = choice(problems, held, solve(problems)), choice(problems, held, searched())
     same = sum(one == two for one, two in zip(base, ours, strict=True))
     name = f"{HEADS} heads, {CLASSES} classes, {TRAIN} rows, {len(L2)} L2 values"
+    seconds = {"base": f"{all_values:.2f} s", "ours": f"{some:.2f} s"}
+    searching = f"{name}: all values solved ÷ search for the best"
+    choosing = f"{name}: heads with the same choice of L2"
     return [
-        {
-            "benchmark": f"{name}: all values solved ÷ search for the best",
-            "base": f"{all_values:.2f} s",
-            "ours": f"{some:.2f} s",
-            "ratio": round(all_values / some, 1),
-            "bar": "≥ 5",
-            "ok": all_values / some >= 5,
-        },
-        {
-            "benchmark": f"{name}: heads with the same choice of L2",
-            "base": str(HEADS),
-            "ours": str(same),
-            "ratio": round(same / HEADS, 2),
-            "bar": "all",
-            "ok": same == HEADS,
-        },
+        row(searching, all_values / some, "≥ 5", digits=1, **seconds),
+        row(choosing, same / HEADS, "≥ 1", base=str(HEADS), ours=str(same), digits=2),
     ]

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 from torch.nn import functional
 
-from benchmarks.memory import status
-from benchmarks.timing import best_times
+from benchmarks.memory import reset_peak, status
+from benchmarks.timing import Row, best_times, row
 from headscope.runs.probe import L2
 from headscope.runs.probe.classify import solve_rmsprop
 from headscope.runs.probe.linear import Fitted, Problems, solve
@@ -180,7 +179,7 @@ def scikit(data: Data) -> Tensor:
 def child() -> None:
     """Print the memory of this process with the features, and its peak while probing, in MiB."""
     data = make()
-    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # resets the peak
+    reset_peak()
     before = status("VmRSS")
     data.accuracy(solve(data.problems))
     print(before, status("VmHWM"))
@@ -188,7 +187,7 @@ def child() -> None:
 
 def points(
     benchmark: str, ours: Tensor, theirs: Tensor, *, bar: float = 0, both: bool = False
-) -> dict[str, object]:
+) -> Row:
     """Make a row that compares accuracies, in percentage points.
 
     The mean difference must not be below -bar; with ``both`` it must not be above bar either. A
@@ -197,17 +196,18 @@ def points(
     difference = 100 * (ours - theirs)
     mean = float(difference.mean())
     largest = float(difference[difference.abs().argmax()])
-    return {
-        "benchmark": f"{benchmark}: mean difference in points (largest {largest:+.1f})",
-        "base": f"{100 * float(theirs.mean()):.1f} %",
-        "ours": f"{100 * float(ours.mean()):.1f} %",
-        "ratio": round(mean, 2),
-        "bar": f"within {bar:g}" if both else f"≥ -{bar:g}" if bar else "none",
-        "ok": not bar or (mean >= -bar and (not both or mean <= bar)),
-    }
+    shown = row(
+        f"{benchmark}: mean difference in points (largest {largest:+.1f})",
+        mean,
+        f"≥ -{bar:g}" if bar else "none",
+        base=f"{100 * float(theirs.mean()):.1f} %",
+        ours=f"{100 * float(ours.mean()):.1f} %",
+        digits=2,
+    )
+    return shown | {"bar": f"within {bar:g}", "ok": abs(mean) <= bar} if both else shown
 
 
-def run() -> list[dict[str, object]]:
+def run() -> list[Row]:
     """Return the rows of the benchmark table."""
     data = make()
     sample = list(SAMPLE)
@@ -271,28 +271,21 @@ def run() -> list[dict[str, object]]:
             bar=0.5,
             both=True,
         ),
-        {
-            "benchmark": f"{name}: peak memory of the exact solver ÷ with the features alone",
-            "base": f"{before:.0f} MiB",
-            "ours": f"{peak:.0f} MiB",
-            "ratio": round(peak / before, 2),
-            "bar": "none",
-            "ok": True,
-        },
+        row(
+            f"{name}: peak memory of the exact solver ÷ with the features alone",
+            peak / before,
+            base=f"{before:.0f} MiB",
+            ours=f"{peak:.0f} MiB",
+            digits=2,
+        ),
     ]
 
 
-def times(benchmark: str, sample: float, ours: float, *, bar: float = 0) -> dict[str, object]:
+def times(benchmark: str, sample: float, ours: float, *, bar: float = 0) -> Row:
     """Make a row on speed: how many times faster ours is than one head at a time.
 
     The time of one head at a time is scaled up from that of the sampled heads.
     """
     base = sample * HEADS / len(SAMPLE)
-    return {
-        "benchmark": benchmark,
-        "base": f"{base:.1f} s",
-        "ours": f"{ours:.2f} s",
-        "ratio": round(base / ours, 1),
-        "bar": f"≥ {bar:g}" if bar else "none",
-        "ok": base / ours >= bar,
-    }
+    seconds = {"base": f"{base:.1f} s", "ours": f"{ours:.2f} s"}
+    return row(benchmark, base / ours, f"≥ {bar:g}" if bar else "none", digits=1, **seconds)

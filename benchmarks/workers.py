@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import torch
 
 import headscope as hs
+from benchmarks.timing import Row, row
 from headscope.options import cores
 
 COPIES = 12
@@ -15,7 +16,7 @@ TIMES = 3
 """Each way is timed so often, in turn, and the best counts: other work only makes it slower."""
 
 
-def run() -> list[dict[str, object]]:
+def run() -> list[Row]:
     """Return the rows of the benchmark table."""
     if cores() < 2:
         return []
@@ -45,14 +46,12 @@ def run() -> list[dict[str, object]]:
             best[engine] = max(best[engine], timed(engine=engine, workers=workers))
     torch.set_num_threads(threads)
     return [
-        {
-            "benchmark": f"two workers ({engine}) of one thread ÷ one process with two threads, "
-            "throughput",
-            "base": f"{best['local']:.0f} examples/s",
-            "ours": f"{best[engine]:.0f} examples/s",
-            "ratio": round(best[engine] / best["local"], 3),
-            "bar": "≥ 1.0",
-            "ok": best[engine] >= best["local"],
-        }
+        row(
+            f"two workers ({engine}) of one thread ÷ one process with two threads, throughput",
+            best[engine] / best["local"],
+            "≥ 1",
+            base=f"{best['local']:.0f} examples/s",
+            ours=f"{best[engine]:.0f} examples/s",
+        )
         for engine in engines
     ]

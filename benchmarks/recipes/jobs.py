@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 from transformers import (
     BertConfig,
@@ -21,13 +20,11 @@ from transformers import (
 )
 
 import headscope as hs
-from benchmarks.survey_speed import random_item
-from headscope.encode import Batch, collate
+from benchmarks import networks
+from benchmarks.networks import offered, plain, random_batch
 from headscope.heads import Head
-from headscope.measures import MEASURES, Context
 from headscope.models import Model, Replacement
 from headscope.models.cache import LayerCache
-from headscope.runs.forward import Pass
 from headscope.runs.probe.vectors import make_head_outputs
 
 Work = Callable[[], object]
@@ -39,12 +36,6 @@ WIDE = BertConfig(
 STEP = 4
 """Of the heads that are disabled in turn, every fourth is measured: those of a layer cost the
 same."""
-
-
-def make_batch(size: int) -> Batch:
-    """Make a batch of random sequences of 128 tokens."""
-    random = np.random.default_rng(0)
-    return collate([random_item(random) for _ in range(size)])
 
 
 def make_model(kind: type[torch.nn.Module] = BertModel, config: BertConfig = BASE) -> Model:
@@ -64,30 +55,14 @@ def bare(size: int, config: BertConfig = BASE) -> Work:
     torch.manual_seed(0)
     network = BertModel(config, add_pooling_layer=False).eval()
     network.set_attn_implementation("sdpa")
-    batch = make_batch(size)
-    ids, mask = torch.from_numpy(batch.ids), torch.from_numpy(batch.mask).long()
-
-    def work() -> None:
-        with torch.inference_mode():
-            network(input_ids=ids, attention_mask=mask)
-
-    return work
+    return plain(network, random_batch(size))
 
 
 def survey(names: Sequence[str], size: int, model: Model | None = None) -> Work:
     """One pass of a survey."""
-    model = model or make_model()
-    batch = make_batch(size)
-    context = Context(model.shape("encoder"))
-    examples = [item.example for item in batch.items]
-    measures = [MEASURES[name]().bind(context, examples) for name in names]
-    once = Pass(model, measures, "encoder", context)
-    return lambda: once.run(batch)
-
-
-def offered() -> list[str]:
-    """Return the names of all measures that a survey computes unless told otherwise."""
-    return [name for name in MEASURES if MEASURES[name].offered]
+    batch = random_batch(size)
+    watched = networks.survey(model or make_model(), batch, names)
+    return lambda: watched.run(batch)
 
 
 def gradient(size: int) -> Work:
@@ -108,7 +83,7 @@ def vectors(size: int) -> Work:
 
 def ablation(size: int) -> Work:
     """Every fourth head of every layer disabled in turn, from the recorded inputs of layers."""
-    model, batch = make_model(), make_batch(size)
+    model, batch = make_model(), random_batch(size)
     shape, cache = model.shape("encoder"), LayerCache(model)
     each = [
         Replacement(Head(layer, head))
@@ -130,7 +105,7 @@ def tuning(size: int) -> Work:
     torch.manual_seed(0)
     network = BertForSequenceClassification(BASE).train()
     optimizer = torch.optim.AdamW(network.parameters(), lr=2e-5)
-    batch = make_batch(size)
+    batch = random_batch(size)
     ids, labels = torch.from_numpy(batch.ids), torch.zeros(size, dtype=torch.int64)
 
     def work() -> None:

@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 import nbformat
-import notebooks
 import pytest
+from makers import notebooks
 
 from docs.pages import DOCS, ROOT, read
 from docs.test_site import FROM_ELSEWHERE
@@ -63,7 +63,7 @@ def test_a_notebook_runs_without_errors_and_without_a_network(name: str) -> None
 def test_a_stored_notebook_has_the_cells_of_its_source(name: str) -> None:
     source = notebooks.read_cells(read(notebooks.FOLDER / f"{name}.py"))
     cells = [(cell.cell_type, cell.source) for cell in stored(name).cells]
-    assert cells == source, f"run: python tools/notebooks.py {name}"
+    assert cells == source, f"run: python tools/makers/notebooks.py {name}"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -137,7 +137,7 @@ def test_the_links_of_a_notebook_lead_to_pages(name: str) -> None:
 
 
 def test_contributing_says_how_notebooks_are_built() -> None:
-    assert "tools/notebooks.py" in read(Path(ROOT) / "CONTRIBUTING.md")
+    assert "tools/makers/notebooks.py" in read(Path(ROOT) / "CONTRIBUTING.md")
 
 
 def test_a_source_is_read_as_cells_of_text_and_code() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from makers import gallery
 
 from headscope.figures import FIGURES, find_figure
 
@@ -15,20 +14,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "gallery.md"
 PICTURES = ROOT / "docs" / "images" / "gallery"
 NAMES = [entry.name for entry in FIGURES.entries() if not entry.own]
-
-
-@pytest.fixture(scope="module")
-def tool() -> ModuleType:
-    """Load tools/gallery.py, which is not part of a package."""
-    spec = importlib.util.spec_from_file_location("gallery_tool", ROOT / "tools" / "gallery.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    import sys
-
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -42,8 +27,8 @@ def test_every_figure_is_on_the_page_with_its_picture_and_commands(name: str) ->
     assert (PICTURES / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_page_is_what_the_tool_writes(tool: ModuleType) -> None:
-    assert PAGE.read_text(encoding="utf-8") == tool.page()
+def test_the_page_is_what_the_tool_writes() -> None:
+    assert PAGE.read_text(encoding="utf-8") == gallery.page()
 
 
 def test_no_picture_is_left_over_and_all_are_small() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import number_files
 import numpy as np
 import pytest
 import xarray as xr
-from array_diff import RESOLUTION, difference, rounding_errors
+from freeze import reading as number_files
+from freeze.comparing import RESOLUTION, difference, rounding_errors
 from scipy import stats
 
 

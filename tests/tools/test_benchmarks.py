@@ -22,7 +22,7 @@ from benchmarks.recipes.scale import SCALED, need, seconds_at_scale
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["__main__", "recipes.scale", "recipes.page"])
+@pytest.mark.parametrize("name", ["__main__", "timing", "recipes.scale", "recipes.page"])
 def test_examples_in_docstrings_hold(name: str) -> None:
     result = doctest.testmod(import_module(f"benchmarks.{name}"))
     assert result.attempted > 0

@@ -7,8 +7,8 @@ import json
 import subprocess
 from pathlib import Path
 
-import freeze
 import pytest
+from freeze import running as freeze
 
 FAKE = """
 import pathlib, sys

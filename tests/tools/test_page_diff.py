@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from page_diff import Page, compare_pages, compare_prose, rows_agree
+from freeze.pages import Page, compare_pages, compare_prose, rows_agree
 
 
 @pytest.mark.parametrize(

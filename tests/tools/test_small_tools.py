@@ -8,11 +8,10 @@ import zlib
 from pathlib import Path
 
 import check_package
-import contact_sheets
-import corpus_trees
 import end_of_file
 import numpy as np
 import pytest
+from makers import builtin_corpus, contact_sheets
 
 import headscope as hs
 from headscope.corpus.builtin import STYLES
@@ -56,7 +55,7 @@ def test_a_wheel_may_lack_nothing_and_hold_nothing_else() -> None:
 def test_the_built_in_corpus_passes_its_checks(
     style: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert corpus_trees.check(style) == 0
+    assert builtin_corpus.check(style) == 0
     assert capsys.readouterr().out.endswith("no errors\n")
 
 
@@ -65,7 +64,7 @@ def test_a_tree_with_a_cycle_is_reported() -> None:
         ["1", "dogs", "dog", "NOUN", "NNS", "_", "2", "nsubj", "_", "_"],
         ["2", "bark", "bark", "VERB", "VBP", "_", "1", "dobj", "_", "_"],
     ]
-    problems = corpus_trees.tree_problems(corpus_trees.Sentence("s1", "dogs bark", rows))
+    problems = builtin_corpus.tree_problems(builtin_corpus.Sentence("s1", "dogs bark", rows))
     assert problems[0] == "s1: 0 roots"
     assert "token 1 dogs is in a cycle" in problems[1]
 

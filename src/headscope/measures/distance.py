@@ -6,8 +6,8 @@ exponentials, x ln x = ∫ (e^{-λx} - 1 + linear) λ^{-2} dλ, and an exponenti
 product. With u = expm1(-λp/2), v = expm1(-λq/2), ½e^{-λp} + ½e^{-λq} - e^{-λ(p+q)/2} = ½(u - v)²:
 each node of a quadrature over λ turns the divergence into a squared Euclidean distance, and all
 pairs of heads into one matrix product. Linear terms cancel; 21 nodes, each √6 times the one before,
-give 1e-3 relative (tools/fit_divergence.py). Six times a node is cheap: expm1(2x) = u(u + 2) and
-expm1(3x) = u(u(u + 3) + 3).
+give 1e-3 relative (tools/makers/fit_divergence.py). Six times a node is cheap: expm1(2x) = u(u + 2)
+and expm1(3x) = u(u(u + 3) + 3).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The built-in corpus: short passages with trees, coreference and frame links.
 
 ``STYLE.txt`` holds the marked-up text of a style, and ``STYLE.conllu`` its trees, which were read
-and corrected by hand (tools/builtin_corpus.py).
+and corrected by hand (tools/makers/builtin_corpus.py).
 """
 
 from __future__ import annotations

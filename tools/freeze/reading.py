@@ -1,4 +1,4 @@
-"""Read every number in a results file, a table, a page's charts or a model's weights.
+"""Read every number in a results file, a table, a page's data or a model's weights.
 
 Nothing of Headscope is imported, so that files of any commit can be read. Texts are read too: they
 label the numbers, and a text that changed may be a result that changed.
@@ -6,8 +6,14 @@ label the numbers, and a text that changed may be a result that changed.
 
 from __future__ import annotations
 
+import base64
+import gzip
+import html
+import itertools
 import json
+import math
 import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,15 +24,23 @@ import xarray as xr
 from safetensors.numpy import load_file
 
 Numbers = dict[tuple[str, str], xr.DataArray]
-"""The numbers and texts of a file by part (measure, chart) and statistic."""
+"""The numbers and texts of a file by part (measure, pack of a page) and statistic."""
 
 BLOCKED = {"block", "bucket"}
 """Dimensions over which a run keeps partial sums. How a run is cut is free, so their totals are
 compared."""
-TIMES = {"seconds", "minutes", "created"}
+TIMES = {"seconds", "minutes", "created", "made"}
 """Columns and entries that differ between any two runs."""
 TEXTS = ("texts", "provenance texts")
 """Parts that hold wording. It may change; what changed is listed."""
+PACK, DOCUMENT = "pack ", "document"
+"""What the names of parts that are packs of a page begin with, and the name of the pack with the
+tables and sentences of a paper."""
+LABELS = {"value": "statistics", "low": "statistics", "high": "statistics"} | {
+    name: name for name in ("work", "tests", "relations")
+}
+"""Arrays in the pack of an atlas (the first part of their name), and the list in the pack's
+document that labels their first dimension."""
 READERS = {".nc", ".json", ".csv", ".safetensors", ".bin", ".html"}
 """Kinds of files whose numbers are compared."""
 
@@ -36,7 +50,7 @@ def read_numbers(path: Path) -> Numbers:
     if path.suffix == ".nc":
         return read_netcdf(path)
     if path.suffix == ".html":
-        return read_charts(path)
+        return read_packs(path)
     if path.suffix == ".csv":
         return table_numbers(pd.read_csv(path))
     if path.suffix == ".json":
@@ -141,46 +155,45 @@ def walk(content: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             if key not in TIMES:
                 yield from walk(value, f"{path}.{key}" if path else str(key))
     elif isinstance(content, list | tuple | np.ndarray):
-        for number, value in enumerate(content):
-            yield from walk(value, f"{path}.{number}")
+        ids = [entry.get("id") if isinstance(entry, dict) else None for entry in content]
+        unique = all(ids) and len(set(ids)) == len(ids)
+        for label, value in zip(ids if unique else itertools.count(), content, strict=False):
+            yield from walk(value, f"{path}.{label}")
     else:
         yield path, content
 
 
-def read_charts(path: Path) -> Numbers:
-    """The numbers behind the charts of a page: one array per chart, dataset and column."""
+def packs_of(path: Path) -> dict[str, tuple[dict[str, Any], dict[str, np.ndarray]]]:
+    """The packs of data in a page by name: a document, and arrays (``page/packs/pack.py``)."""
+    packs = {}
+    for name, text in re.findall(r'data-pack="([^"]*)">([A-Za-z0-9+/=]*)<', path.read_text()):
+        data = gzip.decompress(base64.b64decode(text))
+        (length,) = struct.unpack_from("<I", data)
+        header = json.loads(data[4 : 4 + length])
+        start = -(-(4 + length) // 8) * 8  # arrays begin at multiples of 8 bytes
+        arrays = {
+            key: np.frombuffer(
+                data, f"<{about['dtype']}", math.prod(about["shape"]), start + about["offset"]
+            ).reshape(about["shape"])
+            for key, about in header["arrays"].items()
+        }
+        packs[html.unescape(name)] = header["document"], arrays
+    return packs
+
+
+def read_packs(path: Path) -> Numbers:
+    """The numbers in the packs of a page, but for those that its tables and sentences show."""
     found: Numbers = {}
-    scripts = re.findall(
-        r'<script[^>]*data-for="([^"]*)"[^>]*>(.*?)</script>', path.read_text(), flags=re.DOTALL
-    )
-    for chart, script in scripts:
-        for number, rows in enumerate(chart_data(json.loads(script))):
-            frame = pd.DataFrame(rows)
-            for name in frame:
-                values = frame[name]
-                numeric = pd.api.types.is_numeric_dtype(values)
-                part = str(chart) if numeric else "texts"
-                key = f"{name} of dataset {number}" if numeric else f"{chart}: {name} {number}"
-                array = values.to_numpy(float) if numeric else values.astype(str).to_numpy(str)
-                found[part, key] = xr.DataArray(array, dims="row")
+    for name, (document, arrays) in packs_of(path).items():
+        if name == DOCUMENT:  # its tables and sentences are compared as they are shown
+            plots = [plot for section in document["sections"] for plot in section["plots"]]
+            document = {"plots": plots}
+        part = f"{PACK}{name}"
+        for (place, kind), array in leaves(document, part, "texts").items():
+            found[place, kind if place == part else part] = array
+        for key, array in arrays.items():
+            rows = [row["id"] for row in document.get(LABELS.get(key.split("/")[0], ""), [])]
+            dims = [f"dim_{number}" for number in range(array.ndim)]
+            labels = {"dim_0": rows} if rows and len(rows) == len(array) else {}
+            found[part, key] = xr.DataArray(array, labels, dims)
     return found
-
-
-def chart_data(spec: Any) -> Iterator[list[dict[str, Any]]]:
-    """All rows of data in a chart's specification, wherever they are.
-
-    >>> list(chart_data({"datasets": {"a": [{"x": 1}]}, "layer": [{"data": {"values": []}}]}))
-    [[{'x': 1}], []]
-    """
-    if isinstance(spec, list):
-        for part in spec:
-            yield from chart_data(part)
-    elif isinstance(spec, dict):
-        for key, part in spec.items():
-            if key == "datasets":
-                yield from part.values()
-            elif key == "data" and "values" in part:
-                values = part["values"]
-                yield json.loads(values) if isinstance(values, str) else values
-            else:
-                yield from chart_data(part)

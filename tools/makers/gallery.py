@@ -1,13 +1,13 @@
 """Draw the gallery of figures in the docs.
 
-    python tools/gallery.py runs FOLDER [--models MODELS]   make the results (some minutes)
-    python tools/gallery.py draw FOLDER                     draw docs/images/gallery/*.png
-    python tools/gallery.py page                            write docs/reference/gallery.md
+    python tools/makers/gallery.py runs FOLDER [--models MODELS]   make the results (some minutes)
+    python tools/makers/gallery.py draw FOLDER                     draw docs/images/gallery/*.png
+    python tools/makers/gallery.py page                            write docs/reference/gallery.md
 
 The results are of the embedded model on the built-in corpus. MODELS is a folder with minilm-l6-mlm,
 the embedded model with a language-model head: gradients, ablation and the comparison of two models
 need it. Results that are in FOLDER already are not made again. Those of checkpoints are made if
-FOLDER/training is there (python tools/train_small.py FOLDER/training).
+FOLDER/training is there (python tools/makers/train_small.py FOLDER/training).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from headscope.figures import FIGURES, all_figures, save_chart
 from headscope.figures.gallery import Figure
 from headscope.results import Atlas
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "gallery.md"
 PICTURES = ROOT / "docs" / "images" / "gallery"
 SCALE = 1.1
@@ -36,7 +36,7 @@ corpus unless the section says otherwise. Each section begins with the command a
 Python that make its results; those below a picture draw it. `headscope figures FILE` draws every
 figure that a results file allows. [Figures](../howto/figures.md) says how to add your own.
 
-<!-- Written by tools/gallery.py; a caption is the docstring of the figure's function. -->
+<!-- Written by tools/makers/gallery.py; a caption is the docstring of the figure's function. -->
 """
 
 
@@ -171,8 +171,9 @@ RUNS = (
         "headscope track training training/texts.txt --lines --max-length 129 -o track.nc",
         'atlas = hs.track("training", hs.read("training/texts.txt", lines=True), max_length=129)',
         ("emergence",),
-        "The checkpoints are those of a small model that `python tools/train_small.py training` "
-        "trains in minutes: see [When induction heads appear](../findings/emergence.md).",
+        "The checkpoints are those of a small model that "
+        "`python tools/makers/train_small.py training` trains in minutes: see "
+        "[When induction heads appear](../findings/emergence.md).",
     ),
 )
 

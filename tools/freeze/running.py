@@ -8,12 +8,12 @@ kept; the present tree is run anew each time, with whatever is not committed.
 
 The jobs are written in the words of commit 2e095ee. When a command or an option is renamed, add it
 to ``COMMANDS`` here; when a file, a measure, a dimension or a label is, add it to the tables in
-``number_names.py``.
+``names.py``.
 
-    python tools/freeze.py all                                       # everything: two quarter hours
-    python tools/freeze.py all --base HEAD --only 'demo-treebank*'   # one survey: half a minute
-    python tools/freeze.py list                                      # the names of the jobs
-    python tools/freeze.py compare /tmp/freeze/2e095ee /tmp/freeze/present --only jo2020 --texts
+    python tools/freeze all                                       # everything: two quarter hours
+    python tools/freeze all --base HEAD --only 'demo-treebank*'   # one survey: half a minute
+    python tools/freeze list                                      # the names of the jobs
+    python tools/freeze compare /tmp/freeze/2e095ee /tmp/freeze/present --only jo2020 --texts
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from number_diff import compare
+from freeze.comparing import compare
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 
 WORDS = "2e095ee"
@@ -309,7 +309,3 @@ def main() -> int:
 def compare_runs(old: Path, new: Path, given: argparse.Namespace) -> bool:
     """Compare two folders with the options of the command line."""
     return compare(old, new, tolerance=given.tolerance, only=given.only, texts=given.texts)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Compare the tables of two pages by the numbers they show.
+"""Compare the tables and the text of two pages by the numbers they show.
 
 Pages may be reworded, rearranged and show more or fewer digits. So each row is reduced to the
 numbers it shows, and two numbers agree if some number could be shown as both: ``0.389`` and
@@ -13,13 +13,19 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from number_files import TIMES
+from freeze.reading import DOCUMENT, TIMES, packs_of, walk
 
 NUMBER = re.compile(r"(?<![\w.])([<>]\s?)?((?<!\d)[-+−])?(\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?)(?!\w)")
 UNITS = re.compile(r"\(share, 0–1\)|\b0–1\b|95 %")
 """Numbers that belong to a unit or a heading."""
 DURATION = re.compile(r"[\d.]+ (minutes?|seconds?|hours?)\b")
 """Numbers that differ between any two runs."""
+PROSE = re.compile(r"^(title|subtitle|facts|remarks|missing)\b|\.(title|text|note|caption|about)$")
+"""Paths of sentences in the data of a page; headings of columns are none."""
+SAME = re.compile(r" is (\S+) in every row\.")
+"""What a note says of a column that is not shown because its cells are equal."""
+VERDICTS = {"yes", "no", "undecided", "not tested"}
+"""Cells that say what became of a claim."""
 
 
 @dataclass(frozen=True)
@@ -83,21 +89,34 @@ class Page:
 
 
 def read_page(path: Path) -> Page:
-    """The tables (without their headings) and the text of a page, without scripts and data."""
+    """The tables (without their headings) and the text of a page, of its HTML and of its data."""
     text = re.sub(r"<(script|style|pre|svg)\b.*?</\1>", " ", path.read_text(), flags=re.DOTALL)
-    page = Page()
-    for table in re.findall(r"<table.*?</table>", text, flags=re.DOTALL):
-        rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table, flags=re.DOTALL)
-        cells = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, flags=re.DOTALL) for row in rows]
-        texts = [[plain(cell) for cell in row] for row in cells]
-        headings = texts.pop(0) if "<thead" in table else []
+    page = Page(prose=plain(re.sub(r"<table.*?</table>", " ", text, flags=re.DOTALL)))
+    tables = [html_table(table) for table in re.findall(r"<table.*?</table>", text, re.DOTALL)]
+    document, _ = packs_of(path).get(DOCUMENT, ({}, {}))
+    if document:
+        below = [table for section in document["sections"] for table in section["tables"]]
+        below += [document["runs"]] if document["runs"] else []
+        for table in below:
+            titles = [column["title"] for column in table["columns"]]
+            same = SAME.findall(table["note"])
+            tables.append((titles, [[cell or "" for cell in row + same] for row in table["rows"]]))
+        said = [text for at, text in walk(document) if PROSE.search(at) and "columns." not in at]
+        page.prose = " ".join(map(str, said))
+    for headings, rows in tables:
         times = [number for number, heading in enumerate(headings) if heading in TIMES]
         page.times += [headings[number] for number in times]
-        page.tables.append(
-            [[cell for number, cell in enumerate(row) if number not in times] for row in texts]
-        )
-    page.prose = plain(re.sub(r"<table.*?</table>", " ", text, flags=re.DOTALL))
+        kept = [[cell for number, cell in enumerate(row) if number not in times] for row in rows]
+        page.tables.append(kept)
     return page
+
+
+def html_table(table: str) -> tuple[list[str], list[list[str]]]:
+    """The headings, if there are any, and the rows of a table in HTML."""
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table, flags=re.DOTALL)
+    cells = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, flags=re.DOTALL) for row in rows]
+    texts = [[plain(cell) for cell in row] for row in cells]
+    return (texts.pop(0) if "<thead" in table else []), texts
 
 
 def plain(markup: str) -> str:
@@ -209,6 +228,9 @@ def compare_rows(old: list[list[str]], new: list[list[str]], found: PageDifferen
     found.rows += len(old)
     for i, j in pairs:
         row, other = old[i], new[j]
+        verdicts = [[cell for cell in cells if cell in VERDICTS] for cells in (row, other)]
+        if verdicts[0] != verdicts[1]:
+            found.moved.append(f"{' | '.join(row)} (now {', '.join(verdicts[1])})")
         if len(row) == len(other):
             changed = [(a, b) for a, b in zip(row, other, strict=True) if a != b]
             found.reworded.update(f"{a} → {b}" for a, b in changed)

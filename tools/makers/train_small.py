@@ -1,6 +1,6 @@
 """Train a small language model with checkpoints, to see its heads appear (headscope track).
 
-Usage: python tools/train_small.py FOLDER [--steps 900] [--also 370,380] [--seed 0]
+Usage: python tools/makers/train_small.py FOLDER [--steps 900] [--also 370,380] [--seed 0]
 
 Texts are made up: a passage of 16 to 64 random words of a small vocabulary, written again and again
 until the text has 128 words. The words themselves cannot be predicted in the first copy; from the

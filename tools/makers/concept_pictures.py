@@ -1,6 +1,6 @@
 """Draw the pictures of docs/explanation/concepts.md: a head's lines, its map, and a role's sieve.
 
-Run: python tools/concept_pictures.py
+Run: python tools/makers/concept_pictures.py
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import headscope as hs
 from headscope.figures import attention_lines, save_chart
 
-FOLDER = Path(__file__).parents[1] / "docs" / "images" / "concepts"
+FOLDER = Path(__file__).parents[2] / "docs" / "images" / "concepts"
 TEXT = "The old dog that I saw barked at the cat."
 HEAD = "1-3"
 

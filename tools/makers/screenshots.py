@@ -1,6 +1,6 @@
 """Take the pictures of the page that README and docs show.
 
-    python tools/screenshots.py RESULTS.nc [docs/images/page]
+    python tools/makers/screenshots.py RESULTS.nc [docs/images/page]
 
 Needs Chromium (/usr/bin/chromium) and Playwright. Look at every picture before committing it.
 """

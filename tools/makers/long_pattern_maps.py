@@ -1,13 +1,13 @@
 """Add to the built-in labelled maps: natural blocks, longer inputs, faint diagonals, even greys.
 
-    python tools/long_pattern_maps.py collect FOLDER --mpnet MODEL --tuned MODEL --small MODELS
-                                                 collect candidates and draw contact sheets
-    python tools/long_pattern_maps.py blocks FOLDER --mpnet MODEL --tuned MODEL
-                                                 collect more candidates for natural blocks
-    python tools/long_pattern_maps.py again FOLDER labels.txt
-                                                 draw forty labelled maps under new numbers
-    python tools/long_pattern_maps.py store FOLDER labels.txt
-                                                 add the labelled maps to the package
+    long_pattern_maps.py collect FOLDER --mpnet MODEL --tuned MODEL --small MODELS
+                                    collect candidates and draw contact sheets
+    long_pattern_maps.py blocks FOLDER --mpnet MODEL --tuned MODEL
+                                    collect more candidates for natural blocks
+    long_pattern_maps.py again FOLDER labels.txt
+                                    draw forty labelled maps under new numbers
+    long_pattern_maps.py store FOLDER labels.txt
+                                    add the labelled maps to the package
 
 MODEL are the folders of all-mpnet-base-v2 and of the embedded model as fine-tuned by others; MODELS
 is a folder with gpt2-mini and electra-mini, whose maps are for testing and are stored in FOLDER
@@ -21,27 +21,28 @@ import argparse
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
-from contact_sheets import sheets
 from pattern_maps import (
-    MAPS,
-    TABLE,
     Candidate,
     Found,
     Head,
     Key,
     draw,
+    draw_sheets,
+    held_out_heads,
+    labelled,
     maps_of,
+    passages,
     read_labels,
+    read_table,
     sentence_keys,
     stratum,
+    write,
 )
-from pattern_models import held_out_heads
 
 import headscope as hs
 from headscope.corpus.example import Example
@@ -51,9 +52,7 @@ from headscope.measures.patterns.labels import (
     Labelled,
     pack,
     read_labelled,
-    read_maps,
     write_labelled,
-    write_maps,
 )
 from headscope.models import Model
 
@@ -96,18 +95,6 @@ AGAIN = 40
 """How many maps are read twice."""
 ROUND = "2"
 """Marks the maps that this tool added, in the column ``round``."""
-
-
-def passages(split: str) -> dict[str, list[str]]:
-    """The sentences of each passage; every third passage of a style is kept for testing."""
-    found: dict[str, list[str]] = {}
-    for passage in hs.corpus.read("demo"):
-        if (int(passage.id.rpartition("-")[2]) % 3 == 0) == (split != "train"):
-            words: dict[int, list[str]] = defaultdict(list)
-            for word in passage.words:
-                words[word.sentence].append(word.text)
-            found[passage.id] = [" ".join(sentence) for sentence in words.values()]
-    return found
 
 
 def inputs(
@@ -193,13 +180,14 @@ def collect(folder: Path, sources: dict[str, str]) -> None:
             found = draw(pools[kind], wanted, used, random)
             taken += [(one, specials[one[0].example]) for one in found]
         print(split, name, {kind: len(pools[kind]) for kind in KINDS}, flush=True)
-    _write(folder, [taken[index] for index in random.permutation(len(taken))])
+    shuffled = [taken[index] for index in random.permutation(len(taken))]
+    write(folder, [found for found, _ in shuffled], [places for _, places in shuffled])
 
 
 def blocks(folder: Path, sources: dict[str, str]) -> None:
     """Choose more candidates for blocks: pairs of texts from two passages."""
     random = np.random.default_rng(SEED + 2)
-    table = pd.read_csv(folder / TABLE, sep="\t", index_col="index")
+    table = read_table(folder)
     taken: list[tuple[Found, list[int]]] = []
     for (split, name), wanted in BLOCKS.items():
         model = hs.load(sources[name])
@@ -216,7 +204,8 @@ def blocks(folder: Path, sources: dict[str, str]) -> None:
         found = draw(pools["inside"], wanted, used, random)
         taken += [(one, specials[one[0].example]) for one in found]
         print(split, name, len(pools["inside"]), len(found), flush=True)
-    _write(folder, [taken[index] for index in random.permutation(len(taken))])
+    shuffled = [taken[index] for index in random.permutation(len(taken))]
+    write(folder, [found for found, _ in shuffled], [places for _, places in shuffled])
 
 
 def _sort(
@@ -240,41 +229,6 @@ def _sort(
             pools["inside"][name, layer, head].append((found, pack(maps[layer, head])))
 
 
-def _write(folder: Path, taken: list[tuple[Found, list[int]]]) -> None:
-    """Append candidates to those in a folder, and draw the new ones on sheets."""
-    folder.mkdir(parents=True, exist_ok=True)
-    table = pd.DataFrame([asdict(one) for (one, _), _ in taken])
-    table["special"] = [",".join(map(str, places)) for _, places in taken]
-    print(len(taken), Counter(zip(table["split"], table["model"], strict=True)))
-    maps = [packed for (_, packed), _ in taken]
-    first = 0
-    if (folder / TABLE).is_file():
-        before = pd.read_csv(folder / TABLE, sep="\t", index_col="index", dtype={"special": str})
-        first = len(before)
-        table = pd.concat([before, table], ignore_index=True)
-        maps = [*read_maps(folder / MAPS), *maps]
-    write_maps(folder / MAPS, maps)
-    table.to_csv(folder / TABLE, sep="\t", index_label="index")
-    new = list(range(first, len(maps)))
-    _sheets(folder, f"sheet_{first}", new, new)
-
-
-def _sheets(folder: Path, name: str, chosen: list[int], numbers: list[int]) -> None:
-    maps = read_maps(folder / MAPS)
-    table = pd.read_csv(folder / TABLE, sep="\t", index_col="index", dtype={"special": str})
-    sheets(
-        folder,
-        name,
-        [maps[index] for index in chosen],
-        [int(table["second"][index]) for index in chosen],
-        numbers,
-        specials=[
-            [int(place) for place in str(table["special"][index]).split(",") if place.isdigit()]
-            for index in chosen
-        ],
-    )
-
-
 def again(folder: Path, labels: Path) -> None:
     """Draw forty of the maps that were looked at, under new numbers, for a second reading.
 
@@ -291,7 +245,7 @@ def again(folder: Path, labels: Path) -> None:
     pd.DataFrame({"number": numbers, "index": chosen}).to_csv(
         folder / "again.tsv", sep="\t", index=False
     )
-    _sheets(folder, "again", chosen, numbers)
+    draw_sheets(folder, "again", chosen, numbers)
 
 
 def store(folder: Path, labels: dict[int, str]) -> None:
@@ -300,20 +254,7 @@ def store(folder: Path, labels: dict[int, str]) -> None:
     Maps that an earlier run of this command added are replaced. So are those of electra-mini, which
     is a model for testing only.
     """
-    maps = read_maps(folder / MAPS)
-    table = pd.read_csv(folder / TABLE, sep="\t", index_col="index", dtype={"special": str})
-    columns = ["model", "layer", "head", "length", "second", "example", "split"]
-
-    def part(indices: list[int]) -> Labelled:
-        return Labelled(
-            tuple(maps[index] for index in indices),
-            tuple(labels[index] for index in indices),
-            tuple(
-                {**{key: str(table[key][index]) for key in columns}, "round": ROUND}
-                for index in indices
-            ),
-        )
-
+    table = read_table(folder)
     apart = [index for index in sorted(labels) if table["split"][index] == "apart"]
     shipped = [index for index in sorted(labels) if table["split"][index] != "apart"]
     before = read_labelled()
@@ -324,8 +265,8 @@ def store(folder: Path, labels: dict[int, str]) -> None:
     ]
     old = before.take(kept)
     first = Labelled(old.maps, old.labels, tuple({**row, "round": "1"} for row in old.known))
-    write_labelled(BUILTIN, first + part(shipped))
-    write_labelled(folder / "apart", part(apart))
+    write_labelled(BUILTIN, first + labelled(folder, labels, shipped, round=ROUND))
+    write_labelled(folder / "apart", labelled(folder, labels, apart, round=ROUND))
     print(Counter((table["split"][index], labels[index]) for index in sorted(labels)))
 
 

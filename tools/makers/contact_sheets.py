@@ -1,13 +1,25 @@
-"""Draw attention maps on contact sheets: numbered pictures, 16 to a PNG file."""
+"""Draw attention maps on contact sheets: numbered pictures, 16 to a PNG file.
+
+    python tools/makers/contact_sheets.py docs/images/patterns/test-maps.png
+
+draws test maps of each pattern class on one sheet, for the docs. Rows are the labels: vertical,
+diagonal, vertical+diagonal, block, heterogeneous. The maps are drawn by seed from the second round
+of the test split. A thick frame marks those that the network puts into another class.
+"""
 
 from __future__ import annotations
 
+import argparse
 import struct
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+
+from headscope.measures.patterns.labels import read_labelled
+from headscope.measures.patterns.network import CLASSES, load_network
+from headscope.measures.patterns.training import predict
 
 DIGITS = (
     "7 5 5 5 7",
@@ -27,9 +39,13 @@ EDGE = 5
 """The margin in which ticks are drawn."""
 EVERY = 16
 """Grey ticks count tokens in steps of this many."""
+SMALL, COLUMNS, SEED, FRAME = 128, 8, 0, 4
+"""The sheet of the docs: the size of a picture, pictures per row, and the width of a frame."""
 
 
-def picture(packed: np.ndarray, second: int, special: Sequence[int] = ()) -> np.ndarray:
+def picture(
+    packed: np.ndarray, second: int, special: Sequence[int] = (), *, wide: int = PICTURE
+) -> np.ndarray:
     """Draw a map as the paper does: queries in rows, keys in columns, dark means high.
 
     Shades are square roots of weights, clipped at the 99th percentile. Long black ticks at all four
@@ -39,7 +55,7 @@ def picture(packed: np.ndarray, second: int, special: Sequence[int] = ()) -> np.
     """
     root = packed.astype(np.float64)
     shade = np.clip(root / max(float(np.quantile(root, 0.99)), 1.0), 0.0, 1.0)
-    dots = max(PICTURE // len(packed), 1)
+    dots = max(wide // len(packed), 1)
     size = dots * len(packed)
     drawn = np.full((size + 2 * EDGE, size + 2 * EDGE), 255, np.uint8)
     drawn[EDGE:-EDGE, EDGE:-EDGE] = np.kron(
@@ -138,3 +154,34 @@ def write_png(path: Path, page: np.ndarray) -> None:
         + chunk(b"IDAT", zlib.compress(rows, 9))
         + chunk(b"IEND", b"")
     )
+
+
+def main() -> None:
+    """Read the command line and draw."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("output", type=Path)
+    output: Path = parser.parse_args().output
+    held = read_labelled().part(split="test", round="2")
+    random = np.random.default_rng(SEED)
+    side = SMALL + 2 * EDGE + GAP + FRAME
+    page = np.full((len(CLASSES) * side, COLUMNS * side), 255, np.uint8)
+    for row, name in enumerate(CLASSES):
+        places = [index for index, label in enumerate(held.labels) if label == name]
+        chosen = held.take(sorted(random.permutation(places)[:COLUMNS].tolist()))
+        found = predict(load_network(), chosen.maps)
+        for column, (one, known) in enumerate(zip(chosen.maps, chosen.known, strict=True)):
+            drawn = picture(one, int(known["second"]), wide=SMALL)
+            if found[column] != name:
+                inner = drawn[FRAME:-FRAME, FRAME:-FRAME].copy()
+                drawn[:] = 0
+                drawn[FRAME:-FRAME, FRAME:-FRAME] = inner
+            top, left = row * side, column * side
+            page[top : top + len(drawn), left : left + len(drawn)] = drawn
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_png(output, page)
+
+
+if __name__ == "__main__":
+    main()
