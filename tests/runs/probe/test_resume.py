@@ -29,10 +29,11 @@ def same(one: Atlas, two: Atlas) -> None:
 
 TASKS = [dogs(name, seed, (30, 10, 10)) for seed, name in enumerate(("one", "second", "three"))]
 OPTIONS: dict[str, Any] = {"counts": (1, 5), "max_length": 24} | QUICK
+OPTIONS |= {"embeddings": True, "repeats": 2}
 STEPS = 2 * (2 + 2)
 """Steps of a task: heads and states of two layers, and two points of the curve, two ways."""
-REDRAWN = 5 * (2 * 2 + 1)
-"""Classifiers of new splits: heads and states of two layers, and top heads, five times."""
+REDRAWN = 2 * (2 * 2 + 1)
+"""Classifiers of new splits: heads and states of two layers, and top heads, twice."""
 
 
 def stop_at(step: int) -> Update:
@@ -61,12 +62,13 @@ def test_an_interrupted_run_resumes_and_gives_the_same_results(
     assert partial.exists()
     given.clear()
     resumed = run(path)
-    assert len(given) == 2 * (STEPS + REDRAWN)  # two tasks
+    assert len(given) == 2 * (STEPS + REDRAWN + 1)  # two tasks, each with embeddings
     assert not partial.exists()
     fresh = run(tmp_path / "fresh.nc")
     same(Atlas.open(path), Atlas.open(tmp_path / "fresh.nc"))
     same(resumed, fresh)
-    assert fresh["probe"]["task"].values.tolist() == ["one", "second", "three"]
+    for name in ("probe", "probe_splits", "probe_embeddings"):
+        assert fresh[name]["task"].values.tolist() == ["one", "second", "three"]
     given.clear()
     same(run(path), fresh)
     assert given == []  # opened, not computed again
@@ -92,14 +94,8 @@ def test_a_checkpoint_of_another_run_or_a_damaged_one_is_an_error(tmp_path: Path
     path, partial = tmp_path / "probe.nc", tmp_path / "probe.nc.partial"
 
     def run(progress: Update | bool = False, **options: Any) -> Atlas:
-        return probe(
-            planted_bert(),
-            TASKS,
-            cache=tmp_path,
-            output=path,
-            progress=progress,
-            **OPTIONS | options,
-        )
+        how = {"cache": tmp_path, "output": path, "progress": progress, **OPTIONS}
+        return probe(planted_bert(), TASKS, **how | options)
 
     with pytest.raises(Interrupted):
         run(stop_at(STEPS + 1))

@@ -76,10 +76,7 @@ def test_the_most_promising_heads_are_tried() -> None:
     random = np.random.default_rng(1)
     x = random.normal(size=(40, 900, 4))
     known = [31, 4, 17, 22, 38, 9]
-    score = sum(
-        weight * x[unit, :, 0]
-        for unit, weight in zip(known, (1.6, 1.4, 1.2, 1.0, 0.8, 0.6), strict=True)
-    )
+    score = np.array([1.6, 1.4, 1.2, 1.0, 0.8, 0.6]) @ x[known, :, 0]
     x[12, :, 0] = x[31, :, 0] + 0.3 * random.normal(size=900)  # a noisy copy
     gold = np.digitize(score + 0.3 * random.normal(size=900), [-1.0, 1.0]).astype(float)
     rows = LabelledRows(gold, 3, np.arange(600), np.arange(600, 900), NONE)
@@ -106,9 +103,8 @@ def test_the_selection_among_many_classes_is_that_of_new_classifiers(
 ) -> None:
     monkeypatch.setattr(select, "SHORTLIST", 99)
     x, rows = bits([1.4, 1.2, 1.0, 0.8, 0.6, 0.4], [2, 0, 5, 3, 1, 4], 6, seed=2)
-    expected = literal(
-        x.double().numpy(), np.eye(64)[rows.gold.astype(int)], rows.train, rows.dev, count=4
-    )
+    wanted = np.eye(64)[rows.gold.astype(int)]
+    expected = literal(x.double().numpy(), wanted, rows.train, rows.dev, count=4)
     assert greedy(x, rows, count=4) == expected
 
 
@@ -151,9 +147,8 @@ def test_greedy_selection_uses_no_test_rows(monkeypatch: pytest.MonkeyPatch) -> 
     alone = LabelledRows(gold, 50, np.arange(10, 40), NONE, np.arange(40, 50))
     kept, part = judging_rows(alone, 0)
     assert (len(part.train), len(part.dev)) == (24, 6)
-    assert sorted(kept) == list(
-        range(10, 40)
-    )  # each once: no row both trains and judges, and none is a test row
+    # each once: no row both trains and judges, and none is a test row
+    assert sorted(kept) == list(range(10, 40))
     assert judging_rows(alone, 1)[0].tolist() != kept.tolist()
     monkeypatch.setattr(select, "TRAINED_ON", 8)
     assert [len(judging_rows(one, 0)[1].train) for one in (rows, alone)] == [8, 8]
@@ -161,21 +156,14 @@ def test_greedy_selection_uses_no_test_rows(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_number_of_candidates_of_greedy_selection() -> None:
     def seen(*, width: int, classes: int, train: int, count: int) -> int:
-        return len(
-            candidates(
-                range(400),
-                LabelledRows(np.zeros(train), classes, np.arange(train), NONE, NONE),
-                width,
-                count,
-            )
-        )
+        rows = LabelledRows(np.zeros(train), classes, np.arange(train), NONE, NONE)
+        return len(candidates(range(400), rows, width, count))
 
     assert seen(width=64, classes=2, train=10_000, count=12) == 144
     assert seen(width=128, classes=2, train=10_000, count=12) == 72
     assert seen(width=32, classes=1000, train=10_000, count=12) == 25
-    assert (
-        seen(width=64, classes=1000, train=10_000, count=16) == 16
-    )  # never fewer than are to be selected
+    # never fewer than are to be selected
+    assert seen(width=64, classes=1000, train=10_000, count=16) == 16
 
 
 def test_units_without_a_score_rank_last_and_equals_keep_their_order() -> None:
@@ -191,17 +179,12 @@ def results_of(validation: list[list[list[float]]]) -> Atlas:
     """Atlas with the given validation scores, (task, layer, head)."""
     shape = np.shape(validation)
     names = ["past_present", "tree_depth"][: shape[0]]
-    group = xr.Dataset(
-        {
-            "validation": (("task", "layer", "head"), validation),
-            "title": (("task",), ["Tense", "Depth"][: shape[0]]),
-        },
-        coords={
-            "task": names,
-            "layer": np.arange(1, shape[1] + 1),
-            "head": np.arange(1, shape[2] + 1),
-        },
-    )
+    coords = {"task": names} | {
+        name: np.arange(1, count + 1)
+        for name, count in zip(("layer", "head"), shape[1:], strict=True)
+    }
+    titles = (("task",), ["Tense", "Depth"][: shape[0]])
+    group = xr.Dataset({"validation": (tuple(coords), validation), "title": titles}, coords)
     return Atlas.build({"probe": group}, {})
 
 
