@@ -260,7 +260,6 @@ def test_the_controls_of_a_run_are_those_of_probing_the_control_tasks(tmp_path: 
 def test_every_classifier_of_a_small_task_reaches_its_optimum(tmp_path: Path) -> None:
     """Length of the built-in corpus has 186 training sentences; a thousand steps left 3 short."""
     quick: dict[str, Any] = {
-        "l2": [1e-5],
         "n": 1,
         "counts": [1],
         "greedy": False,
