@@ -63,7 +63,7 @@ def saved(kind: str, folder: Path, pooling: Pooling) -> str:
         ("bert", Pooling(position="mean")),
     ],
 )
-def test_a_folder_gives_the_vectors_of_encode(kind: str, pooling: Pooling, tmp_path: Path) -> None:
+def test_a_folder_gives_the_vectors_of_encode(kind, pooling, tmp_path):
     folder = saved(kind, tmp_path, pooling)
     model, ours = SentenceTransformer(folder, trust_remote_code=True, device="cpu"), hs.load(folder)
     for texts in (SENTENCES, PAIRS):
@@ -75,16 +75,14 @@ def test_a_folder_gives_the_vectors_of_encode(kind: str, pooling: Pooling, tmp_p
     )
 
 
-def test_sentence_transformers_asks_for_trust_in_a_class_that_is_not_its_own(
-    tmp_path: Path,
-) -> None:
+def test_sentence_transformers_asks_for_trust_in_a_class_that_is_not_its_own(tmp_path):
     with pytest.raises(
         ValueError, match=r"headscope\.sentences\.HeadVectors(.|\n)*trust_remote_code=True"
     ):
         SentenceTransformer(saved("bert", tmp_path, HEADS), device="cpu")
 
 
-def test_trust_is_not_passed_on_to_the_model(tmp_path: Path) -> None:
+def test_trust_is_not_passed_on_to_the_model(tmp_path):
     folder = saved("bert", tmp_path, HEADS)
     config = (
         (tmp_path / "config.json")
@@ -101,7 +99,7 @@ def test_trust_is_not_passed_on_to_the_model(tmp_path: Path) -> None:
         SentenceTransformer(folder, trust_remote_code=True, device="cpu")
 
 
-def test_heads_are_given_in_any_form_and_keep_their_order() -> None:
+def test_heads_are_given_in_any_form_and_keep_their_order():
     model = tiny_model("bert")
     for heads in (["2-4", "1-1"], "2-4, 1-1", [Head(1, 3), "L0H0"]):
         module = HeadVectors(model, heads=heads)
@@ -123,8 +121,8 @@ def test_heads_are_given_in_any_form_and_keep_their_order() -> None:
     ],
 )
 def test_vectors_of_the_last_layer_equal_those_of_their_own_modules(
-    kind: str, position: str, theirs: str, tmp_path: Path
-) -> None:
+    kind, position, theirs, tmp_path
+):
     folder = saved(kind, tmp_path, Pooling(position=position))
     transformer = Transformer(folder)
     # GPT-2 has none, and their module needs one even if nothing is padded.
@@ -139,7 +137,7 @@ def test_vectors_of_the_last_layer_equal_those_of_their_own_modules(
     assert np.allclose(found.encode(SENTENCES), expected.encode(SENTENCES, batch_size=1), atol=1e-5)
 
 
-def test_a_saved_model_is_read_with_its_modules_and_its_maximum_length(tmp_path: Path) -> None:
+def test_a_saved_model_is_read_with_its_modules_and_its_maximum_length(tmp_path):
     model = SentenceTransformer(
         modules=[HeadVectors(tiny_model("bert"), pooling=HEADS), Normalize()], device="cpu"
     )
@@ -161,7 +159,7 @@ def test_a_saved_model_is_read_with_its_modules_and_its_maximum_length(tmp_path:
     )
 
 
-def test_a_prompt_is_put_before_every_text() -> None:
+def test_a_prompt_is_put_before_every_text():
     model = tiny_model("bert")
     found = SentenceTransformer(modules=[HeadVectors(model, pooling=HEADS)], device="cpu")
     assert np.allclose(
@@ -176,7 +174,7 @@ def test_a_prompt_is_put_before_every_text() -> None:
     )
 
 
-def test_training_reaches_only_the_weights_that_make_the_vectors() -> None:
+def test_training_reaches_only_the_weights_that_make_the_vectors():
     model = SentenceTransformer(
         modules=[HeadVectors(tiny_model("bert"), heads=["1-2"])], device="cpu"
     )
@@ -199,7 +197,7 @@ def test_training_reaches_only_the_weights_that_make_the_vectors() -> None:
     assert rows.nonzero().flatten().tolist() == list(range(8, 16))  # the second head's eight rows
 
 
-def test_a_copy_and_another_process_give_the_same_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_and_another_process_give_the_same_vectors(monkeypatch):
     model = SentenceTransformer(
         modules=[HeadVectors(tiny_model("bert"), pooling=HEADS)], device="cpu"
     )
@@ -211,7 +209,7 @@ def test_a_copy_and_another_process_give_the_same_vectors(monkeypatch: pytest.Mo
     assert np.array_equal(pickle.loads(kept).encode(SENTENCES), expected)
 
 
-def test_dtype_is_the_only_model_kwarg(tmp_path: Path) -> None:
+def test_dtype_is_the_only_model_kwarg(tmp_path):
     folder = saved("bert", tmp_path, HEADS)
     for dtype in (torch.bfloat16, "bfloat16"):
         assert (
@@ -234,7 +232,7 @@ def test_dtype_is_the_only_model_kwarg(tmp_path: Path) -> None:
         SentenceTransformer(folder, trust_remote_code=True, device="cpu", backend="onnx")
 
 
-def test_wrong_heads_and_empty_sentences_are_errors() -> None:
+def test_wrong_heads_and_empty_sentences_are_errors():
     model = tiny_model("bert")
     with pytest.raises(UserError, match=r"^the model has no head 3-1 \(L2H0\); its heads run from"):
         HeadVectors(model, heads=["3-1"])
@@ -248,9 +246,7 @@ def test_wrong_heads_and_empty_sentences_are_errors() -> None:
         )
 
 
-def test_without_sentence_transformers_the_error_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_sentence_transformers_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers.base.modules", None)
     monkeypatch.delitem(sys.modules, "headscope.sentences")
     with pytest.raises(ImportError, match=r"pip install 'headscope\[sentences\]'"):

@@ -7,13 +7,11 @@ import shutil
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cli.conftest import Run
 from headscope.results import Atlas
 from headscope.runs.tune import Tuned, TuneSettings
 from headscope.tasks import Task
@@ -29,7 +27,7 @@ TEXTS = [
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(tmp_path_factory):
     """A tiny BERT with a language-model head, with a classifier, and without either."""
     from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForSequenceClassification
 
@@ -49,7 +47,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
+def table(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text(
         "text\tlabel\n"
@@ -59,15 +57,13 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def plain(tmp_path: Path) -> Path:
+def plain(tmp_path):
     path = tmp_path / "plain.txt"
     path.write_text("\n\n".join(TEXTS))
     return path
 
 
-def test_a_classifier_on_a_users_own_table(
-    run: Run, here: Path, folders: dict[str, Path], table: Path
-) -> None:
+def test_a_classifier_on_a_users_own_table(run, here, folders, table):
     done = run(
         "ablate",
         folders["classifier"],
@@ -90,9 +86,7 @@ def test_a_classifier_on_a_users_own_table(
     assert "warning: the classifier" not in done.err
 
 
-def test_a_tuned_folder_knows_its_task(
-    run: Run, here: Path, folders: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_tuned_folder_knows_its_task(run, here, folders, tmp_path):
     tuned = tmp_path / "tuned"
     shutil.copytree(folders["classifier"], tuned)
     labels = ["entailment", "not_entailment"]
@@ -141,9 +135,7 @@ def test_a_tuned_folder_knows_its_task(
 
 
 @pytest.mark.slow
-def test_a_language_models_loss_with_importance_and_pruning(
-    run: Run, here: Path, folders: dict[str, Path], plain: Path
-) -> None:
+def test_a_language_models_loss_with_importance_and_pruning(run, here, folders, plain):
     done = run(
         "ablate",
         folders["lm"],
@@ -187,9 +179,7 @@ def test_a_language_models_loss_with_importance_and_pruning(
     assert again.out == "off.nc\n"
 
 
-def test_json_has_one_row_per_head_layer_and_set(
-    run: Run, here: Path, folders: dict[str, Path], plain: Path
-) -> None:
+def test_json_has_one_row_per_head_layer_and_set(run, here, folders, plain):
     done = run(
         "ablate",
         folders["lm"],
@@ -219,9 +209,7 @@ def test_json_has_one_row_per_head_layer_and_set(
     ]
 
 
-def test_a_glue_task_is_read_from_its_folder_and_untrained_weights_are_named(
-    run: Run, here: Path, folders: dict[str, Path]
-) -> None:
+def test_a_glue_task_is_read_from_its_folder_and_untrained_weights_are_named(run, here, folders):
     home = here / "glue" / "SST-2"
     home.mkdir(parents=True)
     (home / "dev.tsv").write_text(
@@ -291,22 +279,13 @@ def test_a_glue_task_is_read_from_its_folder_and_untrained_weights_are_named(
         ),
     ],
 )
-def test_a_mistake_gives_two_lines(
-    run: Run,
-    here: Path,
-    folders: dict[str, Path],
-    table: Path,
-    arguments: list[str],
-    lines: list[str],
-) -> None:
+def test_a_mistake_gives_two_lines(run, here, folders, table, arguments, lines):
     done = run("ablate", folders[arguments[0]], "--dev", table, "-o", "off.nc", *arguments[1:])
     assert done.code == 2
     assert [line[: len(start)] for line, start in zip(done.told, lines, strict=True)] == lines
 
 
-def test_the_error_for_a_model_without_the_right_head_says_what_to_give(
-    run: Run, here: Path, folders: dict[str, Path], plain: Path
-) -> None:
+def test_the_error_for_a_model_without_the_right_head_says_what_to_give(run, here, folders, plain):
     done = run("ablate", folders["bare"], "--corpus", plain, "-o", "off.nc")
     assert done.code == 2
     assert "has no language-model head: " in done.told[0]
@@ -328,9 +307,7 @@ def test_the_error_for_a_model_without_the_right_head_says_what_to_give(
     ]
 
 
-def test_labels_of_one_class_are_an_error(
-    run: Run, here: Path, folders: dict[str, Path], tmp_path: Path
-) -> None:
+def test_labels_of_one_class_are_an_error(run, here, folders, tmp_path):
     path = tmp_path / "one.tsv"
     path.write_text("text\tlabel\n" + "".join(f"{text}\tyes\n" for text in TEXTS))
     done = run("ablate", folders["classifier"], "--dev", path, "-o", "off.nc")
@@ -338,7 +315,7 @@ def test_labels_of_one_class_are_an_error(
     assert "a task needs two classes or more" in done.told[0]
 
 
-def test_mistakes_are_reported_before_torch_is_imported(tmp_path: Path) -> None:
+def test_mistakes_are_reported_before_torch_is_imported(tmp_path):
     mistakes = [
         ["ablate", "demo", "--way", "none"],
         ["ablate", "demo", "--set", "1:2"],
@@ -366,7 +343,7 @@ def test_mistakes_are_reported_before_torch_is_imported(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["2 False"] * len(mistakes)
 
 
-def test_an_undefined_baseline_has_dashes() -> None:
+def test_an_undefined_baseline_has_dashes():
     """F1 is not defined where no example is of class 1 or taken for it."""
     from headscope.cli.tables import AblationTable
     from headscope.stats.tables.ablation import scored

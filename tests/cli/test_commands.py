@@ -18,7 +18,7 @@ from headscope.cli import look
 from headscope.errors import Interrupted
 
 
-def test_a_survey_of_the_embedded_model_finds_its_previous_token_head(demo_nc: Path) -> None:
+def test_a_survey_of_the_embedded_model_finds_its_previous_token_head(demo_nc):
     found = hs.open(demo_nc)
     # Known of this model: layer 1, head 3 is near 1.00 on the previous token.
     assert found.mean("position").sel(layer=1, head=3, offset="previous") > 0.97
@@ -27,17 +27,13 @@ def test_a_survey_of_the_embedded_model_finds_its_previous_token_head(demo_nc: P
     assert not demo_nc.with_name("demo.nc.partial").exists()
 
 
-def test_results_are_named_after_model_and_corpus_unless_told(
-    run, here: Path, tiny_folder: Path, text: Path
-) -> None:
+def test_results_are_named_after_model_and_corpus_unless_told(run, here, tiny_folder, text):
     done = run("survey", tiny_folder, text, "--max-length", "32")
     assert Path(done.out.splitlines()[-1]).name == f"{tiny_folder.name}-corpus.nc"
     assert Path(done.out.splitlines()[-1]).is_file()
 
 
-def test_the_options_of_a_survey_are_kept_in_its_results(
-    run, tmp_path: Path, tiny_folder: Path, text: Path
-) -> None:
+def test_the_options_of_a_survey_are_kept_in_its_results(run, tmp_path, tiny_folder, text):
     options = [
         "--limit",
         "1",
@@ -71,7 +67,7 @@ def test_the_options_of_a_survey_are_kept_in_its_results(
     assert about["counts"]["seen"] == 1
 
 
-def test_the_corpus_options_reach_the_reader(run, tmp_path: Path, tiny_folder: Path) -> None:
+def test_the_corpus_options_reach_the_reader(run, tmp_path, tiny_folder):
     table = tmp_path / "table.data"
     table.write_text("id\tleft\tright\n1\tthe cat\tthe dog\n2\ta cat\ta dog\n")
     assert (
@@ -88,16 +84,14 @@ def test_the_corpus_options_reach_the_reader(run, tmp_path: Path, tiny_folder: P
     assert (about["corpus"]["format"], about["counts"]["seen"]) == ("tsv", 2)
 
 
-def test_single_takes_paragraphs_one_by_one(
-    run, tmp_path: Path, tiny_folder: Path, text: Path
-) -> None:
+def test_single_takes_paragraphs_one_by_one(run, tmp_path, tiny_folder, text):
     assert (
         run("survey", tiny_folder, text, "--single --max-length 32 -o", tmp_path / "x.nc").code == 0
     )
     assert hs.open(tmp_path / "x.nc").provenance["counts"]["seen"] == 4
 
 
-def test_two_shards_merge_to_the_whole(run, tmp_path: Path, tiny_folder: Path, text: Path) -> None:
+def test_two_shards_merge_to_the_whole(run, tmp_path, tiny_folder, text):
     text.write_text("\n\n".join([TEXT] * 3))  # twelve paragraphs: units of 8 and of 4
     common = [tiny_folder, text, *MEASURES, "--single", "--batch-size", "1", "--max-length", "32"]
     assert run("survey", *common, "-o", tmp_path / "whole.nc").code == 0
@@ -128,9 +122,7 @@ def test_two_shards_merge_to_the_whole(run, tmp_path: Path, tiny_folder: Path, t
     )
 
 
-def test_a_stopped_survey_goes_on_where_it_was(
-    run, tmp_path: Path, tiny_folder: Path, text: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_survey_goes_on_where_it_was(run, tmp_path, tiny_folder, text, monkeypatch):
     from headscope.runs.forward import Pass
 
     common = [
@@ -172,7 +164,7 @@ def test_a_stopped_survey_goes_on_where_it_was(
         )
 
 
-def test_an_interruption_is_no_mistake() -> None:
+def test_an_interruption_is_no_mistake():
     from headscope.cli import INTERRUPTED, MISTAKE
 
     assert issubclass(Interrupted, hs.UserError)
@@ -182,9 +174,7 @@ def test_an_interruption_is_no_mistake() -> None:
     )  # as a shell says it of a program stopped by Ctrl-C, and of a wrong command line
 
 
-def test_the_report_stands_beside_the_results_unless_told(
-    run, tmp_path: Path, small_nc: Path
-) -> None:
+def test_the_report_stands_beside_the_results_unless_told(run, tmp_path, small_nc):
     assert run("report", small_nc).out == f"{tmp_path / 'small.html'}\n"
     assert (tmp_path / "small.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert (
@@ -194,16 +184,14 @@ def test_the_report_stands_beside_the_results_unless_told(
     assert (tmp_path / "new" / "page.html").is_file()
 
 
-def test_a_large_report_hints_at_a_folder(
-    run, small_nc: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_report_hints_at_a_folder(run, small_nc, monkeypatch):
     said = "MB in one file: --folder loads heads when they are opened"
     assert said not in run("report", small_nc).err
     monkeypatch.setattr("headscope.cli.files.LARGE", 1000)
     assert said in run("report", small_nc).err
 
 
-def test_ls_shows_measures_model_corpus_and_settings(run, demo_nc: Path) -> None:
+def test_ls_shows_measures_model_corpus_and_settings(run, demo_nc):
     done = run("ls", demo_nc)
     assert done.code == 0
     for measure in ("position", "special", "entropy"):
@@ -212,7 +200,7 @@ def test_ls_shows_measures_model_corpus_and_settings(run, demo_nc: Path) -> None
         assert line in done.err
 
 
-def test_ls_as_json_lists_what_each_measure_has(run, made_nc: Path) -> None:
+def test_ls_as_json_lists_what_each_measure_has(run, made_nc):
     rows = json.loads(run("ls", made_nc, "--json").out)
     assert [row["measure"] for row in rows] == ["position", "special", "entropy"]
     assert rows[0] == {
@@ -226,9 +214,7 @@ def test_ls_as_json_lists_what_each_measure_has(run, made_nc: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_export_writes_one_row_a_head_and_statistic(
-    run, tmp_path: Path, made_nc: Path, ending: str
-) -> None:
+def test_export_writes_one_row_a_head_and_statistic(run, tmp_path, made_nc, ending):
     path = tmp_path / f"table.{ending}"
     assert run("export", made_nc, "-o", path).out == f"{path}\n"
     table = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
@@ -243,7 +229,7 @@ def test_export_writes_one_row_a_head_and_statistic(
     assert row["mean"].item() == pytest.approx(float(expected), rel=1e-12)
 
 
-def test_export_takes_one_measure(run, tmp_path: Path, made_nc: Path) -> None:
+def test_export_takes_one_measure(run, tmp_path, made_nc):
     run("export", made_nc, "-o", tmp_path / "x.csv", "--measure", "entropy")
     assert set(pd.read_csv(tmp_path / "x.csv")["measure"]) == {"entropy"}
 
@@ -257,9 +243,7 @@ def test_export_takes_one_measure(run, tmp_path: Path, made_nc: Path) -> None:
         ("html", b"<!DOCTYPE html>"),
     ],
 )
-def test_figures_come_in_every_format(
-    run, tmp_path: Path, made_nc: Path, ending: str, magic: bytes
-) -> None:
+def test_figures_come_in_every_format(run, tmp_path, made_nc, ending, magic):
     done = run(
         "figures",
         made_nc,
@@ -275,7 +259,7 @@ def test_figures_come_in_every_format(
         assert file.read_bytes().lstrip().startswith(magic)
 
 
-def test_all_figures_are_drawn_unless_some_are_named(run, tmp_path: Path, made_nc: Path) -> None:
+def test_all_figures_are_drawn_unless_some_are_named(run, tmp_path, made_nc):
     rows = json.loads(
         run("figures", made_nc, "-o", tmp_path / "all", "--format", "svg", "--json").out
     )
@@ -295,7 +279,7 @@ def test_all_figures_are_drawn_unless_some_are_named(run, tmp_path: Path, made_n
     )
 
 
-def test_the_demo_writes_results_and_a_report(run, tmp_path: Path) -> None:
+def test_the_demo_writes_results_and_a_report(run, tmp_path):
     done = run("demo", "--limit", "1", "-o", tmp_path / "demo", "--json")
     assert done.code == 0
     assert {
@@ -305,9 +289,7 @@ def test_the_demo_writes_results_and_a_report(run, tmp_path: Path) -> None:
     assert str(tmp_path / "demo" / "demo.html") in done.err
 
 
-def test_the_demo_says_how_to_find_its_commands_outside_the_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demo_says_how_to_find_its_commands_outside_the_path(tmp_path, monkeypatch):
     script = tmp_path / ".venv" / "bin" / "activate"
     script.parent.mkdir(parents=True)
     script.touch()
@@ -321,7 +303,7 @@ def test_the_demo_says_how_to_find_its_commands_outside_the_path(
     assert look._activation() == ""
 
 
-def test_everything_but_a_survey_works_without_torch(tmp_path: Path, small_nc: Path) -> None:
+def test_everything_but_a_survey_works_without_torch(tmp_path, small_nc):
     commands = [
         ["ls", small_nc],
         ["report", small_nc],
@@ -349,9 +331,7 @@ def test_everything_but_a_survey_works_without_torch(tmp_path: Path, small_nc: P
     assert (tmp_path / "f" / "entropy.png").is_file()
 
 
-def test_the_same_survey_gives_the_same_numbers_twice(
-    run, tmp_path: Path, tiny_folder: Path, text: Path
-) -> None:
+def test_the_same_survey_gives_the_same_numbers_twice(run, tmp_path, tiny_folder, text):
     for name in ("a.nc", "b.nc"):
         run("survey", tiny_folder, text, "--max-length", "32", "-o", tmp_path / name)
     one, two = hs.open(tmp_path / "a.nc"), hs.open(tmp_path / "b.nc")
@@ -359,9 +339,7 @@ def test_the_same_survey_gives_the_same_numbers_twice(
         np.testing.assert_array_equal(one.mean(measure), two.mean(measure))
 
 
-def test_plain_text_without_trees_is_told_once_what_parsing_would_add(
-    run, here: Path, tiny_folder: Path, text: Path
-) -> None:
+def test_plain_text_without_trees_is_told_once_what_parsing_would_add(run, here, tiny_folder, text):
     hint = "--parse would add"
     plain = run("survey", tiny_folder, text, "--max-length", "32", "-o", "a.nc")
     assert plain.err.count(hint) == 1

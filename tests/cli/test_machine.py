@@ -31,7 +31,7 @@ main()
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
-def test_a_full_disk_behind_standard_output_is_two_lines(small_nc: Path) -> None:
+def test_a_full_disk_behind_standard_output_is_two_lines(small_nc):
     with FULL.open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "headscope", "ls", str(small_nc)],
@@ -48,7 +48,7 @@ def test_a_full_disk_behind_standard_output_is_two_lines(small_nc: Path) -> None
     ]
 
 
-def test_sigterm_keeps_what_was_finished(tmp_path: Path) -> None:
+def test_sigterm_keeps_what_was_finished(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", STOPPED, tmp_path / "run.nc"],
         capture_output=True,
@@ -80,7 +80,7 @@ main()
 """
 
 
-def test_ctrl_c_while_libraries_load_says_that_nothing_was_started(tmp_path: Path) -> None:
+def test_ctrl_c_while_libraries_load_says_that_nothing_was_started(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", LOADING], capture_output=True, text=True, check=False, cwd=tmp_path
     )
@@ -92,7 +92,7 @@ def test_ctrl_c_while_libraries_load_says_that_nothing_was_started(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_at_the_very_end_is_no_error_of_python_s(tmp_path: Path) -> None:
+def test_ctrl_c_at_the_very_end_is_no_error_of_python_s(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", LOADING],
         capture_output=True,

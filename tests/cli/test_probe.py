@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.results import Atlas
 from page.test_report import Reader
@@ -34,7 +33,7 @@ def random_texts(count: int, seed: int) -> list[str]:
 
 
 @pytest.fixture
-def senteval(tmp_path: Path) -> Path:
+def senteval(tmp_path):
     """Depth (three classes) and Tense (two)."""
     folder = tmp_path / "senteval"
     folder.mkdir()
@@ -51,7 +50,7 @@ def senteval(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def glue(tmp_path: Path) -> Path:
+def glue(tmp_path):
     folder = tmp_path / "glue"
     heads = {
         "MRPC": "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String",
@@ -72,9 +71,7 @@ def glue(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_of_tasks_and_everything_made_from_the_results(
-    run: Run, here: Path, tiny_folder: Path, senteval: Path
-) -> None:
+def test_a_folder_of_tasks_and_everything_made_from_the_results(run, here, tiny_folder, senteval):
     asked = (
         "probe",
         tiny_folder,
@@ -153,9 +150,7 @@ def test_a_folder_of_tasks_and_everything_made_from_the_results(
     assert all((here / "figures" / f"{name}.svg").read_text().startswith("<svg") for name in names)
 
 
-def test_fewer_tasks_examples_and_classifiers(
-    run: Run, here: Path, tiny_folder: Path, senteval: Path
-) -> None:
+def test_fewer_tasks_examples_and_classifiers(run, here, tiny_folder, senteval):
     done = run(
         "probe",
         tiny_folder,
@@ -186,9 +181,7 @@ def test_fewer_tasks_examples_and_classifiers(
     assert sorted(path.name for path in here.iterdir()) == ["kept", "p.nc"]
 
 
-def test_a_custom_task_with_the_solver_of_the_paper(
-    run: Run, here: Path, tiny_folder: Path, senteval: Path
-) -> None:
+def test_a_custom_task_with_the_solver_of_the_paper(run, here, tiny_folder, senteval):
     shutil.copy(senteval / "past_present.txt", senteval / "mine.txt")
     done = run(
         "probe",
@@ -203,9 +196,7 @@ def test_a_custom_task_with_the_solver_of_the_paper(
     assert results.provenance["settings"]["solver"] == "rmsprop"
 
 
-def test_glue_tasks_are_read_from_their_folder(
-    run: Run, here: Path, tiny_folder: Path, glue: Path
-) -> None:
+def test_glue_tasks_are_read_from_their_folder(run, here, tiny_folder, glue):
     (here / "mrpc").mkdir()  # a recipe may leave such a folder; ./mrpc would name it
     done = run(
         "probe",
@@ -229,9 +220,7 @@ def test_glue_tasks_are_read_from_their_folder(
     assert json.loads(done.out)[1]["majority"] is None
 
 
-def test_ctrl_c_has_its_own_exit_code(
-    run: Run, here: Path, tiny_folder: Path, senteval: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_has_its_own_exit_code(run, here, tiny_folder, senteval, monkeypatch):
     from headscope.runs.probe import task as probing_task
 
     def stop(*_args: object) -> None:
@@ -279,8 +268,8 @@ def test_ctrl_c_has_its_own_exit_code(
     ],
 )
 def test_wrong_options_are_reported_in_two_lines(
-    run: Run, here: Path, tiny_folder: Path, senteval: Path, options: list[str], message: str
-) -> None:
+    run, here, tiny_folder, senteval, options, message
+):
     length = () if "--max-length" in options else ("--max-length", 32)
     assert mistake(run("probe", tiny_folder, senteval, "-o", "p.nc", *length, *options))[
         0
@@ -305,9 +294,7 @@ def test_wrong_options_are_reported_in_two_lines(
         ),
     ],
 )
-def test_wrong_tasks_are_reported_in_two_lines(
-    run: Run, here: Path, tiny_folder: Path, lines: list[str], message: str
-) -> None:
+def test_wrong_tasks_are_reported_in_two_lines(run, here, tiny_folder, lines, message):
     (here / "mine.txt").write_text("\n".join(lines) + "\n")
     assert (
         message
@@ -315,7 +302,7 @@ def test_wrong_tasks_are_reported_in_two_lines(
     )
 
 
-def test_wrong_arguments_are_reported_before_torch_is_imported(here: Path, senteval: Path) -> None:
+def test_wrong_arguments_are_reported_before_torch_is_imported(here, senteval):
     cases = {
         "solver": ["demo", str(senteval), "--solver", "adam"],
         "position": ["demo", str(senteval), "--position", "frist"],
@@ -337,9 +324,7 @@ def test_wrong_arguments_are_reported_before_torch_is_imported(here: Path, sente
     assert done.stdout.splitlines() == [f"{case} 2 False" for case in cases]
 
 
-def test_wrong_sources_are_reported_in_two_lines(
-    run: Run, here: Path, tiny_folder: Path, senteval: Path
-) -> None:
+def test_wrong_sources_are_reported_in_two_lines(run, here, tiny_folder, senteval):
     assert (
         mistake(run("probe", tiny_folder, senteval, senteval / "tree_depth.txt", "-o", "p.nc"))[0]
         == "two tasks are called tree_depth"

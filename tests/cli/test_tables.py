@@ -6,14 +6,12 @@ import json
 import re
 from functools import cache
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import headscope as hs
-from cli.conftest import Run
 from headscope.cli.console import PrintedTable
 from headscope.cli.tables import TABLES
 from headscope.results import Atlas
@@ -75,14 +73,12 @@ def _made(make: object) -> Atlas:
     return made
 
 
-def test_there_are_results_for_every_table() -> None:
+def test_there_are_results_for_every_table():
     assert MADE.keys() == TABLES.keys()
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_is_the_same_on_the_screen_in_latex_and_in_html(
-    run: Run, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_is_the_same_on_the_screen_in_latex_and_in_html(run, tmp_path, name, monkeypatch):
     path = _made(MADE[name]).save(tmp_path / "results.nc")
     words = ("table", path, name, *BY.get(name, ()))
     rows = json.loads(run(*words, "--json").out)
@@ -115,9 +111,7 @@ def test_a_table_is_the_same_on_the_screen_in_latex_and_in_html(
 
 
 @pytest.mark.parametrize("second", ["other", "runs/patterns"])
-def test_rows_of_several_files_are_told_apart_by_their_files(
-    run: Run, tmp_path: Path, second: str
-) -> None:
+def test_rows_of_several_files_are_told_apart_by_their_files(run, tmp_path, second):
     """The corpus may be the same, and so may be the name of a file in another folder."""
     files = [tmp_path / "patterns.nc", tmp_path / f"{second}.nc"]
     for seed, file in enumerate(files):
@@ -127,7 +121,7 @@ def test_rows_of_several_files_are_told_apart_by_their_files(
     assert names == (["patterns", "other"] if second == "other" else list(map(str, files)))
 
 
-def test_the_last_row_of_antecedents_counts_mentions_and_others_are_shares() -> None:
+def test_the_last_row_of_antecedents_counts_mentions_and_others_are_shares():
     frame = pd.DataFrame({"system": ["rules", "mentions"], "all": [1.0, 3.0], "low": [0.5, None]})
     shown = PrintedTable("", frame.assign(high=[1.0, None]), "ANTECEDENTS").for_people()
     assert shown.to_dict("list") == {

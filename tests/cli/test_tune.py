@@ -16,7 +16,7 @@ QUICK = ("--epochs", "1", "--batch-size", "4", "--max-length", "32", "--learning
 
 
 @pytest.fixture
-def glue(tmp_path: Path) -> Path:
+def glue(tmp_path):
     """Two tasks in GLUE's layout: nine training examples, four dev examples, three of them of the
     first class."""
     folder = tmp_path / "glue"
@@ -40,7 +40,7 @@ def glue(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> tuple[Path, Path]:
+def table(tmp_path):
     """A user's own tables, without a header."""
     for name, count in (("train", 6), ("dev", 4)):
         (tmp_path / f"{name}.tsv").write_text(
@@ -115,10 +115,7 @@ def test_json_has_one_record_per_run_and_finished_runs_are_not_repeated(
     assert [
         (record["task"], record["start"], record["seed"], record["train"], record["dev"])
         for record in records
-    ] == [
-        ("rte", "untrained", 1, 9, 4),
-        ("rte", "untrained", 2, 9, 4),
-    ]
+    ] == [("rte", "untrained", 1, 9, 4), ("rte", "untrained", 2, 9, 4)]
     assert {record["majority accuracy"] for record in records} == {0.75}
     assert [Path(record["folder"]).name for record in records] == [
         "rte-untrained-seed1",
@@ -257,18 +254,9 @@ def test_an_interruption_says_how_to_resume(run, tmp_path, tiny_folder, glue, mo
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            (),
-            "tuning needs a task and its data, or train and dev; got none",
-        ),
-        (
-            ("--task", "rte"),
-            "tuning needs a task and its data, or train and dev; got task",
-        ),
-        (
-            ("--train", "a.tsv"),
-            "tuning needs a task and its data, or train and dev; got train",
-        ),
+        ((), "tuning needs a task and its data, or train and dev; got none"),
+        (("--task", "rte"), "tuning needs a task and its data, or train and dev; got task"),
+        (("--train", "a.tsv"), "tuning needs a task and its data, or train and dev; got train"),
         (
             ("--task", "rte", "--data", "GLUE", "--dev", "a.tsv"),
             "tuning needs a task and its data, or train and dev; got task and data and dev",

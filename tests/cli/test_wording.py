@@ -4,11 +4,8 @@ written twice), and now. No message may have become worse.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from cli.conftest import Run
 from page.samples import made_results
 
 HELP = "see headscope survey --help"
@@ -60,10 +57,7 @@ CASES = {  # what was typed: (error and advice before), (error and advice now)
             HELP,
         ),
     ),
-    "survey demo": (
-        ("Missing argument 'CORPUS'.", ""),
-        ("the argument CORPUS is missing", HELP),
-    ),
+    "survey demo": (("Missing argument 'CORPUS'.", ""), ("the argument CORPUS is missing", HELP)),
     "survey demo demo --limit": (
         ("Option '--limit' requires an argument.", ""),
         ("--limit needs a value", HELP),
@@ -88,10 +82,7 @@ CASES = {  # what was typed: (error and advice before), (error and advice now)
             "--no-read.header",
         ),
     ),
-    "survey demo demo --single": (
-        (SINGLE, "leave --single out"),
-        (SINGLE, "leave --single out"),
-    ),
+    "survey demo demo --single": ((SINGLE, "leave --single out"), (SINGLE, "leave --single out")),
     "survey demo a.txt --lines --single": (
         (LINES, "leave --single out"),
         (LINES, "leave --single out"),
@@ -162,7 +153,7 @@ CASES = {  # what was typed: (error and advice before), (error and advice now)
 
 
 @pytest.mark.parametrize("words", CASES)
-def test_a_mistake_is_told_as_well_as_before(words: str, run: Run, here: Path) -> None:
+def test_a_mistake_is_told_as_well_as_before(words, run, here):
     (here / "a.txt").write_text("A dog.\n\nA cat.\n")
     (here / "reviews.tsv").write_text("review\tstars\nGreat film, really.\t5\nDull.\t1\n")
     made_results().save(here / "made.nc")

@@ -10,7 +10,6 @@ from types import ModuleType
 import pytest
 
 import headscope as hs
-from cli.conftest import Run
 from docs.pages import DOCS, GUIDES, figure_names, has_row, hooks, measure_names, read
 from headscope.cli.app import COMMANDS, load_commands
 from headscope.measures import MEASURES
@@ -19,15 +18,13 @@ NAMES = sorted(load_commands())
 
 
 @pytest.mark.parametrize("command", NAMES)
-def test_a_page_written_for_readers_shows_the_command(command: str) -> None:
+def test_a_page_written_for_readers_shows_the_command(command):
     shown = re.compile(rf"headscope {command}\b")
     assert any(shown.search(read(page)) for page in GUIDES)
 
 
 @pytest.mark.parametrize("command", NAMES)
-def test_the_generated_reference_has_every_option_that_the_help_shows(
-    command: str, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_generated_reference_has_every_option_that_the_help_shows(command, run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     listed = set(re.findall(r"│ (--[a-z0-9.-]+)", run(*command.split(), "--help").out))
     assert listed
@@ -36,7 +33,7 @@ def test_the_generated_reference_has_every_option_that_the_help_shows(
     assert {option for option in listed if f"| `{option}`" not in own} == set()
 
 
-def test_the_reference_has_the_options_that_a_word_chooses() -> None:
+def test_the_reference_has_the_options_that_a_word_chooses():
     reference = hooks().cli_reference()
     chosen = [
         option.flag
@@ -49,7 +46,7 @@ def test_the_reference_has_the_options_that_a_word_chooses() -> None:
     assert [flag for flag in chosen if f"`{flag}`" not in reference] == []
 
 
-def test_the_reference_has_every_public_name_and_links_to_its_page() -> None:
+def test_the_reference_has_every_public_name_and_links_to_its_page():
     table = hooks().reference("headscope")
     public = [name for name in hs.__all__ if not isinstance(getattr(hs, name), ModuleType)]
     assert len(public) > 40
@@ -59,14 +56,14 @@ def test_the_reference_has_every_public_name_and_links_to_its_page() -> None:
 
 
 @pytest.mark.parametrize("package", ["corpus", "measures", "models", "results", "runs"])
-def test_the_reference_of_a_package_names_modules_that_exist(package: str) -> None:
+def test_the_reference_of_a_package_names_modules_that_exist(package):
     modules = re.findall(r"^::: (\S+)$", hooks().reference(package), re.MULTILINE)
     assert modules
     assert all(importlib.util.find_spec(module) for module in modules)
 
 
 @pytest.mark.parametrize("measure", measure_names())
-def test_every_measure_is_listed_and_its_method_is_explained(measure: str) -> None:
+def test_every_measure_is_listed_and_its_method_is_explained(measure):
     assert has_row(hooks().reference("measures"), measure)
     methods = [page for page in GUIDES if page.stem == "methods" or page.parent.name == "papers"]
     name = re.escape(measure)
@@ -75,7 +72,7 @@ def test_every_measure_is_listed_and_its_method_is_explained(measure: str) -> No
     assert in_reference or any(explained.search(read(page)) for page in methods)
 
 
-def test_every_figure_is_listed_and_shown_in_the_gallery() -> None:
+def test_every_figure_is_listed_and_shown_in_the_gallery():
     table, names = hooks().reference("figures"), figure_names()
     assert len(names) >= 9
     assert [name for name in names if not has_row(table, name)] == []

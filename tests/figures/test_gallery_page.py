@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -18,7 +17,7 @@ NAMES = [entry.name for entry in FIGURES.entries() if not entry.own]
 
 
 @pytest.fixture(scope="module")
-def tool() -> ModuleType:
+def tool():
     """Load tools/gallery.py, which is not part of a package."""
     spec = importlib.util.spec_from_file_location("gallery_tool", ROOT / "tools" / "gallery.py")
     assert spec is not None
@@ -32,7 +31,7 @@ def tool() -> ModuleType:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_is_on_the_page_with_its_picture_and_commands(name: str) -> None:
+def test_every_figure_is_on_the_page_with_its_picture_and_commands(name):
     text = PAGE.read_text(encoding="utf-8")
     (entry,) = re.findall(rf"^### `{name}`\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL)
     assert f"(../images/gallery/{name}.png)" in entry
@@ -42,11 +41,11 @@ def test_every_figure_is_on_the_page_with_its_picture_and_commands(name: str) ->
     assert (PICTURES / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_page_is_what_the_tool_writes(tool: ModuleType) -> None:
+def test_the_page_is_what_the_tool_writes(tool):
     assert PAGE.read_text(encoding="utf-8") == tool.page()
 
 
-def test_no_picture_is_left_over_and_all_are_small() -> None:
+def test_no_picture_is_left_over_and_all_are_small():
     pictures = list(PICTURES.glob("*.png"))
     assert {picture.stem for picture in pictures} == set(NAMES)
     assert sum(picture.stat().st_size for picture in pictures) < 2_000_000

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from headscope.errors import UserError
-from headscope.labelling import LabelSession
 from headscope.labelling.app import HINTS, STATIC, make_app
 from headscope.measures.patterns.labels import LABELS, read_labelled
 from headscope.measures.patterns.network import CLASSES
@@ -88,17 +85,17 @@ def call(
 
 
 @pytest.fixture
-def session(start: Callable[..., LabelSession]) -> LabelSession:
+def session(start):
     return start()
 
 
 @pytest.fixture
-def stopped() -> list[bool]:
+def stopped():
     return []
 
 
 @pytest.fixture
-def app(session: LabelSession, stopped: list[bool]) -> Any:
+def app(session, stopped):
     return make_app(session, token=TOKEN, port=PORT, stop=lambda: stopped.append(True))
 
 
@@ -111,7 +108,7 @@ def app(session: LabelSession, stopped: list[bool]) -> Any:
         ("page.css", "text/css"),
     ],
 )
-def test_the_page_and_its_parts_are_served(app: Any, name: str, kind: str) -> None:
+def test_the_page_and_its_parts_are_served(app, name, kind):
     answer = call(app, "GET", f"/{TOKEN}/{name}")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith(kind)
@@ -129,11 +126,11 @@ def test_the_page_and_its_parts_are_served(app: Any, name: str, kind: str) -> No
         "/SECRET/",
     ],
 )
-def test_only_the_page_is_served_and_only_with_the_token(app: Any, path: str) -> None:
+def test_only_the_page_is_served_and_only_with_the_token(app, path):
     assert call(app, "GET", path).status in (404, 405)
 
 
-def test_every_answer_forbids_loading_from_elsewhere(app: Any) -> None:
+def test_every_answer_forbids_loading_from_elsewhere(app):
     for answer in (
         call(app, "GET", f"/{TOKEN}/"),
         call(app, "GET", f"/{TOKEN}/state"),
@@ -159,16 +156,16 @@ def test_every_answer_forbids_loading_from_elsewhere(app: Any) -> None:
         "",
     ],
 )
-def test_another_host_name_is_refused(app: Any, host: str) -> None:
+def test_another_host_name_is_refused(app, host):
     answer = call(app, "GET", f"/{TOKEN}/state", host=host)
     assert (answer.status, answer.body) == (400, b"Invalid host header")
 
 
-def test_localhost_is_this_machine_too(app: Any) -> None:
+def test_localhost_is_this_machine_too(app):
     assert call(app, "GET", f"/{TOKEN}/state", host=f"localhost:{PORT}").status == 200
 
 
-def test_a_request_from_another_page_is_refused(app: Any, session: LabelSession) -> None:
+def test_a_request_from_another_page_is_refused(app, session):
     number = session.current().number
     answer = call(
         app,
@@ -191,9 +188,7 @@ def test_a_request_from_another_page_is_refused(app: Any, session: LabelSession)
     )
 
 
-def test_the_state_has_the_map_but_neither_the_prediction_nor_the_head(
-    app: Any, session: LabelSession
-) -> None:
+def test_the_state_has_the_map_but_neither_the_prediction_nor_the_head(app, session):
     state = call(app, "GET", f"/{TOKEN}/state").json
     shown = session.current()
     side = len(shown.attention)
@@ -209,9 +204,7 @@ def test_the_state_has_the_map_but_neither_the_prediction_nor_the_head(
     assert [one["name"] for one in state["classes"]] == list(CLASSES) == list(HINTS)
 
 
-def test_labelling_saves_the_label_and_reveals_prediction_and_head(
-    app: Any, session: LabelSession, tmp_path: Path
-) -> None:
+def test_labelling_saves_the_label_and_reveals_prediction_and_head(app, session, tmp_path):
     shown, guess = session.current(), session.prediction()
     state = call(
         app, "POST", f"/{TOKEN}/label", given={"number": shown.number, "label": "diagonal"}
@@ -228,7 +221,7 @@ def test_labelling_saves_the_label_and_reveals_prediction_and_head(
     assert state["map"]["number"] == session.current().number != shown.number
 
 
-def test_a_key_pressed_twice_labels_once(app: Any, session: LabelSession) -> None:
+def test_a_key_pressed_twice_labels_once(app, session):
     given = {"number": session.current().number, "label": "block"}
     assert call(app, "POST", f"/{TOKEN}/label", given=given).status == 200
     again = call(app, "POST", f"/{TOKEN}/label", given=given)
@@ -236,7 +229,7 @@ def test_a_key_pressed_twice_labels_once(app: Any, session: LabelSession) -> Non
     assert again.json["labelled"] == 1
 
 
-def test_skip_undo_guess_and_stop(app: Any, session: LabelSession, stopped: list[bool]) -> None:
+def test_skip_undo_guess_and_stop(app, session, stopped):
     number = session.current().number
     assert (
         call(app, "POST", f"/{TOKEN}/guess", given={"number": number}).json["guess"]
@@ -250,7 +243,7 @@ def test_skip_undo_guess_and_stop(app: Any, session: LabelSession, stopped: list
     assert stopped == [True]
 
 
-def test_the_state_says_when_no_map_remains(app: Any, session: LabelSession) -> None:
+def test_the_state_says_when_no_map_remains(app, session):
     while session.current():
         session.skip()
     state = call(app, "GET", f"/{TOKEN}/state").json
@@ -259,9 +252,7 @@ def test_the_state_says_when_no_map_remains(app: Any, session: LabelSession) -> 
 
 
 @pytest.mark.parametrize("label", ["round", "", None, 3, ["block"]])
-def test_an_unknown_label_is_refused(
-    app: Any, session: LabelSession, tmp_path: Path, label: Any
-) -> None:
+def test_an_unknown_label_is_refused(app, session, tmp_path, label):
     answer = call(
         app, "POST", f"/{TOKEN}/label", given={"number": session.current().number, "label": label}
     )
@@ -273,7 +264,7 @@ def test_an_unknown_label_is_refused(
 @pytest.mark.parametrize(
     "body", [b"", b"no json", b"[1]", b"\xff\xfe", b'{"number": "' + b"x" * 2000 + b'"}']
 )
-def test_a_body_that_is_not_a_small_object_is_refused(app: Any, body: bytes) -> None:
+def test_a_body_that_is_not_a_small_object_is_refused(app, body):
     assert call(app, "POST", f"/{TOKEN}/label", body=body).status == 400
 
 
@@ -285,9 +276,7 @@ def test_a_body_that_is_not_a_small_object_is_refused(app: Any, body: bytes) -> 
         {"content_length": "many"},
     ],
 )
-def test_what_a_form_on_another_site_could_send_is_refused(
-    app: Any, session: LabelSession, headers: dict[str, str]
-) -> None:
+def test_what_a_form_on_another_site_could_send_is_refused(app, session, headers):
     assert (
         call(
             app, "POST", f"/{TOKEN}/skip", given={"number": session.current().number}, **headers
@@ -297,18 +286,14 @@ def test_what_a_form_on_another_site_could_send_is_refused(
     assert len(session.remaining) == SIZE
 
 
-def test_unknown_actions_are_not_found_and_get_requests_change_nothing(
-    app: Any, session: LabelSession
-) -> None:
+def test_unknown_actions_are_not_found_and_get_requests_change_nothing(app, session):
     assert call(app, "POST", f"/{TOKEN}/erase", given={}).status == 404
     for action in ("label", "skip", "undo", "stop"):
         assert call(app, "GET", f"/{TOKEN}/{action}").status in (404, 405)
     assert len(session.remaining) == SIZE
 
 
-def test_a_map_that_cannot_be_shown_is_reported(
-    app: Any, session: LabelSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_map_that_cannot_be_shown_is_reported(app, session, monkeypatch):
     def broken(_number: int) -> Any:
         raise UserError(
             "the attention of tiny is not finite in layer 2 on the example 7",
@@ -328,13 +313,13 @@ def test_a_map_that_cannot_be_shown_is_reported(
         )
 
 
-def test_tokens_cannot_be_guessed() -> None:
+def test_tokens_cannot_be_guessed():
     tokens = {new_token() for _ in range(50)}
     assert len(tokens) == 50
     assert all(len(token) >= 32 for token in tokens)
 
 
-def test_the_page_loads_nothing_from_elsewhere_and_never_writes_html() -> None:
+def test_the_page_loads_nothing_from_elsewhere_and_never_writes_html():
     for name in ("label.html", "label.js", "label.css"):
         text = (STATIC / name).read_text(encoding="utf-8")
         assert "http" not in text

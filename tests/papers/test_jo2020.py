@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from cli.test_probe import glue, senteval  # noqa: F401 (fixtures)
 from headscope.papers import recipe as base
@@ -18,13 +16,8 @@ from page.samples import rows_of, said, section_ids
 
 @pytest.mark.slow
 def test_the_whole_paper_from_the_command_line(
-    run: Run,
-    tiny_folder: Path,
-    senteval: Path,
-    glue: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    run, tiny_folder, senteval, glue, tmp_path, monkeypatch
+):
     # Two penalties instead of five: where the penalty is weak, random vectors take long.
     fewer = partial(probe, l2=(0.01, 0.1))
     monkeypatch.setattr("headscope.papers.jo2020.probe", fewer)
@@ -57,14 +50,7 @@ def test_the_whole_paper_from_the_command_line(
     assert (done.code, done.out) == (0, f"{folder / 'jo2020.html'}\n"), done.err
     page = said(folder / "jo2020.html")
     assert "Skipped" not in page
-    for section in (
-        "tasks",
-        f"heads-{name}",
-        "maps",
-        "scatter",
-        f"frozen-{name}-mrpc",
-        "tuning",
-    ):
+    for section in ("tasks", f"heads-{name}", "maps", "scatter", f"frozen-{name}-mrpc", "tuning"):
         assert section in section_ids(folder / "jo2020.html"), section
     plots = (
         f"top-n-{name}",
@@ -114,7 +100,7 @@ def test_the_whole_paper_from_the_command_line(
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
-def test_mistakes_are_refused_before_anything_is_made(run: Run, tmp_path: Path) -> None:
+def test_mistakes_are_refused_before_anything_is_made(run, tmp_path):
     assert mistake(run("paper", "jo2020", "--downstream", "mrcp", "-o", tmp_path / "x"))[
         0
     ].endswith("Did you mean 'mrpc'?")

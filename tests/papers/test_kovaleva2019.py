@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.measures.patterns import RELIABLE
 from headscope.models import load
@@ -24,7 +22,7 @@ ROWS = [
 
 
 @pytest.fixture
-def glue(tmp_path: Path) -> Path:
+def glue(tmp_path):
     """A folder as GLUE has it, with a small RTE."""
     folder = tmp_path / "glue"
     (folder / "RTE").mkdir(parents=True)
@@ -38,9 +36,7 @@ def glue(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_whole_paper_from_the_command_line(
-    run: Run, tiny_folder: Path, glue: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_whole_paper_from_the_command_line(run, tiny_folder, glue, tmp_path, monkeypatch):
     folder = tmp_path / "kovaleva"
     asked = (
         "paper",
@@ -117,7 +113,7 @@ def test_the_whole_paper_from_the_command_line(
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
-def test_an_unknown_task_start_or_way(run: Run, glue: Path, tmp_path: Path) -> None:
+def test_an_unknown_task_start_or_way(run, glue, tmp_path):
     assert mistake(
         run("paper", "kovaleva2019", "--task", "rtee", "--data", glue, "-o", tmp_path / "x")
     )[0].endswith("Did you mean 'rte'?")
@@ -129,7 +125,7 @@ def test_an_unknown_task_start_or_way(run: Run, glue: Path, tmp_path: Path) -> N
     assert not (tmp_path / "x").exists()
 
 
-def test_the_facts_are_those_of_the_paper(shared: Path) -> None:
+def test_the_facts_are_those_of_the_paper(shared):
     paper = re.sub(
         r"\s+", " ", (shared / "papers" / "kovaleva2019.txt").read_text(encoding="utf-8")
     )

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from scipy import stats
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.papers import pande2021 as facts
 from headscope.results import Atlas
@@ -28,7 +26,7 @@ def even(tokens):
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def tables(tmp_path_factory):
     """Two small tables, of pairs and of single sentences, in folders as GLUE has them."""
     folder = tmp_path_factory.mktemp("glue")
     lines = [
@@ -45,16 +43,14 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def sieves(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sieves(tmp_path_factory):
     path = tmp_path_factory.mktemp("sieves") / "mine.py"
     path.write_text(SIEVE)
     return path
 
 
 @pytest.mark.slow
-def test_the_whole_paper_from_the_command_line(
-    run: Run, tables: list[Path], sieves: Path, tmp_path: Path
-) -> None:
+def test_the_whole_paper_from_the_command_line(run, tables, sieves, tmp_path):
     folder = tmp_path / "pande"
     done = run(
         "paper",
@@ -124,9 +120,7 @@ def test_the_whole_paper_from_the_command_line(
 
 
 @pytest.mark.slow
-def test_roles_by_resampling_with_a_correction_find_heads_or_say_what_is_missing(
-    run: Run, roles_nc: Path
-) -> None:
+def test_roles_by_resampling_with_a_correction_find_heads_or_say_what_is_missing(run, roles_nc):
     options = ("--test", "bootstrap", "--correction", "holm", "--json")
     rows = json.loads(run("table", roles_nc, "roles", *options).out)
     found = {row["role"]: row["heads"] for row in rows}
@@ -142,7 +136,7 @@ def test_roles_by_resampling_with_a_correction_find_heads_or_say_what_is_missing
 
 
 @pytest.fixture(scope="module")
-def roles_nc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def roles_nc(tmp_path_factory):
     import headscope as hs
 
     path = tmp_path_factory.mktemp("roles") / "roles.nc"
@@ -151,7 +145,7 @@ def roles_nc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_roles_prints_the_heads_of_each_role(run: Run, roles_nc: Path) -> None:
+def test_roles_prints_the_heads_of_each_role(run, roles_nc):
     rows: list[dict[str, Any]] = json.loads(
         run("table", roles_nc, "roles", "--json --tau 2 --test t --correction bh").out
     )
@@ -173,7 +167,7 @@ def test_roles_prints_the_heads_of_each_role(run: Run, roles_nc: Path) -> None:
 
 
 @pytest.mark.slow
-def test_roles_writes_a_page_with_the_shift(run: Run, roles_nc: Path, tmp_path: Path) -> None:
+def test_roles_writes_a_page_with_the_shift(run, roles_nc, tmp_path):
     done = run(
         "table",
         roles_nc,
@@ -191,9 +185,7 @@ def test_roles_writes_a_page_with_the_shift(run: Run, roles_nc: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_roles_tells_what_is_wrong(
-    run: Run, roles_nc: Path, small_nc: Path, tmp_path: Path
-) -> None:
+def test_roles_tells_what_is_wrong(run, roles_nc, small_nc, tmp_path):
     assert (
         mistake(run("table", roles_nc, "roles", "--tau", "0"))[0]
         == "tau must be over 0 (1 is what uniform attention gives), got 0 instead"
@@ -222,7 +214,7 @@ def test_roles_tells_what_is_wrong(
     )
 
 
-def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_path: Path) -> None:
+def test_a_role_that_the_corpus_does_not_have(run, tiny_folder, tmp_path):
     single = tmp_path / "single.txt"
     single.write_text("The cat sat.\n\nA dog barked.\n")
 
@@ -251,9 +243,7 @@ def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_p
     assert not (tmp_path / "x.nc").exists()
 
 
-def test_few_sequences_are_warned_of_beside_the_test(
-    run: Run, tiny_folder: Path, text: Path, tmp_path: Path
-) -> None:
+def test_few_sequences_are_warned_of_beside_the_test(run, tiny_folder, text, tmp_path):
     assert (
         run(
             "survey",
@@ -271,7 +261,7 @@ def test_few_sequences_are_warned_of_beside_the_test(
     assert "--parse, or hs.read(path, parse=True))" in told
 
 
-def test_the_facts_are_those_of_the_paper(shared: Path) -> None:
+def test_the_facts_are_those_of_the_paper(shared):
     paper = re.sub(
         r"\s+",
         " ",

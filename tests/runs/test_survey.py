@@ -53,8 +53,8 @@ def broken_bert() -> Model:
 
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_the_others_count(
-    size: int,
-) -> None:
+    size,
+):
     results = run(broken_bert(), from_texts(TEXTS), batch_size=size)
     counts = results.provenance["counts"]
     assert sorted(counts["nonfinite_examples"]) == [
@@ -80,20 +80,20 @@ def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_t
     )
 
 
-def test_at_most_twenty_broken_examples_are_named_but_all_are_counted() -> None:
+def test_at_most_twenty_broken_examples_are_named_but_all_are_counted():
     counts = run(broken_bert(), from_texts(["who", "a dog"] * 25), batch_size=3).provenance[
         "counts"
     ]
     assert (counts["nonfinite"], counts["seen"], len(counts["nonfinite_examples"])) == (25, 25, 20)
 
 
-def test_a_corpus_of_which_every_example_breaks_gives_nan_and_count_0() -> None:
+def test_a_corpus_of_which_every_example_breaks_gives_nan_and_count_0():
     results = run(broken_bert(), from_texts(["who", "who saw"]))
     assert results["entropy"]["mean"].isnull().all()
     assert not results["entropy"]["n"].any()
 
 
-def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbers() -> None:
+def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbers():
     model, corpus = tiny_model("gpt2"), from_texts(["a dog"], name="mine.txt")
     known = run(model, corpus, seed=4, limit=1).provenance
     expected = {
@@ -134,15 +134,13 @@ def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbe
 
 
 @pytest.mark.parametrize(("given", "kept"), [(1, 1), (2, 2), (4, None)])
-def test_provenance_says_how_many_heads_share_keys_where_queries_are_grouped(
-    given: int, kept: int | None
-) -> None:
+def test_provenance_says_how_many_heads_share_keys_where_queries_are_grouped(given, kept):
     model = tiny_model("llama", num_key_value_heads=given)
     known = run(model, from_texts(["a dog"])).provenance["model"]
     assert (known["heads"], known.get("kv_heads")) == (4, kept)
 
 
-def test_other_weights_are_another_model() -> None:
+def test_other_weights_are_another_model():
     one, other = (
         run(tiny_model("bert", seed=seed), from_texts(["a dog"])).provenance["model"]
         for seed in (0, 1)
@@ -151,7 +149,7 @@ def test_other_weights_are_another_model() -> None:
     assert {**one, "weights": ""} == {**other, "weights": ""}
 
 
-def test_text_beyond_the_maximum_length_is_counted_and_remarked_unless_it_is_split() -> None:
+def test_text_beyond_the_maximum_length_is_counted_and_remarked_unless_it_is_split():
     model, texts = tiny_model("bert"), ["the dog sat " * 40, "the cat sat"] * 3
     cut = survey(model, from_texts(texts), measures="position", max_length=32)
     counts = cut.provenance["counts"]
@@ -173,17 +171,17 @@ def test_text_beyond_the_maximum_length_is_counted_and_remarked_unless_it_is_spl
     assert (merged["tokens"], merged["tokens_lost"]) == (counts["tokens"], counts["tokens_lost"])
 
 
-def test_a_limit_counts_the_first_examples_only() -> None:
+def test_a_limit_counts_the_first_examples_only():
     results = run(planted_bert(), from_texts(TEXTS), limit=3)
     assert results.provenance["counts"]["read"] == 3
     assert (results["entropy"]["n"] == 3).all()
 
 
-def test_one_measure_may_be_named_by_itself() -> None:
+def test_one_measure_may_be_named_by_itself():
     assert run(planted_bert(), from_texts(TEXTS), measures="entropy").measures == ("entropy",)
 
 
-def test_a_decoder_beside_an_encoder_is_surveyed_when_asked_for() -> None:
+def test_a_decoder_beside_an_encoder_is_surveyed_when_asked_for():
     model = tiny_model("t5")
     encoder, decoder = run(model, from_texts(TEXTS)), run(model, from_texts(TEXTS), stack="decoder")
     assert encoder.provenance["model"]["stack"] == "encoder"
@@ -194,7 +192,7 @@ def test_a_decoder_beside_an_encoder_is_surveyed_when_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("long", "length"), [("truncate", 24), ("split", 6), ("drop", 6)])
-def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long: str, length: int) -> None:
+def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long, length):
     texts = [
         "the old dog saw it, the cat sat on a mat! who barks",
         "a dog",
@@ -226,7 +224,7 @@ def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long: str, leng
 
 
 @pytest.mark.parametrize("measure", ["pattern", "distance"])
-def test_a_measure_of_whole_maps_is_refused_at_great_lengths(measure: str) -> None:
+def test_a_measure_of_whole_maps_is_refused_at_great_lengths(measure):
     model = tiny_model("llama", max_position_embeddings=5000)
     with pytest.raises(
         UserError, match=rf"'{measure}' needs whole .* up to 2048 tokens, got .*4096"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +26,7 @@ def given(**more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("passes", [2 * 11 + 1, 4 * 11])
-def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path: Path, passes: int) -> None:
+def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path, passes):
     model, path = classifier(), tmp_path / "off.nc"
     whole = ablate(model, **given(importance=True))
     with pytest.raises(
@@ -46,7 +45,7 @@ def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path: Path, passes: 
 
 
 @pytest.mark.parametrize("share", [0.4, 0.7, 0.95])  # first trials, greedy steps, scored batches
-def test_an_interrupted_pruning_curve_resumes(tmp_path: Path, share: float) -> None:
+def test_an_interrupted_pruning_curve_resumes(tmp_path, share):
     model, path = classifier(), tmp_path / "off.nc"
     seen = list[tuple[int, int]]()
     whole = ablate(
@@ -60,17 +59,14 @@ def test_an_interrupted_pruning_curve_resumes(tmp_path: Path, share: float) -> N
         ablate(model, **given(prune=True, output=path, progress=stop_after(int(share * total))))
     resumed = list[int]()
     again = ablate(
-        model,
-        **given(prune=True, output=path, progress=lambda done, _total: resumed.append(done)),
+        model, **given(prune=True, output=path, progress=lambda done, _total: resumed.append(done))
     )
     assert again["pruning"].equals(whole["pruning"])
     assert again["pruning"].attrs == whole["pruning"].attrs
     assert len(resumed) < len(seen)
 
 
-def test_a_finished_run_is_opened_and_another_one_is_not_mixed_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_run_is_opened_and_another_one_is_not_mixed_with_it(tmp_path, monkeypatch):
     model, path = classifier(), tmp_path / "off.nc"
     ablate(model, **given(layers=False, output=path))
     with pytest.raises(UserError, match="another run: way: 'uniform' there, 'zero' here"):
@@ -88,9 +84,7 @@ def test_a_finished_run_is_opened_and_another_one_is_not_mixed_with_it(
     assert found["ablation"].attrs["way"] == "uniform"
 
 
-def test_other_options_of_the_scores_need_no_new_passes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_options_of_the_scores_need_no_new_passes(tmp_path, monkeypatch):
     model, path = classifier(), tmp_path / "off.nc"
     first = ablate(model, **given(layers=False, output=path))
     monkeypatch.setattr(work, "LayerCache", None)  # nothing may be computed
@@ -102,7 +96,7 @@ def test_other_options_of_the_scores_need_no_new_passes(
     assert Atlas.open(path)["head_off"].attrs["correction"] == "none"
 
 
-def test_progress_counts_examples_times_passes_and_never_decreases() -> None:
+def test_progress_counts_examples_times_passes_and_never_decreases():
     seen = list[tuple[int, int]]()
     ablate(classifier(), **given(progress=lambda done, total: seen.append((done, total))))
     assert {total for _, total in seen} == {5 * 11}

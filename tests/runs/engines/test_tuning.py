@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from runs.tune.animals import ANIMALS, QUICK, same, saved, sentences
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
 
-def test_seeds_have_the_weights_of_local_runs_although_a_worker_is_killed(tmp_path: Path) -> None:
+def test_seeds_have_the_weights_of_local_runs_although_a_worker_is_killed(tmp_path):
     model = saved("bert", tmp_path / "model")
     seeds = (3, 1, 2)
 

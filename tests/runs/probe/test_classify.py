@@ -53,7 +53,7 @@ def reference(l2: float, classes: int, rows: int) -> LogisticRegression:
 
 
 @pytest.mark.parametrize("classes", [2, 5])
-def test_l2_and_scores_agree_with_scikit_learn(classes: int) -> None:
+def test_l2_and_scores_agree_with_scikit_learn(classes):
     rows = rows_of(1200, classes)
     x = seen(rows, 4, 6)
     found = classify(x, rows, Probing(control=False))
@@ -73,7 +73,7 @@ def test_l2_and_scores_agree_with_scikit_learn(classes: int) -> None:
     assert np.isnan(found.control).all()
 
 
-def test_folds_replace_a_missing_validation_split() -> None:
+def test_folds_replace_a_missing_validation_split():
     rows = rows_of(800, 3, dev=False)
     x = seen(rows, 3, 5)
     found = classify(x, rows, Probing(l2=(0.01,), seed=4))
@@ -90,7 +90,7 @@ def test_folds_replace_a_missing_validation_split() -> None:
     assert found.test[2] == pytest.approx(expected, abs=0.01)
 
 
-def test_the_control_is_at_chance_even_for_informative_features() -> None:
+def test_the_control_is_at_chance_even_for_informative_features():
     rows = rows_of(4000, 2)
     found = classify(seen(rows, 3, 5), rows, Probing())
     assert found.test[2] > 0.8
@@ -99,13 +99,13 @@ def test_the_control_is_at_chance_even_for_informative_features() -> None:
     assert found.control == pytest.approx(0.5, abs=0.06)
 
 
-def test_the_largest_of_equally_good_l2_values_is_chosen() -> None:
+def test_the_largest_of_equally_good_l2_values_is_chosen():
     rows = rows_of(200, 2)
     x = torch.zeros(1, 200, 3)  # uninformative: all L2 values are equally good
     assert classify(x, rows, Probing(control=False)).l2.tolist() == [0.1]
 
 
-def test_scores_from_0_to_5_are_judged_by_correlation() -> None:
+def test_scores_from_0_to_5_are_judged_by_correlation():
     random = np.random.default_rng(0)
     gold = np.round(random.uniform(0, 5, 1200), 2)
     rows = LabelledRows(gold, 0, np.arange(800), np.zeros(0, np.int64), np.arange(800, 1200))
@@ -119,7 +119,7 @@ def test_scores_from_0_to_5_are_judged_by_correlation() -> None:
     assert np.isnan(rows.majority)
 
 
-def test_a_regression_is_scored_by_scipys_correlation_of_the_expected_level() -> None:
+def test_a_regression_is_scored_by_scipys_correlation_of_the_expected_level():
     gold = np.array([0.0, 1.4, 2.5, 5.0, 3.3])
     rows = LabelledRows(gold, 0, np.arange(3), np.zeros(0, np.int64), np.arange(5))
     logits = torch.randn(5, 6, generator=torch.Generator().manual_seed(0))
@@ -132,7 +132,7 @@ def test_a_regression_is_scored_by_scipys_correlation_of_the_expected_level() ->
     assert rows.targets.sum(1).tolist() == pytest.approx([1] * 5)
 
 
-def test_constant_features_are_ignored_and_counted() -> None:
+def test_constant_features_are_ignored_and_counted():
     rows = rows_of(300, 2)
     x = seen(rows, 2, 4)
     x[1, :, 2] = 5.0
@@ -142,7 +142,7 @@ def test_constant_features_are_ignored_and_counted() -> None:
     assert found.test[1] == pytest.approx(without.test[0], abs=0.01)
 
 
-def test_features_that_are_not_finite_are_an_error() -> None:
+def test_features_that_are_not_finite_are_an_error():
     rows = rows_of(100, 2)
     x = seen(rows, 2, 4)
     x[1, 3, 0] = np.inf
@@ -151,7 +151,7 @@ def test_features_that_are_not_finite_are_an_error() -> None:
         classify(x, rows, Probing())
 
 
-def test_features_are_scaled_by_the_training_rows_alone() -> None:
+def test_features_are_scaled_by_the_training_rows_alone():
     rows = rows_of(100, 2)
     x = seen(rows, 1, 3)
     scaled = standardise(x, rows.train)[0]
@@ -161,7 +161,7 @@ def test_features_are_scaled_by_the_training_rows_alone() -> None:
     assert torch.equal(standardise(x, rows.train)[0][0, rows.train], scaled[0, rows.train])
 
 
-def test_rmsprop_is_near_the_optimum() -> None:
+def test_rmsprop_is_near_the_optimum():
     rows = rows_of(2400, 3)
     x = seen(rows, 3, 6)
     exact, paper = (
@@ -170,7 +170,7 @@ def test_rmsprop_is_near_the_optimum() -> None:
     assert paper.test == pytest.approx(exact.test, abs=0.05)
 
 
-def test_rows_of_a_task() -> None:
+def test_rows_of_a_task():
     examples = {
         split: tuple(
             Example(f"{split}{place}", (f"text {place}",), label="ab"[place % 2])
@@ -187,7 +187,7 @@ def test_rows_of_a_task() -> None:
         LabelledRows.of(ProbingTask("made", "Made", ("a", "b"), {"train": examples["train"]}))
 
 
-def test_fewer_examples_than_folds() -> None:
+def test_fewer_examples_than_folds():
     rows = LabelledRows(
         np.array([0.0, 1.0, 0.0, 1.0]), 2, np.arange(3), np.zeros(0, np.int64), np.array([3])
     )
@@ -281,9 +281,7 @@ def plain_loop(
         {"rate": 0.02, "batch": 7, "patience": 1, "epochs": 6, "seed": 5},
     ],
 )
-def test_every_problem_agrees_with_a_plain_loop(
-    classes: int, soft: bool, setting: dict[str, float]
-) -> None:
+def test_every_problem_agrees_with_a_plain_loop(classes, soft, setting):
     problems, held = some_problems(classes=classes, soft=soft)
     fitted = solve_rmsprop(problems, held, **setting)
     assert fitted.weight.shape == (3, 2, 2, 6, classes)
@@ -299,7 +297,7 @@ def test_every_problem_agrees_with_a_plain_loop(
     assert fitted.steps == max(steps)
 
 
-def test_problems_of_the_comparison_stop_after_different_epochs_and_keep_earlier_weights() -> None:
+def test_problems_of_the_comparison_stop_after_different_epochs_and_keep_earlier_weights():
     """Otherwise the comparison would miss a problem stopped by another, or the last weights."""
     problems, held = some_problems()
     setting = {"rate": 0.1, "batch": 32, "patience": 3, "epochs": 40, "seed": 0}
@@ -313,7 +311,7 @@ def test_problems_of_the_comparison_stop_after_different_epochs_and_keep_earlier
     assert all(ran - best == 3 for best, ran in found)
 
 
-def test_single_precision_agrees_up_to_rounding() -> None:
+def test_single_precision_agrees_up_to_rounding():
     problems, held = some_problems(classes=3, dtype=torch.float32)
     fitted = solve_rmsprop(problems, held, epochs=3, batch=32)
     assert fitted.weight.dtype == torch.float32
@@ -326,7 +324,7 @@ def test_single_precision_agrees_up_to_rounding() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_problems_do_not_depend_on_those_trained_beside_them(classes: int) -> None:
+def test_problems_do_not_depend_on_those_trained_beside_them(classes):
     problems, held = some_problems(classes=classes, units=5)
     fitted = solve_rmsprop(problems, held, batch=32)
     for unit, number, place in product(range(5), range(2), range(2)):
@@ -338,7 +336,7 @@ def test_problems_do_not_depend_on_those_trained_beside_them(classes: int) -> No
         torch.testing.assert_close(found, expected, **EXACT)
 
 
-def test_results_do_not_depend_on_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_memory(monkeypatch):
     problems, held = some_problems(classes=3, units=5)
     whole = solve_rmsprop(problems, held, batch=32)
     calls: list[int] = []
@@ -351,7 +349,7 @@ def test_results_do_not_depend_on_memory(monkeypatch: pytest.MonkeyPatch) -> Non
     assert parts.steps == whole.steps
 
 
-def test_rows_outside_a_training_set_have_no_effect() -> None:
+def test_rows_outside_a_training_set_have_no_effect():
     problems, held = some_problems()
     other = problems.x.clone()
     other[:, ~(problems.sets[0] | held[0])] = torch.nan
@@ -365,7 +363,7 @@ def test_rows_outside_a_training_set_have_no_effect() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 10])
-def test_separable_classes_are_learned_and_noise_is_not(classes: int) -> None:
+def test_separable_classes_are_learned_and_noise_is_not(classes):
     generator = torch.Generator().manual_seed(1)
     targets = torch.randint(classes, (600,), generator=generator)
     x = 4 * torch.eye(classes)[targets] + 0.3 * torch.randn(2, 600, classes, generator=generator)
@@ -380,7 +378,7 @@ def test_separable_classes_are_learned_and_noise_is_not(classes: int) -> None:
     assert right[2].max() < 0.7
 
 
-def test_a_thousand_classes_are_learned() -> None:
+def test_a_thousand_classes_are_learned():
     generator = torch.Generator().manual_seed(0)
     targets = torch.arange(3000) % 1000
     x = torch.randn(1000, 24, generator=generator)[targets] + 0.1 * torch.randn(
@@ -399,13 +397,13 @@ def test_a_thousand_classes_are_learned() -> None:
         ({"epochs": -1}, "the epochs parameter must be 1 or more, got -1 instead"),
     ],
 )
-def test_counts_must_be_positive(change: dict[str, int], message: str) -> None:
+def test_counts_must_be_positive(change, message):
     problems, held = some_problems()
     with pytest.raises(UserError, match=f"^{message}"):
         solve_rmsprop(problems, held, **change)
 
 
-def test_every_training_set_needs_rows_to_train_on_and_to_stop_by() -> None:
+def test_every_training_set_needs_rows_to_train_on_and_to_stop_by():
     problems, held = some_problems()
     with pytest.raises(
         UserError,

@@ -36,7 +36,7 @@ def everything(rows: int) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("classes", [2, 3, 11])
-def test_the_weights_agree_with_scikit_learn(classes: int) -> None:
+def test_the_weights_agree_with_scikit_learn(classes):
     x, labels = made(3, 500, 8, classes)
     found = solve(Problems(x, labels, classes, everything(500)))
     assert found.unsolved == 0
@@ -62,7 +62,7 @@ def test_the_weights_agree_with_scikit_learn(classes: int) -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_an_offset_is_added_to_the_logits(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_offset_is_added_to_the_logits(classes, monkeypatch):
     """The loss is the minimum that scipy finds with the same offset, whatever the portions."""
     x, labels = made(2, 200, 5, classes)
     l2, sets = 0.01, torch.stack([torch.arange(200) < 150, torch.arange(200) >= 50])
@@ -90,7 +90,7 @@ def test_an_offset_is_added_to_the_logits(classes: int, monkeypatch: pytest.Monk
     assert solve(problems, memory=1).weight == pytest.approx(found.weight, abs=1e-3)
 
 
-def test_soft_targets_are_equivalent_to_copies_of_rows() -> None:
+def test_soft_targets_are_equivalent_to_copies_of_rows():
     """A row that is 30 % class 0 and 70 % class 2 counts as three and seven rows of these."""
     x, _ = made(1, 60, 4, 3)
     shares = torch.tensor([[0.3, 0.0, 0.7], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]).repeat(20, 1)
@@ -102,7 +102,7 @@ def test_soft_targets_are_equivalent_to_copies_of_rows() -> None:
     assert soft.weight == pytest.approx(hard.weight, abs=2e-3)
 
 
-def test_each_training_set_uses_only_its_own_rows() -> None:
+def test_each_training_set_uses_only_its_own_rows():
     x, labels = made(2, 300, 6, 2)
     sets = torch.zeros(2, 300, dtype=torch.bool)
     sets[0, :200], sets[1, 100:] = True, True
@@ -112,9 +112,7 @@ def test_each_training_set_uses_only_its_own_rows() -> None:
         assert both.weight[:, place] == pytest.approx(alone.weight[:, 0], abs=1e-3)
 
 
-def test_results_do_not_depend_on_portions_of_rows_and_units(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_results_do_not_depend_on_portions_of_rows_and_units(monkeypatch):
     x, labels = made(5, 400, 6, 5)
     problems = Problems(x, labels, 5, everything(400), (0.01,))
     whole = solve(problems)
@@ -126,7 +124,7 @@ def test_results_do_not_depend_on_portions_of_rows_and_units(
         assert solve(problems).weight == pytest.approx(whole.weight, abs=2e-3)
 
 
-def test_uninformative_features_give_the_shares_of_the_classes() -> None:
+def test_uninformative_features_give_the_shares_of_the_classes():
     labels = torch.tensor([0] * 30 + [1] * 50 + [2] * 20)
     found = solve(Problems(torch.zeros(1, 100, 3), labels, 3, everything(100), (0.1,)))
     assert found.logits(torch.zeros(1, 1, 3))[0, 0, 0, 0].softmax(0).tolist() == pytest.approx(
@@ -135,7 +133,7 @@ def test_uninformative_features_give_the_shares_of_the_classes() -> None:
     assert found.weight.abs().max() == 0
 
 
-def test_separable_rows_have_a_solution() -> None:
+def test_separable_rows_have_a_solution():
     x = torch.linspace(-1, 1, 40)[None, :, None]
     found = solve(Problems(x, (x[0, :, 0] > 0).long(), 2, everything(40), (1e-5,)))
     assert (found.logits(x)[0, 0, 0].argmax(1) == (x[0, :, 0] > 0)).all()
@@ -147,7 +145,7 @@ def test_separable_rows_have_a_solution() -> None:
     )
 
 
-def test_a_thousand_classes_are_solved() -> None:
+def test_a_thousand_classes_are_solved():
     x, _ = made(1, 2000, 16, 2)
     labels = torch.arange(2000) % 1000
     x[0] += 3 * torch.randn(1000, 16, generator=torch.Generator().manual_seed(1))[labels]
@@ -172,8 +170,8 @@ def separable(rows: int, width: int, classes: int) -> tuple[torch.Tensor, torch.
 @pytest.mark.parametrize(("l2", "train"), [(1e-6, 120), (1e-5, 120), (1e-5, 180), (1e-2, 120)])
 @pytest.mark.parametrize("blocks", [linear.BLOCKS, 0])
 def test_separable_classes_under_a_weak_penalty_are_solved_to_the_optimum(
-    classes: int, l2: float, train: int, blocks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    classes, l2, train, blocks, monkeypatch
+):
     """Every prediction for other rows is that of scikit-learn's Newton solver in float64; with
     fewer or more training rows than features, and too wide for the curvature of each class.
     """
@@ -195,7 +193,7 @@ def test_separable_classes_under_a_weak_penalty_are_solved_to_the_optimum(
     )
 
 
-def test_what_newtons_method_does_not_solve_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_newtons_method_does_not_solve_is_counted(monkeypatch):
     x, labels = separable(400, 160, 2)
     problems = Problems(x, labels, 2, (torch.arange(400) < 120)[None], (1e-5, 1e-1))
     assert solve(problems).unsolved == 0
@@ -204,9 +202,7 @@ def test_what_newtons_method_does_not_solve_is_counted(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("classes", [2, 6])
-def test_the_losses_of_wide_features_are_within_3e_5_of_the_optimum(
-    classes: int,
-) -> None:
+def test_the_losses_of_wide_features_are_within_3e_5_of_the_optimum(classes):
     x, labels = made(1, 600, 200, classes, seed=7)
     values, gold = x[0].double().numpy(), labels.numpy()
     fitted = solve(Problems(x, labels, classes, everything(600)))

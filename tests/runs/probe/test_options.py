@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,21 +14,11 @@ from headscope.runs.probe import probe
 from headscope.runs.probe import task as probing_task
 from headscope.stats.tables.probing import top_table
 from planted import WIDTH, planted_bert
-from runs.probe.planted_tasks import (
-    ONE,
-    QUICK,
-    dogs,
-    maybe_dog,
-    sentences,
-    task,
-    words_task,
-)
+from runs.probe.planted_tasks import ONE, QUICK, dogs, maybe_dog, sentences, task, words_task
 from tiny import tiny_model, tiny_network
 
 
-def test_costly_points_of_the_curve_are_skipped_unless_requested(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_costly_points_of_the_curve_are_skipped_unless_requested(tmp_path, monkeypatch):
     def scored(**options: Any) -> dict[str, list[int]]:
         given = QUICK | {"max_length": 24} | options
         results = probe(planted_bert(), dogs(), cache=tmp_path, **given)
@@ -47,7 +36,7 @@ def test_costly_points_of_the_curve_are_skipped_unless_requested(
     assert scored(counts=(1, 2, 4), n=4) == {"top": [1, 2, 4], "greedy": [1, 2, 4]}
 
 
-def test_the_points_of_the_curve_suit_any_shape(tmp_path: Path) -> None:
+def test_the_points_of_the_curve_suit_any_shape(tmp_path):
     how: dict[str, Any] = QUICK | {"cache": tmp_path, "max_length": 24, "repeats": 1}
     results = probe(planted_bert(), dogs(sizes=(20, 10, 10)), n=3, greedy=False, **how)
     assert results["probe_top"]["n"].values.tolist() == [1, 2, 3, 4, 5, 7, 10]
@@ -90,15 +79,13 @@ HEADS_OF_PLANTED = (
         ),
     ],
 )
-def test_options_that_are_not_allowed_are_errors(
-    options: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_options_that_are_not_allowed_are_errors(options, message, tmp_path):
     with pytest.raises(UserError) as error:
         probe(planted_bert(), dogs(sizes=(4, 2, 2)), cache=tmp_path, **{"max_length": 24} | options)
     assert error.value.message == message
 
 
-def test_examples_without_tokens_are_skipped(tmp_path: Path) -> None:
+def test_examples_without_tokens_are_skipped(tmp_path):
     asked = dogs(sizes=(20, 10, 10))
     empty = Example("none", ("\u200b",), label="yes")
     splits = {split: (*examples, empty) for split, examples in asked.splits.items()}
@@ -122,9 +109,7 @@ def test_examples_without_tokens_are_skipped(tmp_path: Path) -> None:
         ({"train": None}, "Dogs has no training examples"),
     ],
 )
-def test_a_task_that_cannot_be_learned_is_an_error(
-    change: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_a_task_that_cannot_be_learned_is_an_error(change, message, tmp_path):
     asked = dogs(sizes=(8, 4, 4))
     parts: dict[str, Any] = {
         split: [(example.texts, str(example.label)) for example in found]
@@ -139,7 +124,7 @@ def test_a_task_that_cannot_be_learned_is_an_error(
     assert error.value.message.startswith(message)
 
 
-def test_no_task_and_two_tasks_of_one_name_are_errors(tmp_path: Path) -> None:
+def test_no_task_and_two_tasks_of_one_name_are_errors(tmp_path):
     with pytest.raises(UserError, match=r"^no tasks were given"):
         probe(planted_bert(), [], cache=tmp_path)
     with pytest.raises(UserError, match=r"^two tasks are called dogs") as error:
@@ -147,7 +132,7 @@ def test_no_task_and_two_tasks_of_one_name_are_errors(tmp_path: Path) -> None:
     assert error.value.hint == "probe them in two runs, or rename a file"
 
 
-def test_tasks_come_from_files_names_and_objects_in_the_order_given(tmp_path: Path) -> None:
+def test_tasks_come_from_files_names_and_objects_in_the_order_given(tmp_path):
     marks = {"train": "tr", "dev": "va", "test": "te"}
     lines = [
         f"{marks[split]}\t{example.label}\t{example.texts[0]}\n"
@@ -167,7 +152,7 @@ def test_tasks_come_from_files_names_and_objects_in_the_order_given(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("tasks", "given"), [(3, "int"), ([dogs(), None], "NoneType")])
-def test_tasks_of_a_wrong_type_are_an_error(tasks: Any, given: str, tmp_path: Path) -> None:
+def test_tasks_of_a_wrong_type_are_an_error(tasks, given, tmp_path):
     with pytest.raises(UserError) as error:
         probe(planted_bert(), tasks, cache=tmp_path)
     assert (
@@ -175,7 +160,7 @@ def test_tasks_of_a_wrong_type_are_an_error(tasks: Any, given: str, tmp_path: Pa
     )
 
 
-def test_a_task_of_texts_and_pairs_cannot_be_encoded_apart(tmp_path: Path) -> None:
+def test_a_task_of_texts_and_pairs_cannot_be_encoded_apart(tmp_path):
     rows = [((text, text), "yes") for text in sentences(5, 0, maybe_dog)]
     rows += [((text,), "no") for text in sentences(5, 1, maybe_dog)]
     mixed = task("mixed", {"train": rows, "test": rows}, ("no", "yes"))
@@ -183,7 +168,7 @@ def test_a_task_of_texts_and_pairs_cannot_be_encoded_apart(tmp_path: Path) -> No
         probe(planted_bert(), mixed, pairs="apart", cache=tmp_path, **ONE)
 
 
-def test_a_network_with_its_tokenizer_is_probed_and_put_back(tmp_path: Path) -> None:
+def test_a_network_with_its_tokenizer_is_probed_and_put_back(tmp_path):
     """The attention implementation and the training mode are those from before."""
     model, network = tiny_model("bert"), tiny_network("bert").train()
     before = network.config._attn_implementation

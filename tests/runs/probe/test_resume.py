@@ -13,12 +13,7 @@ from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.runs.probe import probe
 from planted import planted_bert
-from runs.probe.planted_tasks import (
-    QUICK,
-    UNIFORM,
-    dogs,
-    reading,
-)
+from runs.probe.planted_tasks import QUICK, UNIFORM, dogs, reading
 
 
 def same(one: Atlas, two: Atlas) -> None:
@@ -46,9 +41,7 @@ def stop_at(step: int) -> Update:
     return update
 
 
-def test_an_interrupted_run_resumes_and_gives_the_same_results(
-    given: list[Any], tmp_path: Path
-) -> None:
+def test_an_interrupted_run_resumes_and_gives_the_same_results(given, tmp_path):
     model, path = reading((UNIFORM, ("dog",))), tmp_path / "probe.nc"
     partial = tmp_path / "probe.nc.partial"
 
@@ -74,7 +67,7 @@ def test_an_interrupted_run_resumes_and_gives_the_same_results(
     assert given == []  # opened, not computed again
 
 
-def test_a_run_stopped_in_its_first_task_keeps_its_vectors_alone(tmp_path: Path) -> None:
+def test_a_run_stopped_in_its_first_task_keeps_its_vectors_alone(tmp_path):
     model, path = planted_bert(), tmp_path / "probe.nc"
     kept = (
         rf"^stopped before anything was finished; the vectors of \d+ texts are kept in {tmp_path}"
@@ -84,13 +77,13 @@ def test_a_run_stopped_in_its_first_task_keeps_its_vectors_alone(tmp_path: Path)
     assert not (tmp_path / "probe.nc.partial").exists()
 
 
-def test_without_an_output_an_interrupted_run_keeps_its_vectors_alone(tmp_path: Path) -> None:
+def test_without_an_output_an_interrupted_run_keeps_its_vectors_alone(tmp_path):
     kept = rf"^stopped; the vectors of \d+ texts are kept in {tmp_path}"
     with pytest.raises(Interrupted, match=kept):
         probe(planted_bert(), TASKS, cache=tmp_path, progress=stop_at(STEPS + 1), **OPTIONS)
 
 
-def test_a_checkpoint_of_another_run_or_a_damaged_one_is_an_error(tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_run_or_a_damaged_one_is_an_error(tmp_path):
     path, partial = tmp_path / "probe.nc", tmp_path / "probe.nc.partial"
 
     def run(progress: Update | bool = False, **options: Any) -> Atlas:
@@ -109,7 +102,7 @@ def test_a_checkpoint_of_another_run_or_a_damaged_one_is_an_error(tmp_path: Path
         run()
 
 
-def test_requested_points_of_the_curve_make_another_run(tmp_path: Path) -> None:
+def test_requested_points_of_the_curve_make_another_run(tmp_path):
     """Costly points are skipped unless they are requested, so the two results may differ."""
     path, one = tmp_path / "probe.nc", dogs(sizes=(20, 10, 10))
     options = {"max_length": 24, "greedy": False} | QUICK

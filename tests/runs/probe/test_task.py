@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ HALF: dict[str, Any] = {"rtol": 0, "atol": 2e-3}  # half precision of distances 
 NEAR: dict[str, Any] = {"rtol": 5e-3, "atol": 5e-3}
 
 
-def test_planted_information_is_found_in_its_head_and_nowhere_else(tmp_path: Path) -> None:
+def test_planted_information_is_found_in_its_head_and_nowhere_else(tmp_path):
     model, asked = reading((UNIFORM, ("dog",))), dogs()
     results = probe(model, asked, cache=tmp_path, max_length=24, embeddings=True)
     data = results["probe"].sel(task="dogs")
@@ -71,7 +70,7 @@ def test_planted_information_is_found_in_its_head_and_nowhere_else(tmp_path: Pat
     )
 
 
-def test_layers_are_scored_by_their_hidden_states(tmp_path: Path) -> None:
+def test_layers_are_scored_by_their_hidden_states(tmp_path):
     model = reading((UNIFORM, ("dog",)))
     results = probe(model, [dogs()], cache=tmp_path, position="mean", **ONE, **QUICK)
     # The mean of the embeddings depends on every word.
@@ -79,7 +78,7 @@ def test_layers_are_scored_by_their_hidden_states(tmp_path: Path) -> None:
     assert results.provenance["position"] == "mean"
 
 
-def test_heads_are_chosen_by_validation_never_by_test_scores(tmp_path: Path) -> None:
+def test_heads_are_chosen_by_validation_never_by_test_scores(tmp_path):
     def both(random: np.random.Generator, words: list[str]) -> None:
         if random.random() < 0.5:
             words[2], words[5] = "dog", "cat"
@@ -142,7 +141,7 @@ def accuracy(model: Model, asked: ProbingTask, pooling: Pooling, l2: float) -> f
     return float(judge.score(test, labels_of(asked, "test")))
 
 
-def test_scores_are_those_of_scikit_learn(tmp_path: Path) -> None:
+def test_scores_are_those_of_scikit_learn(tmp_path):
     model, asked = tiny_model("bert"), words_task((150, 60, 200))
     how: dict[str, Any] = {"counts": (3,), "n": 3, "greedy": False, "max_length": 64}
     results = probe(model, [asked], cache=tmp_path, **how, **QUICK)
@@ -165,7 +164,7 @@ def test_scores_are_those_of_scikit_learn(tmp_path: Path) -> None:
     assert np.isnan(results["probe_top"]["test"].sel(way="greedy").values).all()
 
 
-def test_regression_follows_senteval_and_is_scored_by_pearson(tmp_path: Path) -> None:
+def test_regression_follows_senteval_and_is_scored_by_pearson(tmp_path):
     model, words = tiny_model("bert"), words_task()
     rows = {
         split: [
@@ -201,9 +200,7 @@ def test_regression_follows_senteval_and_is_scored_by_pearson(tmp_path: Path) ->
     assert float(data["low"]) < float(data["test"]) < float(data["high"])
 
 
-def test_pairs_apart_are_both_vectors_their_distance_and_their_product(
-    given: list[Any], tmp_path: Path
-) -> None:
+def test_pairs_apart_are_both_vectors_their_distance_and_their_product(given, tmp_path):
     model, asked = tiny_model("bert"), pairs_task()
     how: dict[str, Any] = {"counts": (2,), "n": 2, "max_length": 64, "repeats": 1}
     probe(model, [asked], cache=tmp_path, pairs="apart", embeddings=True, **how, **QUICK)
@@ -224,7 +221,7 @@ def test_pairs_apart_are_both_vectors_their_distance_and_their_product(
     np.testing.assert_allclose(given[-1][0], expected, atol=1e-6)
 
 
-def test_pairs_together_are_one_input(given: list[Any], tmp_path: Path) -> None:
+def test_pairs_together_are_one_input(given, tmp_path):
     model, asked = tiny_model("bert"), pairs_task()
     probe(model, [asked], cache=tmp_path, **(ONE | {"max_length": 64}), **QUICK)
     pairs = texts_of(asked, "train") + texts_of(asked, "test")
@@ -245,7 +242,7 @@ def rows(sizes: tuple[int, int, int], classes: int = 3) -> LabelledRows:
 
 
 @pytest.mark.parametrize("sizes", [(97, 23, 41), (100, 0, 31), (30, 60, 90)])
-def test_a_new_split_has_the_same_sizes_and_shares_of_classes(sizes: tuple[int, int, int]) -> None:
+def test_a_new_split_has_the_same_sizes_and_shares_of_classes(sizes):
     own = rows(sizes)
     for number in range(1, 20):
         new = redraw(own, 7, number)
@@ -258,7 +255,7 @@ def test_a_new_split_has_the_same_sizes_and_shares_of_classes(sizes: tuple[int, 
             assert (np.abs(counts - expected) < 2).all()
 
 
-def test_new_splits_are_random_and_depend_on_seed_and_number_only() -> None:
+def test_new_splits_are_random_and_depend_on_seed_and_number_only():
     own = rows((60, 20, 20))
     drawn = [redraw(own, 7, number).test.tolist() for number in range(1, 201)]
     assert drawn[0] == redraw(own, 7, 1).test.tolist() != redraw(own, 8, 1).test.tolist()
@@ -268,7 +265,7 @@ def test_new_splits_are_random_and_depend_on_seed_and_number_only() -> None:
     assert len({tuple(test) for test in drawn}) == 200
 
 
-def test_the_range_of_a_regression_is_covered_by_every_part() -> None:
+def test_the_range_of_a_regression_is_covered_by_every_part():
     own = rows((60, 20, 20), classes=0)
     for number in range(1, 10):
         new = redraw(own, 0, number)
@@ -276,7 +273,7 @@ def test_the_range_of_a_regression_is_covered_by_every_part() -> None:
             assert own.gold[part].mean() == pytest.approx(own.gold.mean(), abs=0.2)
 
 
-def test_only_small_tasks_are_repeated_unless_a_number_is_given() -> None:
+def test_only_small_tasks_are_repeated_unless_a_number_is_given():
     cases = {(300, 200, 200): 0, (300, 199, 200): 5, (300, 200, 199): 5, (300, 0, 200): 0}
     for sizes, expected in cases.items():
         task = dogs(sizes=sizes)
@@ -286,7 +283,7 @@ def test_only_small_tasks_are_repeated_unless_a_number_is_given() -> None:
         Probing(repeats=0)
 
 
-def test_scores_are_those_of_scikit_learn_split_by_split(tmp_path: Path) -> None:
+def test_scores_are_those_of_scikit_learn_split_by_split(tmp_path):
     """Heads and layers are chosen by scikit-learn, in a loop over splits of the same rows."""
     model, asked = tiny_model("bert"), words_task((120, 60, 80))
     options: dict[str, Any] = {"counts": (2,), "n": 2, "greedy": False, "max_length": 64}
@@ -336,7 +333,7 @@ def test_scores_are_those_of_scikit_learn_split_by_split(tmp_path: Path) -> None
     assert found["chosen"].values.ravel().tolist() == pytest.approx(flat)
 
 
-def test_repeats_and_embeddings_change_no_other_number(tmp_path: Path) -> None:
+def test_repeats_and_embeddings_change_no_other_number(tmp_path):
     model, asked = tiny_model("bert"), [words_task((60, 20, 30)), dogs(sizes=(40, 10, 20))]
     options: dict[str, Any] = ONE | {"l2": (1e-2, 1e-1)}
     plain = probe(model, asked, repeats=1, cache=tmp_path / "one", **options)
@@ -352,7 +349,7 @@ def test_repeats_and_embeddings_change_no_other_number(tmp_path: Path) -> None:
     assert np.isfinite(more["probe_embeddings"]["control"].values).all()
 
 
-def test_tasks_that_are_large_enough_are_not_repeated(tmp_path: Path) -> None:
+def test_tasks_that_are_large_enough_are_not_repeated(tmp_path):
     model = tiny_model("bert")
     asked = [words_task((60, 200, 200)), dogs(sizes=(40, 10, 20))]
     said: list[str] = []
@@ -394,7 +391,7 @@ def embedded(model: Model, texts: list[Any]) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_embeddings_are_the_mean_of_what_the_embedding_layer_returns(kind: str) -> None:
+def test_embeddings_are_the_mean_of_what_the_embedding_layer_returns(kind):
     model = tiny_model(kind)
     texts = ["cat", "the dog sat by the old tree", "rain fell on the roof of the door"]
     how = Vectors(max_length=32, batch_size=2)
@@ -402,7 +399,7 @@ def test_embeddings_are_the_mean_of_what_the_embedding_layer_returns(kind: str) 
     np.testing.assert_allclose(found, embedded(model, texts), atol=1e-6)
 
 
-def test_scores_are_those_of_scikit_learn_on_them(tmp_path: Path) -> None:
+def test_scores_are_those_of_scikit_learn_on_them(tmp_path):
     model, asked = tiny_model("bert"), words_task((150, 60, 200))
     results = probe(
         model, [asked], cache=tmp_path, embeddings=True, **(ONE | {"max_length": 64}), **QUICK

@@ -108,10 +108,7 @@ def test_examples_without_tokens_are_skipped_with_a_note():
         name="some",
     )
     rows, notes = encode_rows(tiny_model("bert"), ANIMALS, corpus, max_length=64)
-    assert (rows.labels.tolist(), notes) == (
-        [0, 1],
-        ["some: skipped 1 examples without tokens"],
-    )
+    assert (rows.labels.tolist(), notes) == ([0, 1], ["some: skipped 1 examples without tokens"])
 
 
 def test_a_corpus_without_any_token_is_an_error():
@@ -132,10 +129,7 @@ def test_the_rows_of_many_examples_keep_their_order():
 
 def test_a_note_says_how_much_was_cut():
     corpus = from_examples(
-        [
-            Example("1", ("the cat",), label="cat"),
-            Example("2", ("a dog " * 50,), label="dog"),
-        ],
+        [Example("1", ("the cat",), label="cat"), Example("2", ("a dog " * 50,), label="dog")],
         name="some",
     )
     model = tiny_model("bert")

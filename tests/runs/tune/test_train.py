@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 import headscope as hs
 from headscope.corpus import Example, from_examples
 from headscope.errors import UserError
-from headscope.runs.tune import Tuned, load_classifier, read_record, tune
+from headscope.runs.tune import load_classifier, read_record, tune
 from headscope.runs.tune.rows import LengthOrder, encode_rows
 from headscope.tasks import GLUE, Task
 from runs.tune.animals import ANIMALS, plain_adamw, same, saved, sentences, tune_animals, weights
@@ -24,7 +23,7 @@ LEARNED = {"train": sentences(160, 0), "dev": sentences(60, 1), "epochs": 8}
 
 
 @pytest.fixture(scope="module")
-def tuned(bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
+def tuned(bert, tmp_path_factory):
     """A model tuned to tell cats from dogs."""
     return tune_animals(bert, tmp_path_factory.mktemp("runs") / "animals", **LEARNED)
 
