@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
 from typing import Any
 
@@ -313,34 +311,6 @@ def test_labels_of_one_class_are_an_error(run, here, folders, tmp_path):
     done = run("ablate", folders["classifier"], "--dev", path, "-o", "off.nc")
     assert done.code == 2
     assert "a task needs two classes or more" in done.told[0]
-
-
-def test_mistakes_are_reported_before_torch_is_imported(tmp_path):
-    mistakes = [
-        ["ablate", "demo", "--way", "none"],
-        ["ablate", "demo", "--set", "1:2"],
-        ["ablate", "demo", "--dev", "nowhere.tsv"],
-        ["ablate", "demo", "--corpus", "nowhere.txt"],
-        ["ablate", "./nowhere"],
-        ["tune", "demo", "--task", "rte", "--data", "nowhere"],
-        ["tune", "demo", "--task", "rte", "--data", "nowhere", "--pooling", "layer4"],
-        ["tune", "demo", "--task", "rte", "--data", "nowhere", "--epochs", "0"],
-        ["tune", "./nowhere", "--task", "rte", "--data", "nowhere"],
-    ]
-    code = (
-        "import sys\n"
-        "from headscope.cli import main\n"
-        f"for words in {mistakes!r}:\n"
-        "    sys.argv = ['headscope', *words]\n"
-        "    try:\n"
-        "        main()\n"
-        "    except SystemExit as stop:\n"
-        "        print(stop.code, 'torch' in sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines() == ["2 False"] * len(mistakes)
 
 
 def test_an_undefined_baseline_has_dashes():

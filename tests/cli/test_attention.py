@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -65,25 +63,3 @@ def test_what_is_not_there_is_refused(run, tiny_folder, tmp_path):
     assert refused("--red", "dog").startswith("the word must be one of ")
     assert refused(text=" ") == "the text ' ' is empty"
     assert not path.exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        (("--head", "x"), "a head must be given as LAYER-HEAD counted from 1"),
-        (("-o", "cat.jpg"), "the ending of the drawing must be one of .html, .pdf, .png, .svg"),
-    ],
-)
-def test_mistakes_are_found_before_torch_is_imported(options, error, tmp_path):
-    script = (
-        "import sys\n"
-        f"sys.argv = ['headscope', 'attention', 'demo', 'the cat', *{options!r}]\n"
-        "from headscope.cli import main\n"
-        "try:\n    main()\n"
-        "except SystemExit as stop:\n    print(stop.code, 'torch' in sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert done.stdout == "2 False\n", done.stderr
-    assert done.stderr.startswith(f"error: {error}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -301,34 +300,6 @@ def test_the_demo_says_how_to_find_its_commands_outside_the_path(tmp_path, monke
     command = tmp_path / "headscope"
     command.touch(mode=0o755)
     assert look._activation() == ""
-
-
-def test_everything_but_a_survey_works_without_torch(tmp_path, small_nc):
-    commands = [
-        ["ls", small_nc],
-        ["report", small_nc],
-        ["export", small_nc, "-o", tmp_path / "x.csv"],
-        ["merge", small_nc, "-o", tmp_path / "merged.nc"],
-        ["figures", small_nc, "-o", tmp_path / "f", "--figure", "entropy"],
-    ]
-    script = (
-        "import sys\n"
-        "class Absent:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.split('.')[0] in ('torch', 'transformers'):\n"
-        "            raise ImportError(f'{name} is not installed')\n"
-        "sys.meta_path.insert(0, Absent())\n"
-        "from headscope.cli import main\n"
-        f"for command in {[[str(word) for word in command] for command in commands]!r}:\n"
-        "    sys.argv = ['headscope', *command]\n"
-        "    try:\n        main()\n"
-        "    except SystemExit as stop:\n        assert not stop.code, (command, stop.code)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "f" / "entropy.png").is_file()
 
 
 def test_the_same_survey_gives_the_same_numbers_twice(run, tmp_path, tiny_folder, text):

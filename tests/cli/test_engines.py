@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
@@ -87,31 +86,6 @@ def test_ray_that_is_not_installed(run, here, monkeypatch):
         "install it: pip install 'headscope[ray]'",
     )
     assert len(done.err.splitlines()) == 2
-
-
-def test_every_command_with_workers_says_so_before_torch_is_loaded(tmp_path):
-    assert {"survey", "compare"} <= {*COMMANDS}
-    lines = [
-        ("headscope", command, *COMMANDS[command], *given)
-        for command in COMMANDS
-        for given in MISTAKES
-    ]
-    script = (
-        "import sys\n"
-        "from headscope.cli import main\n"
-        f"for line in {lines!r}:\n"
-        "    sys.argv = list(line)\n"
-        "    try:\n        main()\n"
-        "    except SystemExit as stop:\n        assert stop.code == 2, line\n"
-        "    assert not {'torch', 'transformers', 'ray', 'joblib'} & set(sys.modules), line\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    said = done.stderr.splitlines()
-    for error, _ in MISTAKES.values():
-        assert said.count(f"error: {error}") == len(COMMANDS), error
 
 
 def test_an_engine_for_results_files(run, made_nc):

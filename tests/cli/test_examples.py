@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -127,15 +125,3 @@ def test_a_wrong_number_of_examples_is_told_before_anything_is_run(run, tiny_fol
         assert done.code == 2
         assert "the number of examples to keep must be 0 to 1024, got -1" in done.told[0]
     assert list(here.iterdir()) == []
-
-
-def test_examples_of_results_need_no_torch(results):
-    code = (
-        "import sys, headscope as hs\n"
-        f"print(hs.open({str(results)!r}).examples('1-1', relation='det'))\n"
-        "from headscope.stats.tables.examples import top_pairs\n"
-        f"top_pairs(hs.open({str(results)!r}).kept, '1-1')\n"
-        "assert 'torch' not in sys.modules\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -5,8 +5,6 @@ and mistakes that are found before torch is loaded.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -167,42 +165,6 @@ def test_a_survey_computes_the_measures_of_a_file(run, tmp_path, tiny_folder, te
     atlas = hs.open(tmp_path / "own.nc")
     assert sorted(atlas.measures) == ["entropy", "ones"]
     assert (atlas.mean("ones") == 1).all()
-
-
-MISTAKES = [
-    (("survey", "demo", "nothere.txt"), "nothere.txt"),
-    (("survey", "./nothere", "demo"), "./nothere"),
-    (("survey", "demo", "demo", "--measure", "entrpy"), "entrpy"),
-    (("heads", "made.nc", "--where", "entropy <"), "a number is expected"),
-    (("heads", "nothere.nc"), "nothere.nc"),
-    (("head", "made.nc", "3to9"), "3to9"),
-    (("head", "made.nc", "3-1"), "3-1"),
-    (("ablate", "demo", "--corpus", "demo", "--set", "3to9"), "3to9"),
-]
-
-
-def test_a_wrong_path_measure_or_head_is_refused_without_torch(tmp_path):
-    made_results().save(tmp_path / "made.nc")
-    script = (
-        "import io, sys\n"
-        "from contextlib import redirect_stderr\n"
-        "from headscope.cli import main\n"
-        f"for words, named in {MISTAKES!r}:\n"
-        "    sys.argv = ['headscope', *words]\n"
-        "    code, told = 0, io.StringIO()\n"
-        "    try:\n"
-        "        with redirect_stderr(told):\n            main()\n"
-        "    except SystemExit as stop:\n        code = stop.code\n"
-        "    errors = [x for x in told.getvalue().splitlines() if x.startswith('error: ')]\n"
-        "    assert code == 2 and named in errors[0], (words, code, told.getvalue())\n"
-        "    assert 'Traceback' not in told.getvalue(), words\n"
-        "    assert 'torch' not in sys.modules, words\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["made.nc"]
 
 
 BY = ("--by", "position:previous")

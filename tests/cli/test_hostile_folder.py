@@ -104,8 +104,8 @@ def test_looking_at_results_runs_nothing_of_the_current_folder(hostile, given, c
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "command"),
-    [("local", MODULE), ("processes", SCRIPT), ("processes", MODULE), ("ray", SCRIPT)],
-    ids=["local, module", "processes, script", "processes, module", "ray, script"],
+    [("processes", MODULE), ("ray", SCRIPT)],
+    ids=["processes, module", "ray, script"],
 )
 def test_no_worker_runs_what_is_in_the_current_folder_but_files_beside_a_measure_s_do(
     hostile, given, tiny_folder, tmp_path, command, engine

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -300,28 +298,6 @@ def test_wrong_tasks_are_reported_in_two_lines(run, here, tiny_folder, lines, me
         message
         in mistake(run("probe", tiny_folder, "mine.txt", "-o", "p.nc", "--max-length", 32))[0]
     )
-
-
-def test_wrong_arguments_are_reported_before_torch_is_imported(here, senteval):
-    cases = {
-        "solver": ["demo", str(senteval), "--solver", "adam"],
-        "position": ["demo", str(senteval), "--position", "frist"],
-        "task": ["demo", str(senteval), "--task", "Tens"],
-        "source": ["demo", "nothing.txt"],
-        "no-model": ["./no-model", str(senteval)],
-    }
-    script = (
-        "import sys\n"
-        "from headscope.cli import main\n"
-        f"for case, arguments in {cases!r}.items():\n"
-        "    sys.argv = ['headscope', 'probe', *arguments]\n"
-        "    try:\n        main()\n"
-        "    except SystemExit as stop:\n        print(case, stop.code, 'torch' in sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.stdout.splitlines() == [f"{case} 2 False" for case in cases]
 
 
 def test_wrong_sources_are_reported_in_two_lines(run, here, tiny_folder, senteval):

@@ -19,12 +19,20 @@ FROM_ELSEWHERE = re.compile(
     rf"|url\({ADDRESS}"
 )
 OFFLINE = """
-import socket, sys
+import functools, socket, sys
 
 def refuse(*_):
     raise OSError("the build asked for the network")
 
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+import headscope as hs
+survey = hs.survey
+
+@functools.wraps(survey)
+def small(*given, **how):  # the atlas on the home page: this is about its place there
+    return survey(*given, **how, measures="position")
+
+hs.survey = small
 from mkdocs.__main__ import cli
 cli(sys.argv[1:])
 """
