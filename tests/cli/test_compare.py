@@ -25,15 +25,8 @@ def other_folder(tmp_path_factory):
 
 
 def test_two_models_are_compared_layer_by_layer(run, tmp_path, tiny_folder, other_folder, text):
-    done = run(
-        "compare",
-        tiny_folder,
-        other_folder,
-        text,
-        "--max-length 32 -o",
-        tmp_path / "c.nc",
-        "--json",
-    )
+    how = ("--max-length 32 --json -o", tmp_path / "c.nc")
+    done = run("compare", tiny_folder, other_folder, text, *how)
     assert done.code == 0
     rows = json.loads(done.out)
     found = hs.open(tmp_path / "c.nc")["change"]["mean"]
@@ -49,41 +42,18 @@ def test_two_models_are_compared_layer_by_layer(run, tmp_path, tiny_folder, othe
 def test_the_options_reach_the_run_and_the_file_is_named_after_both(
     run, here, tiny_folder, other_folder, text
 ):
-    options = [
-        "--single",
-        "--limit",
-        "3",
-        "--seed",
-        "4",
-        "--batch-size",
-        "1",
-        "--max-length",
-        "32",
-        "--long",
-        "drop",
-        "--quiet",
-    ]
-    done = run("compare", tiny_folder, other_folder, text, *options)
+    options = "--single --limit 3 --seed 4 --batch-size 1 --max-length 32 --long drop --quiet"
+    done = run("compare", tiny_folder, other_folder, text, options)
     assert (done.code, done.out) == (0, f"{tiny_folder.name}-{other_folder.name}-corpus.nc\n")
     about = hs.open(here / done.out.strip()).provenance
-    assert (
-        about["settings"].items()
-        >= {"max_length": 32, "long": "drop", "batch_size": 1, "limit": 3, "seed": 4}.items()
-    )
+    expected = {"max_length": 32, "long": "drop", "batch_size": 1, "limit": 3, "seed": 4}
+    assert about["settings"].items() >= expected.items()
     assert about["counts"]["seen"] == 3
 
 
 def test_features_adds_paired_differences(run, tmp_path, tiny_folder, other_folder):
-    done = run(
-        "compare",
-        tiny_folder,
-        other_folder,
-        "demo",
-        *FEATURES,
-        "--limit 4 --max-length 60 -o",
-        tmp_path / "c.nc",
-        "--json",
-    )
+    how = (*FEATURES, "--limit 4 --max-length 60 --json -o", tmp_path / "c.nc")
+    done = run("compare", tiny_folder, other_folder, "demo", *how)
     assert done.code == 0
     assert {row["measure"] for row in json.loads(done.out)[2:]} == {"feature", "link"}
     assert hs.open(tmp_path / "c.nc").measures == ("change", "feature-change", "link-change")

@@ -46,30 +46,120 @@ def survey(run, tmp_path, tiny_folder, text):
     return survey
 
 
-def test_a_model_that_is_nowhere(survey):
+HELP = "see headscope survey --help"
+NAMES = "give a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'"
+OPTIONS = {
+    "--measure entrpy": ("unknown measure 'entrpy'; did you mean 'entropy'?", ""),
+    **{
+        f"--survey.shard={shard}": (
+            f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead",
+            "e.g. --survey.shard 1/4",
+        )
+        for shard in ("0/2", "3/2", "1", "a/b", "1/0", "-1/2")
+    },
+    "--max-length 65": ("the maximum length must be at most 64 for ", "give --max-length 64"),
+    "--max-length 4": (
+        "the maximum length must leave room for text besides 3 special tokens; ",
+        "",
+    ),
+    "--long shorten": ("the treatment of long examples must be one of drop, split, trunc", HELP),
+    "--limit 0": ("the limit must be 1 or more, got 0 instead", HELP),
+    "--batch-size -3": ("the batch size must be 1 or more, got -3 instead", HELP),
+    "--device quantum": ("the device 'quantum' cannot be used: ", "give --device cpu"),
+    "--dtype double": ("the dtype must be one of bfloat16, float16, float32; got 'double'", HELP),
+    "-o results.txt": (
+        "results are written as .nc, got 'results.txt' instead",
+        "give --output results.nc",
+    ),
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_an_option_that_cannot_be(survey, options):
+    told = survey(*options.split())
+    for text, start in zip(told, OPTIONS[options], strict=True):
+        assert text.startswith(start)
+    assert len(told[0]) < 300
+    assert told[1]
+
+
+def test_a_model_that_is_none(survey, tmp_path):
     error, after = survey(model="no-such-model-anywhere")
-    assert error.startswith(
-        "'no-such-model-anywhere' is neither a folder nor a model that can be reached on the hub"
-    )
-    assert after == (
-        "check the spelling and the connection, give a folder, or use 'demo' or 'demo-llm'"
-    )
-
-
-def test_single_paragraphs_of_a_table(survey, tmp_path):
-    (tmp_path / "pairs.tsv").write_text("sentence1\tsentence2\nA dog.\tA cat.\n")
-    assert survey("--single", corpus=tmp_path / "pairs.tsv") == (
-        "reading every paragraph alone applies to plain text, not to the format tsv",
-        "leave --single out",
-    )
-
-
-def test_a_folder_that_is_no_model(survey, tmp_path):
+    assert error.startswith("'no-such-model-anywhere' is neither a folder nor a model that can be")
+    assert after.startswith("check the spelling and the connection, give a folder, or use 'demo'")
     (tmp_path / "empty").mkdir()
     assert survey(model=tmp_path / "empty") == (
         f"{tmp_path / 'empty'} is not a model folder: it has no config.json",
-        "give a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'",
+        NAMES,
     )
+
+
+def rows(*heads):
+    """A sentence of a treebank, by the heads of its words."""
+    words = (
+        f"{number}\tword\tword\tNOUN\tNN\t_\t{head}\tdep\t_\t_\n"
+        for number, head in enumerate(heads, 1)
+    )
+    return "".join(words) + "\n"
+
+
+EMPTY = ("{} is empty: it has no examples", "give at least one text")
+CORPORA = {  # what is in a file, and what is told of it
+    "empty.txt": ("\n\n", *EMPTY),
+    "empty.conllu": ("\n\n", *EMPTY),
+    "empty.tsv": ("\n\n", *EMPTY),
+    "empty.jsonl": ("\n\n", *EMPTY),
+    "corpus.xyz": (
+        "words",
+        "the ending '.xyz' of {} does not say what its format is; known are .txt, ",
+        "give --read.format, one of text, tsv, csv, jsonl",
+    ),
+    "c.jsonl": (
+        '{"text": "fine"}\nnot json\n',
+        "{}, line 2: not JSON (",
+        "every line must be one JSON object; use .txt for plain text",
+    ),
+    "trees.conllu": (  # the second sentence begins on line 4
+        rows(2, 0) + rows(0, 3, 2),
+        "{}, line 5: the heads form a cycle (2 -> 3 -> 2)",
+        "correct column 7, or remove the sentence",
+    ),
+    "latin.txt": (
+        "fine\n\nK\xf6ln liegt am Rhein\n".encode("latin1"),
+        "{}, line 3: not valid UTF-8 (byte 2 of the line)",
+        "",
+    ),
+    "cut.txt.gz": (
+        gzip.compress(b"The cat sat on the mat.\n\n" * 50)[:-12],
+        "{} is not a complete gzip file (",
+        "copy or download it again",
+    ),
+    "deep.jsonl": ("[" * 100_000, "{}, line 1: nested more deeply than 400 levels", ""),
+    "nan.jsonl": (
+        '{"text": "x", "label": NaN}',
+        "{}, line 1: not JSON (NaN is not a JSON value)",
+        "",
+    ),
+    "head.conllu": (rows("9" * 5000), "{}, line 1: head '9999", ""),
+    "bomb.txt.gz": (
+        10 * gzip.compress(b"x" * 10_000_000),
+        "{}, line 1: the line is longer than 16.0 MB, which is the limit",
+        "",
+    ),
+    "bytes.tsv": (b"text\tlabel\nx\t\xff\n", "{}, line 2: not valid UTF-8", ""),
+}
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_a_corpus_that_cannot_be_read(survey, tmp_path, name):
+    data, *starts = CORPORA[name]
+    path = tmp_path / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    told = survey(corpus=path)
+    for text, start in zip(told, starts, strict=True):
+        assert text.startswith(start.format(path))
+    assert len(told[0]) < 300
+    assert told[1]
 
 
 def test_a_model_folder_without_weights(survey, tmp_path, tiny_folder):
@@ -93,75 +183,6 @@ def test_a_model_folder_with_pickled_weights_only(survey, tmp_path, tiny_folder)
     assert "--load.allow-pickle" in after
 
 
-def test_a_corpus_that_is_nowhere(survey):
-    assert survey(corpus="nowhere.txt") == (
-        "no such corpus file: nowhere.txt",
-        "give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'",
-    )
-
-
-def test_a_corpus_of_unknown_ending(survey, tmp_path):
-    (tmp_path / "corpus.xyz").write_text("words")
-    error, after = survey(corpus=tmp_path / "corpus.xyz")
-    assert error.startswith(
-        f"the ending '.xyz' of {tmp_path / 'corpus.xyz'} does not say what its format is; "
-        "known are .txt, "
-    )
-    assert after.startswith("give --read.format, one of text, tsv, csv, jsonl")
-
-
-@pytest.mark.parametrize("name", ["empty.txt", "empty.conllu", "empty.tsv", "empty.jsonl"])
-def test_an_empty_corpus(survey, tmp_path, name):
-    (tmp_path / name).write_text("\n\n")
-    assert survey(corpus=tmp_path / name) == (
-        f"{tmp_path / name} is empty: it has no examples",
-        "give at least one text",
-    )
-
-
-def test_a_line_that_is_no_json(survey, tmp_path):
-    path = tmp_path / "c.jsonl"
-    path.write_text('{"text": "fine"}\nnot json\n')
-    error, after = survey(corpus=path)
-    assert error.startswith(f"{path}, line 2: not JSON (")
-    assert after == "every line must be one JSON object; use .txt for plain text"
-
-
-def _conllu(*heads: int) -> str:
-    return (
-        "".join(
-            f"{number}\tword\tword\tNOUN\tNN\t_\t{head}\tdep\t_\t_\n"
-            for number, head in enumerate(heads, 1)
-        )
-        + "\n"
-    )
-
-
-def test_a_treebank_with_a_cycle_is_named_with_file_and_line(survey, tmp_path):
-    path = tmp_path / "trees.conllu"
-    path.write_text(_conllu(2, 0) + _conllu(0, 3, 2))  # the second sentence begins on line 4
-    assert survey(corpus=path) == (
-        f"{path}, line 5: the heads form a cycle (2 -> 3 -> 2)",
-        "correct column 7, or remove the sentence",
-    )
-
-
-def test_a_corpus_that_is_not_utf8(survey, tmp_path):
-    path = tmp_path / "latin.txt"
-    path.write_bytes("fine\n\nK\xf6ln liegt am Rhein\n".encode("latin1"))
-    error, after = survey(corpus=path)
-    assert error == f"{path}, line 3: not valid UTF-8 (byte 2 of the line)"
-    assert "iconv" in after
-
-
-def test_a_truncated_gzip_corpus(survey, tmp_path):
-    path = tmp_path / "cut.txt.gz"
-    path.write_bytes(gzip.compress(b"The cat sat on the mat.\n\n" * 50)[:-12])
-    error, after = survey(corpus=path)
-    assert error.startswith(f"{path} is not a complete gzip file (")
-    assert after == "copy or download it again"
-
-
 def test_an_output_that_cannot_be_written_is_told_before_the_model_is_looked_for(survey, tmp_path):
     (tmp_path / "file").write_text("in the way")
     error, after = survey("-o", tmp_path / "file" / "x.nc", model="no-such-model-anywhere")
@@ -175,63 +196,6 @@ def test_an_output_that_is_a_folder(survey, tmp_path):
         f"{tmp_path / 'folder.nc'} is a folder; a file is to be written there",
         "give a file name, e.g. -o results.nc",
     )
-
-
-def test_an_unknown_measure_gets_a_suggestion(survey):
-    error, after = survey("--measure", "entrpy")
-    assert error.startswith("unknown measure 'entrpy'; did you mean 'entropy'?")
-    assert len(error) < 120
-    assert after
-
-
-@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2"])
-def test_a_shard_that_is_none(survey, shard):
-    assert survey(f"--survey.shard={shard}") == (
-        f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead",
-        "e.g. --survey.shard 1/4",
-    )
-
-
-def test_a_maximum_length_beyond_the_model(survey, tiny_folder):
-    assert survey("--max-length", "65") == (
-        f"the maximum length must be at most 64 for {tiny_folder}, got 65 instead",
-        "give --max-length 64",
-    )
-
-
-def test_a_maximum_length_without_room_for_text(survey):
-    error, _ = survey("--max-length", "4")
-    assert (
-        error
-        == "the maximum length must leave room for text besides 3 special tokens; got 4 instead"
-    )
-
-
-def test_an_unknown_way_with_long_examples(survey):
-    error, after = survey("--long", "shorten")
-    assert error.endswith("must be one of drop, split, truncate; got 'shorten' instead.")
-    assert after == "see headscope survey --help"
-
-
-@pytest.mark.parametrize(("option", "name"), [("--limit", "limit"), ("--batch-size", "batch size")])
-@pytest.mark.parametrize("number", ["0", "-3"])
-def test_a_number_below_one(survey, option, name, number):
-    assert survey(option, number) == (
-        f"the {name} must be 1 or more, got {number} instead",
-        "see headscope survey --help",
-    )
-
-
-def test_a_device_that_is_not_there(survey):
-    error, after = survey("--device", "quantum")
-    assert error.startswith("the device 'quantum' cannot be used: ")
-    assert after == "give --device cpu"
-
-
-def test_an_unknown_dtype_still_gets_a_next_step(survey):
-    error, after = survey("--dtype", "double")
-    assert error == "the dtype must be one of bfloat16, float16, float32; got 'double' instead."
-    assert after == "see headscope survey --help"
 
 
 @pytest.mark.parametrize("command", ["ls", "report", "figures", "export", "merge"])
@@ -357,28 +321,6 @@ def test_a_mistake_in_a_true_process_has_exactly_two_lines():
     ]
 
 
-ROW = "1\tGo\tgo\tVERB\t_\t_\t{}\troot\t_\t_\n"
-HOSTILE = {
-    "deep.jsonl": (b"[" * 100_000, "line 1: nested more deeply than 400 levels"),
-    "nan.jsonl": (b'{"text": "x", "label": NaN}', "line 1: not JSON (NaN is not a JSON value)"),
-    "head.conllu": (ROW.format("9" * 5000).encode(), "line 1: head '9999"),
-    "bomb.txt.gz": (
-        10 * gzip.compress(b"x" * 10_000_000),
-        "line 1: the line is longer than 16.0 MB, which is the limit",
-    ),
-    "bytes.tsv": (b"text\tlabel\nx\t\xff\n", "line 2: not valid UTF-8"),
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_corpus(survey, tmp_path, name):
-    data, words = HOSTILE[name]
-    (tmp_path / name).write_bytes(data)
-    error, _ = survey(corpus=tmp_path / name)
-    assert words in error
-    assert len(error) < 500
-
-
 def test_a_text_that_is_not_unicode(run, tiny_folder):
     assert mistake(run("attention", tiny_folder, "caf\udce9")) == (
         "the text has half of a surrogate pair (\\ud800 to \\udfff), which is not a character",
@@ -396,12 +338,6 @@ def test_a_config_with_a_word_for_a_number(survey, tmp_path, tiny_folder):
     error, after = survey(model=folder)
     assert error.startswith(f"{folder} cannot be loaded: Field 'hidden_size' expected int, got str")
     assert after == "check its config.json"
-
-
-def test_results_under_another_ending(survey, tmp_path):
-    error, after = survey("-o", tmp_path / "results.txt")
-    assert error == "results are written as .nc, got 'results.txt' instead"
-    assert after == "give --output results.nc"
 
 
 def test_a_model_of_sound_is_refused_as_such(survey, tmp_path_factory):

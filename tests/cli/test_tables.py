@@ -85,7 +85,9 @@ def test_a_table_is_the_same_on_the_screen_in_latex_and_in_html(run, tmp_path, n
     monkeypatch.setattr(Atlas, "open", lambda _path: atlas)
     words = ("table", path, name, *BY.get(name, ()))
     rows = json.loads(run(*words, "--json").out)
-    files = {ending: tmp_path / f"{name}{ending}" for ending in (".csv", ".tex", ".html")}
+    paged = TABLES[name]().page(atlas) is not None  # as HTML a page of its own, tested elsewhere
+    endings = [".csv", ".tex", *([] if paged else [".html"])]
+    files = {ending: tmp_path / f"{name}{ending}" for ending in endings}
     seen: list[PrintedTable] = []
     whole = PrintedTable.for_people
 
@@ -102,7 +104,7 @@ def test_a_table_is_the_same_on_the_screen_in_latex_and_in_html(run, tmp_path, n
     tex = files[".tex"].read_text().splitlines()
     header = tex[tex.index(r"\toprule") + 1]
     assert header == " & ".join(map(escape, people.columns)) + r" \\"
-    if TABLES[name]().page(atlas) is None:
+    if not paged:
         html = files[".html"].read_text()
         assert [
             unescape(title) for title in re.findall(r"<th(?: class=\"number\")?>(.*?)</th>", html)

@@ -12,6 +12,7 @@ import pytest
 
 from cli.test_engines import COMMANDS
 from cli.test_engines import MISTAKES as WORKERS
+from headscope import papers
 from page.samples import made_results
 
 SCRIPT = """
@@ -67,6 +68,11 @@ MISTAKES = {
     "probe demo demo --task Tens": "Did you mean 'Tense'?",
     "probe demo nothing.txt": "nothing.txt",
     "probe ./no-model demo": "./no-model",
+    **{
+        f"paper {name} --part nothing": f"the part of {name} must be one of "
+        + ", ".join(sorted(part.name for part in getattr(papers, paper.recipe).all_parts))
+        for name, paper in papers.PAPERS.items()
+    },
 }
 
 

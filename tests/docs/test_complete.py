@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from dataclasses import replace
+from functools import cache
 from types import ModuleType
 
 import pytest
@@ -15,6 +16,7 @@ from headscope.cli.app import COMMANDS, load_commands
 from headscope.measures import MEASURES
 
 NAMES = sorted(load_commands())
+cli_reference = cache(lambda: str(hooks().cli_reference()))
 
 
 @pytest.mark.parametrize("command", NAMES)
@@ -28,13 +30,13 @@ def test_the_generated_reference_has_every_option_that_the_help_shows(command, r
     monkeypatch.setenv("COLUMNS", "200")
     listed = set(re.findall(r"│ (--[a-z0-9.-]+)", run(*command.split(), "--help").out))
     assert listed
-    sections = re.split(r"^## ", hooks().cli_reference(), flags=re.MULTILINE)
+    sections = re.split(r"^## ", cli_reference(), flags=re.MULTILINE)
     own = next(part for part in sections if part.startswith(f"headscope {command}\n"))
     assert {option for option in listed if f"| `{option}`" not in own} == set()
 
 
 def test_the_reference_has_the_options_that_a_word_chooses():
-    reference = hooks().cli_reference()
+    reference = cli_reference()
     chosen = [
         option.flag
         for command in COMMANDS.values()

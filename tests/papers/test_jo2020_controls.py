@@ -24,16 +24,8 @@ def test_controls_stand_on_the_page_and_are_computed_once(
     tiny_folder, senteval, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(base, "save_in_formats", lambda _chart, paths: paths)
-    asked = Jo2020(
-        tiny_folder,
-        tasks=[senteval],
-        only=["Depth"],
-        top=2,
-        max_length=32,
-        controls=True,
-        parts=["controls"],
-        output=tmp_path,
-    )
+    how = {"only": ["Depth"], "top": 2, "max_length": 32, "controls": True, "parts": ["controls"]}
+    asked = Jo2020(tiny_folder, tasks=[senteval], output=tmp_path, **how)
     report, name = asked.run(), tiny_folder.name
     best = report.tables[f"controls-{name}/controls-of-the-best-head"].iloc[0]
     results, controls = (

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -87,26 +85,6 @@ def test_several_models_may_be_given_in_any_way(demo):
 def test_a_device_cannot_be_chosen_for_a_model_that_is_loaded(demo):
     with pytest.raises(UserError, match="device= applies only to a model given by its name"):
         Clark2019(demo, device="meta").run()
-
-
-@pytest.mark.parametrize("name", sorted(PAPERS))
-def test_an_unknown_part_is_refused_before_torch_is_imported(name):
-    script = (
-        "import sys\n"
-        f"sys.argv = ['headscope', 'paper', {name!r}, '--part', 'nothing']\n"
-        "from headscope.cli import main\n"
-        "try:\n    main()\n"
-        "except SystemExit as stop:\n    print(stop.code, 'torch' in sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "2 False\n", done.stderr
-    recipe = getattr(papers, PAPERS[name].recipe)
-    parts = ", ".join(sorted(part.name for part in recipe.all_parts))
-    assert done.stderr.startswith(
-        f"error: the part of {name} must be one of {parts}; got 'nothing' instead."
-    )
 
 
 def test_a_part_that_is_almost_right_is_suggested():

@@ -28,7 +28,7 @@ from runs.in_process import stop_after
 from tiny import tiny_model, tiny_network, tiny_tokenizer
 
 TEXTS = [" ".join(["the cat sat on a mat, a dog saw it."] * (1 + index % 4)) for index in range(20)]
-NAMES = ["position", "special", "entropy"]
+NAMES = ["position", "special", "entropy", "role"]
 AGAIN = "call it again with the same arguments to resume"
 HOW: dict[str, Any] = {"batch_size": 1, "max_length": 40, "measures": NAMES}
 
@@ -242,7 +242,7 @@ def test_the_checkpoint_of_another_run_is_refused_and_left_alone(model, corpus, 
         "model": "weights: ",
         "corpus": "corpus.sha256: ",
         "settings": "seed: 0 there, 1 here",
-        "measures": "measures: 'position', 'special', 'entropy' there, 'entropy' here",
+        "measures": "measures: 'position', 'special', 'entropy', 'role' there, 'entropy' here",
         "shard": "shards: '1/1' there, '1/2' here",
     }
     assert caught.value.message.startswith(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import xarray as xr
 import headscope as hs
 from headscope import options
 from headscope.corpus import from_texts
-from headscope.errors import Interrupted, ResultsError, UserError
+from headscope.errors import ResultsError
 from headscope.results import Atlas, merge
 from headscope.results.kept import ExampleStore
 from headscope.results.schema import EXAMPLES
@@ -92,32 +91,6 @@ def test_shards_with_and_without_examples_are_not_of_one_run(model, corpus):
     other = survey(model, corpus, shard=(2, 2), **(HOW | {"examples": 0}))
     with pytest.raises(ResultsError, match=r"they differ in examples\.kept: 8 and 0"):
         merge([one, other])
-
-
-@pytest.mark.parametrize("batches", [1, 9, 20])
-def test_a_stopped_run_goes_on_to_the_same_examples(model, corpus, whole, tmp_path, batches):
-    told: list[int] = []
-
-    def stop(done: int, total: int) -> None:
-        told.append(done)
-        if len(told) == batches:
-            signal.raise_signal(signal.SIGINT)
-
-    checkpoint = tmp_path / "run.partial"
-    with pytest.raises(Interrupted):
-        survey(model, corpus, checkpoint=checkpoint, progress=stop, **HOW)
-    same(survey(model, corpus, checkpoint=checkpoint, every=0.0, **HOW), whole)
-
-
-def test_a_checkpoint_with_another_number_of_examples_is_refused(model, corpus, tmp_path):
-    def stop(done: int, total: int) -> None:
-        signal.raise_signal(signal.SIGINT)
-
-    checkpoint = tmp_path / "run.partial"
-    with pytest.raises(Interrupted):
-        survey(model, corpus, checkpoint=checkpoint, progress=stop, **HOW)
-    with pytest.raises(UserError, match="is the checkpoint of another run"):
-        survey(model, corpus, checkpoint=checkpoint, **(HOW | {"examples": 4}))
 
 
 @pytest.mark.usefixtures("forked")
