@@ -167,17 +167,14 @@ def test_a_full_disk_is_an_error_that_says_what_to_do_and_leaves_no_half_file(
 
 
 def test_a_full_disk_while_tuning_keeps_the_training(tmp_path):
-    from headscope.runs.tune import tune
-    from runs.tune.animals import ANIMALS, QUICK, saved, sentences
+    from runs.tune.animals import saved, tune_animals
 
     base = saved("bert", tmp_path / "base")
-    given: dict[str, Any] = {"task": ANIMALS, "epochs": 1, **QUICK}
-    given |= {"train": sentences(16, 0), "dev": sentences(8, 1), "output": tmp_path / "out"}
     with full_disk(20_000), pytest.raises(UserError, match="cannot be written: ") as caught:
-        tune(base, **given, every=0)
+        tune_animals(base, tmp_path / "out", every=0)
     assert "disk space" in caught.value.hint
     assert not (tmp_path / "out" / "headscope-tune.json").exists()
-    assert tune(base, **given).scores
+    assert tune_animals(base, tmp_path / "out").scores
 
 
 def test_a_planted_link_in_place_of_the_lock_is_not_followed(tmp_path):
