@@ -85,10 +85,8 @@ def test_something_of_unknown_length_ends_with_the_time_it_took(handle, now, mon
     monkeypatch.setattr(progress, "in_notebook", lambda: True)
     with Reporter().status("loading <b>"):
         now[0] += 2
-    assert [line["text/plain"] for line in handle.lines] == [
-        "loading <b> …",
-        "loading <b>: done in 0:02",
-    ]
+    expected = ["loading <b> …", "loading <b>: done in 0:02"]
+    assert [line["text/plain"] for line in handle.lines] == expected
     assert "<b>" not in handle.lines[0]["text/html"]
 
 

@@ -82,9 +82,8 @@ def test_a_folder_gives_the_vectors_of_encode(kind, pooling, tmp_path):
 
 
 def test_sentence_transformers_asks_for_trust_in_a_class_that_is_not_its_own(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"headscope\.sentences\.HeadVectors(.|\n)*trust_remote_code=True"
-    ):
+    message = r"headscope\.sentences\.HeadVectors(.|\n)*trust_remote_code=True"
+    with pytest.raises(ValueError, match=message):
         SentenceTransformer(saved("bert", tmp_path, HEADS), device="cpu")
 
 

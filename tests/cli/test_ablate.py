@@ -210,10 +210,8 @@ def test_the_error_for_a_model_without_the_right_head_says_what_to_give(run, her
         "a classifier is judged by a task with its data, or by the labelled table dev; got task",
         "give e.g. --task mrpc and --data glue, or --dev dev.tsv",
     )
-    assert mistake(run("ablate", folders["lm"], "--metric", "f1", "-o", "off.nc")) == (
-        "the metric f1 needs a task",
-        "give --task and --data, or leave --metric out",
-    )
+    expected = ("the metric f1 needs a task", "give --task and --data, or leave --metric out")
+    assert mistake(run("ablate", folders["lm"], "--metric", "f1", "-o", "off.nc")) == expected
 
 
 def test_labels_of_one_class_are_an_error(run, here, folders, tmp_path):

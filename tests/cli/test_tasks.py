@@ -19,12 +19,8 @@ def test_the_tasks_of_a_treebank_are_written_and_read_back(run, tmp_path):
     found = read_tasks(tmp_path / "new" / "tasks")
     assert [task.name for task in found] == list(TITLES)
     for ours, theirs in zip(found, make_tasks(read("demo")), strict=True):
-        assert (ours.title, ours.group, ours.labels, ours.notes) == (
-            theirs.title,
-            theirs.group,
-            theirs.labels,
-            (),
-        )
+        expected = (theirs.title, theirs.group, theirs.labels, ())
+        assert (ours.title, ours.group, ours.labels, ours.notes) == expected
         for split in SPLITS:
             assert [(example.label, example.texts) for example in ours.splits[split]] == [
                 (example.label, example.texts) for example in theirs.splits[split]

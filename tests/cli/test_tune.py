@@ -95,10 +95,8 @@ def test_json_has_one_record_per_run_and_finished_runs_are_not_repeated(
         for record in records
     ] == [("rte", "untrained", 1, 9, 4), ("rte", "untrained", 2, 9, 4)]
     assert {record["majority accuracy"] for record in records} == {0.75}
-    assert [Path(record["folder"]).name for record in records] == [
-        "rte-untrained-seed1",
-        "rte-untrained-seed2",
-    ]
+    expected = ["rte-untrained-seed1", "rte-untrained-seed2"]
+    assert [Path(record["folder"]).name for record in records] == expected
     assert done.err == ""
     again = run(*command)
     assert (

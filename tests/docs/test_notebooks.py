@@ -142,11 +142,8 @@ def test_contributing_says_how_notebooks_are_built():
 
 def test_a_source_is_read_as_cells_of_text_and_code():
     text = "# %% [markdown]\n# # Title\n#\n# Words.\n\n# %%\nx = 1\n\nx\n\n# %%\ny\n"
-    assert notebooks.read_cells(text) == [
-        ("markdown", "# Title\n\nWords."),
-        ("code", "x = 1\n\nx"),
-        ("code", "y"),
-    ]
+    expected = [("markdown", "# Title\n\nWords."), ("code", "x = 1\n\nx"), ("code", "y")]
+    assert notebooks.read_cells(text) == expected
 
 
 def test_of_an_output_the_best_form_and_a_short_text_are_stored():

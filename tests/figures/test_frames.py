@@ -52,7 +52,5 @@ def test_the_outline_is_drawn_around_its_head():
     svg = vl_convert.vegalite_to_svg(draw(values))
     (place,) = re.findall(rf'd="M([\d.-]+),([\d.-]+)h[^"]*"[^>]*stroke="{RED}"', svg)
     places = {(float(x), float(y)) for x, y in re.findall(SQUARE, svg)}
-    assert (float(place[0]), float(place[1])) == (
-        min(x for x, _ in places),
-        min(y for _, y in places),
-    )
+    expected = (min((x for x, _ in places)), min((y for _, y in places)))
+    assert (float(place[0]), float(place[1])) == expected

@@ -162,11 +162,8 @@ def draw_means(results: Atlas) -> Any:
 def test_a_figure_from_a_notebook_is_drawn_like_any_other():
     figure("means", title="Mean entropy", needs=["entropy"])(draw_means)
     item = find_figure("means", made_results())
-    assert (item.title, item.caption, item.needs) == (
-        "Mean entropy",
-        "Draw the mean entropy of each layer.",
-        ("entropy",),
-    )
+    expected = ("Mean entropy", "Draw the mean entropy of each layer.", ("entropy",))
+    assert (item.title, item.caption, item.needs) == expected
     assert item.draw(made_results()).to_dict()["mark"]["type"] == "bar"
     assert "means" in {item.name for item in gallery(only("entropy"))}
     assert "means" not in {item.name for item in gallery(only("position"))}
@@ -244,7 +241,6 @@ def test_another_package_brings_figures_through_an_entry_point(package):
 
 def test_an_entry_point_that_is_not_a_function_is_refused(package):
     package(wrong="no_figures:wrong")
-    with pytest.raises(
-        UserError, match=r"^the entry point 'wrong' .* must be a function that draws results"
-    ):
+    message = r"^the entry point 'wrong' .* must be a function that draws results"
+    with pytest.raises(UserError, match=message):
         all_figures()

@@ -98,10 +98,8 @@ def test_a_grid_has_a_small_heat_map_for_each_label_with_the_label_s_own_values(
         most = drawn.max() if "change" in name else means.max()
         assert domain == pytest.approx([-most if "change" in name else 0, most])
         for layer in panel["layer"]:
-            assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == (
-                "layer",
-                "descending",
-            )
+            expected = ("layer", "descending")
+            assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == expected
 
 
 def test_a_change_map_can_have_a_colour_scale_of_its_own():

@@ -150,10 +150,8 @@ def test_the_best_head_of_a_relation_counts_where_it_beats_the_offset_and_all_is
 
 def test_a_relation_says_more_than_attention_of_less_than_half_to_one_kind_of_token():
     some = surface(special_1=((1, 2, 0, 0), 0.4), special_2=((1, 1, 0, 0), 0.4))
-    assert found(results(surface=some, dependency=dependency(ANSWERS))) == {
-        "2-2": "[CLS]",
-        "2-3": "dependency",
-    }
+    expected = {"2-2": "[CLS]", "2-3": "dependency"}
+    assert found(results(surface=some, dependency=dependency(ANSWERS))) == expected
     most = surface(special_1=((1, 2, 0, 0), 0.6))
     assert found(results(surface=most, dependency=dependency(ANSWERS))) == {"2-3": "[CLS]"}
 

@@ -100,10 +100,8 @@ def test_the_interval_is_student_s_and_that_of_a_share_stays_between_0_and_1(nam
 @pytest.mark.parametrize("name", FIGURES)
 def test_layer_one_is_at_the_bottom_and_head_one_at_the_left(name):
     for layer in draw(name)["layer"]:
-        assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == (
-            "layer",
-            "descending",
-        )
+        expected = ("layer", "descending")
+        assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == expected
         assert layer["encoding"]["x"]["field"] == "head"
 
 

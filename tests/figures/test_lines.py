@@ -62,13 +62,8 @@ def test_the_opacity_of_a_line_is_its_weight():
 
 
 def test_attention_to_and_from_a_red_word_is_red_and_nothing_else_is():
-    assert {pair for pair, line in lines(red=[1]).items() if line["colour"] == RED} == {
-        (1, 0),
-        (1, 1),
-        (1, 2),
-        (1, 3),
-        (2, 1),
-    }
+    expected = {(1, 0), (1, 1), (1, 2), (1, 3), (2, 1)}
+    assert {pair for pair, line in lines(red=[1]).items() if line["colour"] == RED} == expected
     assert {line["colour"] for line in lines().values()} == {BLUE}
 
 
@@ -89,10 +84,8 @@ def test_red_words_are_red_in_both_columns():
 def test_the_words_stand_in_order_in_both_columns_under_from_and_to():
     _, left, right = layers(attention_lines(TOKENS, MAP, title="Head 1-1"))
     for column, heading in ((left, "from"), (right, "to")):
-        assert [row["word"] for row in sorted(column, key=lambda row: row["query"])] == [
-            heading,
-            *TOKENS,
-        ]
+        expected = [heading, *TOKENS]
+        assert [row["word"] for row in sorted(column, key=lambda row: row["query"])] == expected
 
 
 def test_attention_to_a_hidden_word_is_not_drawn_and_attention_from_it_is():
@@ -174,11 +167,8 @@ def test_what_cannot_be_drawn_is_refused_with_the_reason(call, message):
 def test_a_panel_holds_every_head_with_its_own_title_and_one_look():
     heads = [attention_lines(TOKENS, MAP, title=f"Head 1-{head}") for head in (1, 2, 3)]
     spec = attention_panel(heads, columns=2).to_dict()
-    assert [part["title"]["text"] for part in spec["concat"]] == [
-        ["Head 1-1"],
-        ["Head 1-2"],
-        ["Head 1-3"],
-    ]
+    expected = [["Head 1-1"], ["Head 1-2"], ["Head 1-3"]]
+    assert [part["title"]["text"] for part in spec["concat"]] == expected
     assert spec["columns"] == 2
     assert "title" not in spec
     assert spec["config"] == heads[0].to_dict()["config"]
@@ -263,18 +253,8 @@ def test_words_are_drawn_letter_for_letter_whatever_markup_they_look_like(tmp_pa
     for word in odd:
         assert texts.count(word) == 2
     assert "<i>Head</i> & co" in texts
-    assert {element.tag.rpartition("}")[2] for element in svg.iter()} <= {
-        "svg",
-        "g",
-        "rect",
-        "path",
-        "line",
-        "text",
-        "tspan",
-        "defs",
-        "clipPath",
-        "style",
-    }
+    allowed = {"svg", "g", "rect", "path", "line", "text", "tspan", "defs", "clipPath", "style"}
+    assert {element.tag.rpartition("}")[2] for element in svg.iter()} <= allowed
 
 
 def test_only_a_word_too_wide_for_any_column_is_cut_and_its_whole_shows_on_hover(tmp_path):

@@ -118,14 +118,10 @@ def test_every_layer_is_on_the_axis_even_if_nothing_is_defined_there():
 
 def test_a_causal_model_has_no_next_token_and_the_legend_keeps_its_colours():
     whole, causal = draw("position"), draw("position", causal=True)
-    assert {row["series"] for row in rows_of(causal, layer_of(causal, "point")[0])} == {
-        "previous token",
-        "current token",
-    }
-    assert (
-        layer_of(causal, "point")[0]["encoding"]["color"]
-        == layer_of(whole, "point")[0]["encoding"]["color"]
-    )
+    expected = {"previous token", "current token"}
+    assert {row["series"] for row in rows_of(causal, layer_of(causal, "point")[0])} == expected
+    expected = layer_of(whole, "point")[0]["encoding"]["color"]
+    assert layer_of(causal, "point")[0]["encoding"]["color"] == expected
 
 
 def test_a_figure_without_values_says_so():

@@ -66,12 +66,8 @@ def test_sep_stands_above_cls_with_all_tasks_on_one_scale():
     }
     chart = special_by_task({name: sampled({"feature": one}) for name, one in values.items()})
     found = panels(chart)
-    assert [title for title, _, _ in found] == [
-        "[SEP], RTE",
-        "[SEP], SST-2",
-        "[CLS], RTE",
-        "[CLS], SST-2",
-    ]
+    expected = ["[SEP], RTE", "[SEP], SST-2", "[CLS], RTE", "[CLS], SST-2"]
+    assert [title for title, _, _ in found] == expected
     assert chart.to_dict()["columns"] == 2
     special = [FEATURES.index(name) for name in ("sep", "cls")]
     most = max(one.mean(0)[..., special].max() for one in values.values())

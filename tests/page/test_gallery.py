@@ -95,10 +95,8 @@ def test_claims_stand_side_by_side(tmp_path):
     ]
     assert [one["verdicts"] for one in pande["claims"]] == [["", "yes"]]
     papers = gallery["models"][1]["papers"]
-    assert [(one["title"], one["href"]) for one in papers] == [
-        ("Clark et al. 2019", "other/b.html"),
-        ("Pande et al. 2021", "other/c.html"),
-    ]
+    expected = [("Clark et al. 2019", "other/b.html"), ("Pande et al. 2021", "other/c.html")]
+    assert [(one["title"], one["href"]) for one in papers] == expected
     for one in papers:
         assert (index.parent / one["href"]).is_file()
 

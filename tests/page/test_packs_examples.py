@@ -296,8 +296,5 @@ def test_a_pair_of_words_counts_by_hand():
         ("dog", "the"): pytest.approx(0.5),
         ("dog", "sleeps"): pytest.approx(0.25),
     }
-    assert {one["token"]: one["share"] for one in found["keys"]} == {
-        "dog": pytest.approx(0.4),
-        "the": pytest.approx(0.4),
-        "sleeps": pytest.approx(0.2),
-    }
+    expected = {"dog": pytest.approx(0.4), "the": pytest.approx(0.4), "sleeps": pytest.approx(0.2)}
+    assert {one["token"]: one["share"] for one in found["keys"]} == expected

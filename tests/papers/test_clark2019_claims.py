@@ -266,10 +266,8 @@ def test_all_four_relations_must_be_over_three_quarters():
 
 
 def test_a_gain_counts_if_it_is_large_and_significant():
-    assert found(relations(), "specialise") == (
-        "0 of 5 relations by over 20 points; most for dobj, +10.0",
-        False,
-    )
+    expected = ("0 of 5 relations by over 20 points; most for dobj, +10.0", False)
+    assert found(relations(), "specialise") == expected
     large = {"held_out": 0.9, "held_out_baseline": 0.5}
     text = "1 of 5 relations by over 20 points; most for det, +40.0"
     assert found(relations(det=large), "specialise") == (text, True)

@@ -105,10 +105,8 @@ TABLE = pd.DataFrame(
 def test_figure_5_has_the_papers_relations_in_the_papers_order():
     labels = {"pobj": "pobj (SD)", "dobj": "obj", "det": None, "poss": "nmod:poss"}
     chosen = paper_specialists(TABLE, labels)
-    assert [(one["relation"], one["head"], one["direction"]) for one in chosen] == [
-        ("obj", "3-1", UP),
-        ("pobj (SD)", "3-9", DOWN),
-    ]
+    expected = [("obj", "3-1", UP), ("pobj (SD)", "3-9", DOWN)]
+    assert [(one["relation"], one["head"], one["direction"]) for one in chosen] == expected
     assert chosen[0]["accuracy"] == pytest.approx(0.7)
 
 

@@ -50,12 +50,8 @@ def test_table_1_finds_a_relation_under_its_universal_name_and_says_how_it_was_m
         name: row["here: label"] for name, row in by_relation.items() if row["here: label"] != "–"
     } == {"all": "all", "pobj": "pobj (SD)", "det": "det", "dobj": "obj", "poss": "nmod:poss"}
     dobj = by_relation["dobj"]
-    assert (
-        dobj["words"],
-        dobj["here: head"],
-        dobj["direction"],
-        dobj["here: offset baseline"],
-    ) == (10, "1-2", UP, "50.0 (-1)")
+    found = (dobj["words"], dobj["here: head"], dobj["direction"], dobj["here: offset baseline"])
+    assert found == (10, "1-2", UP, "50.0 (-1)")
     assert dobj["here: accuracy"] == pytest.approx(90.0)
     assert dobj["difference"] == "+3.2"
     assert by_relation["auxpass"] == {
@@ -78,10 +74,8 @@ def test_a_treebank_with_the_papers_own_names_is_read_by_them():
     relations = Relations(
         results(dependency=dependency(answers(all=(3, 10), dobj=(5, 10), obj=(9, 10))))
     )
-    assert (
-        next(row for row in relations.table_1() if row["relation"] == "dobj")["here: label"]
-        == "dobj"
-    )
+    found = next(row for row in relations.table_1() if row["relation"] == "dobj")["here: label"]
+    assert found == "dobj"
     assert relations.notes() == []
 
 

@@ -49,11 +49,8 @@ def test_the_whole_paper_from_the_command_line(
     best = frozen["probe_top"]["rank"].sel(task="mrpc", way="top").values[:2]
     validation = frozen["probe_layer"]["validation"].sel(task="mrpc")
     layer = int(validation["layer"][int(validation.argmax("layer"))])
-    assert {path.name for path in (folder / "tuned").iterdir()} >= {
-        "mrpc-last",
-        f"mrpc-layer{layer}",
-        f"mrpc-heads-{'_'.join(best)}",
-    }
+    expected = {"mrpc-last", f"mrpc-layer{layer}", f"mrpc-heads-{'_'.join(best)}"}
+    assert {path.name for path in (folder / "tuned").iterdir()} >= expected
     after = Atlas.open(folder / f"probe-{name}-mrpc-top-heads.nc")
     assert after.provenance["model"]["weights"] != frozen.provenance["model"]["weights"]
 

@@ -143,10 +143,8 @@ def test_many_heads_of_gpt_work_together():
         return 0.8 + 0.01 * at
 
     one = {"BERT base": by_layer(12, few), "GPT": by_layer(12, many)}
-    assert claimed.found(probed(**one), "gpt_spreads") == (
-        "GPT 100.0 %, BERT 8.3 % of the heads",
-        True,
-    )
+    expected = ("GPT 100.0 %, BERT 8.3 % of the heads", True)
+    assert claimed.found(probed(**one), "gpt_spreads") == expected
     assert holds(probed(BERT=by_layer(12, many), GPT=by_layer(12, few)), "gpt_spreads") is False
 
 

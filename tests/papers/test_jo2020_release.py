@@ -229,12 +229,8 @@ def test_ours_stand_beside_the_published_ones_only_for_the_same_encoder(tmp_path
     text, tables, plots = section.text, section.tables, section.plots
     assert "nothing to lay beside" not in text
     assert tables[-1].title == "Agreement of heads, published and here"
-    assert [plot.name for plot in plots] == [
-        "published-figure-5",
-        "published-figure-6",
-        "published-figure-7",
-        "agreement-mine",
-    ]
+    expected = ["published-figure-5", "published-figure-6", "published-figure-7", "agreement-mine"]
+    assert [plot.name for plot in plots] == expected
     spec = plots[-1].chart.to_dict()
     assert [panel["title"]["text"] for panel in spec["concat"]] == [
         TITLES[task].replace("CoordInversion", "CoordInv") for task in facts.TABLE_2

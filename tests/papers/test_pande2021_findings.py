@@ -228,10 +228,8 @@ def test_the_claims_on_layers_count_as_a_plain_loop_does(seed):
 def test_delimiter_heads_in_every_layer_are_not_few_in_the_first():
     everywhere = [(layer, head) for layer in range(LAYERS) for head in range(HEADS)]
     found = verdicts({"one": made({"delimiter": everywhere})})
-    assert claimed.found(found, "delimiter_first") == (
-        "100.0 % against 100.0 % in the others",
-        False,
-    )
+    expected = ("100.0 % against 100.0 % in the others", False)
+    assert claimed.found(found, "delimiter_first") == expected
 
 
 def test_a_fall_of_sep_that_is_too_small_to_be_of_interest_does_not_count():

@@ -118,14 +118,8 @@ def test_a_table_of_heads_is_filtered_sorted_and_cut(atlas):
     table = atlas.heads(by="position:previous", top=3)
     assert table["head"].tolist() == [str(Head(*divmod(int(place), HEADS))) for place in order]
     np.testing.assert_allclose(table["attention to the previous token"], means.ravel()[order])
-    assert list(table) == [
-        "head",
-        "zero-based",
-        "attention to the previous token",
-        "low",
-        "high",
-        "n",
-    ]
+    expected = ["head", "zero-based", "attention to the previous token", "low", "high", "n"]
+    assert list(table) == expected
     few = atlas.heads(where="position:previous > 0.4", by="entropy", ascending=True)
     assert set(few["head"]) == {str(head) for head in where(means > 0.4)}
     assert few.iloc[:, 2].is_monotonic_increasing

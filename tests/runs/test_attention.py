@@ -84,15 +84,8 @@ def test_words_are_summed_over_attended_pieces_and_averaged_over_attending_ones(
     text = "Unbelievable hippopotamuses, obviously."
     tokens, words = attention(demo, text), attention(demo, text, words=True)
     assert words.units == "words"
-    assert words.tokens == (
-        "[CLS]",
-        "Unbelievable",
-        "hippopotamuses",
-        ",",
-        "obviously",
-        ".",
-        "[SEP]",
-    )
+    expected = ("[CLS]", "Unbelievable", "hippopotamuses", ",", "obviously", ".", "[SEP]")
+    assert words.tokens == expected
     pieces = [[0], [1], [2, 3, 4, 5, 6], [7], [8], [9], [10]]
     assert len(tokens.tokens) == 11
     for head in ("1-3", "4-7"):

@@ -260,16 +260,14 @@ def test_the_second_model_must_take_the_length_too(first, corpus):
     short = wrap(
         tiny_network("bert", max_position_embeddings=16), tiny_tokenizer("bert"), name="short"
     )
-    with pytest.raises(
-        ModelError, match=r"^the maximum length must be at most 16 for short, got 24 instead"
-    ):
+    message = r"^the maximum length must be at most 16 for short, got 24 instead"
+    with pytest.raises(ModelError, match=message):
         compare(first, short, corpus, max_length=24)
 
 
 def test_a_measure_without_its_annotation_is_refused(first, second, corpus):
-    with pytest.raises(
-        UserError, match=r"^the measure 'feature' needs tags, tree, which 7 texts does not have"
-    ):
+    message = r"^the measure 'feature' needs tags, tree, which 7 texts does not have"
+    with pytest.raises(UserError, match=message):
         compare(first, second, corpus, measures=["feature"], **HOW)
 
 

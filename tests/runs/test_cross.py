@@ -162,9 +162,8 @@ def test_shards_merge_to_the_whole():
 
 @pytest.mark.parametrize("name", ["position", "role", "distance", "pattern"])
 def test_measures_of_one_text_are_refused(name):
-    with pytest.raises(
-        UserError, match=f"the measure '{name}' is about the tokens of one text"
-    ) as e:
+    message = f"the measure '{name}' is about the tokens of one text"
+    with pytest.raises(UserError, match=message) as e:
         hs.survey(tiny_model("t5"), PAIRS, stack="cross", measures=[name], max_length=64)
     assert "choose from special, entropy, peak, alignment" in str(e.value.hint)
     assert cross_measures() == ["special", "entropy", "peak", "alignment"]

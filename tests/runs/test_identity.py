@@ -529,13 +529,8 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path)
     del changes["device"]  # of loading
     _all_move(probe, probes, changes | {"tasks": _probing("b"), "model": tiny_model("electra")})
     made = {"only", "data", "sample"}  # they choose or draw the examples, which are compared
-    assert set(inspect.signature(probe).parameters) == {
-        *changes,
-        "model",
-        "tasks",
-        *made,
-        *_exempt(probe),
-    }
+    expected = {*changes, "model", "tasks", *made, *_exempt(probe)}
+    assert set(inspect.signature(probe).parameters) == expected
 
     lm = wrap(transformers.AutoModelForMaskedLM.from_config(model.network.config), model.tokenizer)
     base = {"model": lm, "corpus": TEXTS, "max_length": 32}
@@ -624,10 +619,8 @@ def test_a_task_file_read_by_other_columns_makes_another_ablation_and_another_tu
         hs.tune(model, task=ANIMALS, train=one, dev=one, output=tmp_path / "x", max_length=16)
         for one in tables
     ]
-    assert differences(runs[0].about, runs[1].about) == [
-        "train.read.columns: 'a' there, 'b' here",
-        "dev.read.columns: 'a' there, 'b' here",
-    ]
+    expected = ["train.read.columns: 'a' there, 'b' here", "dev.read.columns: 'a' there, 'b' here"]
+    assert differences(runs[0].about, runs[1].about) == expected
 
 
 # --- measures ---

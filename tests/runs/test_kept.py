@@ -145,10 +145,8 @@ def test_a_smaller_keep_keeps_whole_units_and_the_moments_count_all(model, keep,
 
 
 def test_keep_must_be_a_number_of_sequences():
-    with pytest.raises(
-        UserError,
-        match="the number of sequences to keep scores of must be a whole number, 0 or more; got -1",
-    ):
+    message = "the number of sequences to keep scores of must be a whole number, 0 or more; got -1"
+    with pytest.raises(UserError, match=message):
         Role(keep=-1)
 
 

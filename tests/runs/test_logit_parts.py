@@ -142,11 +142,8 @@ def test_heads_can_be_found_by_their_attribution():
     expected = [name for name, value in zip(names, values, strict=True) if value > threshold]
     assert [str(head) for head in atlas.find(f"logit_attribution > {threshold}")] == expected
     row = atlas.head(names[int(values.argmax())]).statistics.iloc[0]
-    assert (row["statistic"], row["unit"], row["rank"]) == (
-        "direct part in the logit of the next token",
-        "logits",
-        1,
-    )
+    found = (row["statistic"], row["unit"], row["rank"])
+    assert found == ("direct part in the logit of the next token", "logits", 1)
 
 
 def test_the_pass_does_not_make_the_logits_of_all_tokens():

@@ -188,9 +188,8 @@ def test_a_name_that_begins_with_norm_is_refused():
 
 
 def test_unknown_maps_are_refused():
-    with pytest.raises(
-        UserError, match="kind of maps must be one of attention, both, norm; got 'raw'"
-    ):
+    message = "kind of maps must be one of attention, both, norm; got 'raw'"
+    with pytest.raises(UserError, match=message):
         run(tiny_model("bert"), TEXTS, maps="raw")
 
 

@@ -214,11 +214,8 @@ def test_what_was_not_finite_before_the_stop_is_still_told_after_it(corpus, tmp_
     checkpoint = tmp_path / "run.partial"
     stopped(broken, texts, checkpoint, 4)
     counts = survey(broken, texts, checkpoint=checkpoint, **HOW).provenance["counts"]
-    assert (counts["nonfinite"], counts["seen"], counts["nonfinite_examples"]) == (
-        1,
-        6,
-        ["1: attention is not finite in layer 1"],
-    )
+    expected = (1, 6, ["1: attention is not finite in layer 1"])
+    assert (counts["nonfinite"], counts["seen"], counts["nonfinite_examples"]) == expected
 
 
 @pytest.mark.parametrize("change", ["model", "corpus", "settings", "measures", "shard"])
@@ -323,14 +320,10 @@ def test_a_checkpoint_that_fails_half_way_leaves_the_last_one(
         patch.setattr("os.fsync", full)
         with pytest.raises(UserError) as caught:
             survey(model, corpus, checkpoint=checkpoint, every=0.0, **HOW)
-    assert (
-        caught.value.message
-        == f"the checkpoint {checkpoint} cannot be written: No space left on device"
-    )
-    assert (
-        caught.value.hint
-        == "free some disk space and run it again: it resumes from the last checkpoint"
-    )
+    expected = f"the checkpoint {checkpoint} cannot be written: No space left on device"
+    assert caught.value.message == expected
+    expected = "free some disk space and run it again: it resumes from the last checkpoint"
+    assert caught.value.hint == expected
     assert checkpoint.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["run.partial"]
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)

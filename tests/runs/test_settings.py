@@ -95,9 +95,8 @@ def test_a_length_beyond_the_model_is_refused_with_the_longest_there_is():
 
 
 def test_a_stack_that_the_model_does_not_have_is_refused():
-    with pytest.raises(
-        UserError, match="the stack of planted-bert must be one of encoder; got 'decoder' instead"
-    ):
+    message = "the stack of planted-bert must be one of encoder; got 'decoder' instead"
+    with pytest.raises(UserError, match=message):
         survey(planted_bert(), from_texts(["a dog"]), stack="decoder", max_length=24)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -44,9 +45,8 @@ def broken_bert() -> Model:
         first = model.network.encoder.layer[0]
         first.intermediate.dense.weight[0, VOCABULARY.index("old")] = 10.0
         first.intermediate.dense.bias[0] = -5.0
-        first.intermediate.intermediate_act_fn = (
-            torch.nn.ReLU()
-        )  # 5 for that word, and just 0 for all others
+        # 5 for that word, and just 0 for all others
+        first.intermediate.intermediate_act_fn = torch.nn.ReLU()
         first.output.dense.weight[0, 0] = 3e38
     return wrap(model.network, planted_tokenizer(), name="broken-bert")
 
@@ -67,23 +67,15 @@ def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_t
     without = run(broken_bert(), from_texts([TEXTS[index] for index in (0, 1, 4, 5)]))
     for name in NAMES:
         for key in ("mean", "deviation", "low", "high", "n"):
-            torch.testing.assert_close(
-                torch.from_numpy(results[name][key].values),
-                torch.from_numpy(without[name][key].values),
-                atol=1e-6,
-                rtol=1e-5,
-                equal_nan=True,
-            )
-    assert (
-        "3 examples were skipped because of attention that was not finite, e.g. "
-        in results.remarks()[-1]
-    )
+            one, other = results[name][key].values, without[name][key].values
+            np.testing.assert_allclose(one, other, atol=1e-6, rtol=1e-5)
+    said = "3 examples were skipped because of attention that was not finite, e.g. "
+    assert said in results.remarks()[-1]
 
 
 def test_at_most_twenty_broken_examples_are_named_but_all_are_counted():
-    counts = run(broken_bert(), from_texts(["who", "a dog"] * 25), batch_size=3).provenance[
-        "counts"
-    ]
+    results = run(broken_bert(), from_texts(["who", "a dog"] * 25), batch_size=3)
+    counts = results.provenance["counts"]
     assert (counts["nonfinite"], counts["seen"], len(counts["nonfinite_examples"])) == (25, 25, 20)
 
 
@@ -116,17 +108,8 @@ def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbe
     assert known["model"]["config"]["n_head"] == 4  # all that can change a number is there
     read = {"name": "mine.txt", "format": "memory", "sha256": corpus.checksum}
     assert {key: known["corpus"][key] for key in read} == read
-    assert (
-        known["settings"].items()
-        >= {
-            "max_length": 24,
-            "long": "truncate",
-            "batch_size": 2,
-            "stack": "decoder",
-            "limit": 1,
-            "seed": 4,
-        }.items()
-    )
+    settings = {"max_length": 24, "long": "truncate", "batch_size": 2, "stack": "decoder"}
+    assert known["settings"].items() >= (settings | {"limit": 1, "seed": 4}).items()
     assert known["measures"] == NAMES
     assert known["shards"] == ["1/1"]
     assert known["versions"]["torch"] == torch.__version__
@@ -193,28 +176,14 @@ def test_a_decoder_beside_an_encoder_is_surveyed_when_asked_for():
 
 @pytest.mark.parametrize(("long", "length"), [("truncate", 24), ("split", 6), ("drop", 6)])
 def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long, length):
-    texts = [
-        "the old dog saw it, the cat sat on a mat! who barks",
-        "a dog",
-        "it",
-        "the old dog saw the cat",
-    ] * 4 + ["a dog"]
+    few = ["the old dog saw it, the cat sat on a mat! who barks", "a dog", "it"]
+    texts = [*few, "the old dog saw the cat"] * 4 + ["a dog"]
     told: list[tuple[int, int]] = []
-    results = run(
-        planted_bert(),
-        from_texts(texts),
-        long=long,
-        max_length=length,
-        batch_size=1,
-        measures=["entropy"],
-        progress=lambda done, total: told.append((done, total)),
-    )
-    assert (
-        results.provenance["counts"][
-            {"truncate": "used", "split": "split", "drop": "too_long"}[long]
-        ]
-        > 0
-    )
+    how = {"long": long, "max_length": length, "batch_size": 1, "measures": ["entropy"]}
+    watch = lambda done, total: told.append((done, total))  # noqa: E731
+    results = run(planted_bert(), from_texts(texts), progress=watch, **how)
+    counted = {"truncate": "used", "split": "split", "drop": "too_long"}[long]
+    assert results.provenance["counts"][counted] > 0
     done = [one for one, _ in told]
     assert done == sorted(done)
     assert done[0] >= 0
@@ -226,8 +195,7 @@ def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long, length):
 @pytest.mark.parametrize("measure", ["pattern", "distance"])
 def test_a_measure_of_whole_maps_is_refused_at_great_lengths(measure):
     model = tiny_model("llama", max_position_embeddings=5000)
-    with pytest.raises(
-        UserError, match=rf"'{measure}' needs whole .* up to 2048 tokens, got .*4096"
-    ):
+    message = rf"'{measure}' needs whole .* up to 2048 tokens, got .*4096"
+    with pytest.raises(UserError, match=message):
         survey(model, from_texts(["the cat"]), measures=[measure], max_length=4096)
     survey(model, from_texts(["the cat"]), measures=["entropy"], max_length=4096)

@@ -31,10 +31,8 @@ def test_a_role_appears_at_the_checkpoint_where_it_was_planted(atlas):
     table = emergence(atlas)
     main = table[table["main"]]
     found = {(row.head, row.role, row.checkpoint, row.step) for row in main.itertuples()}
-    assert found == {
-        ("1-1", "previous", "checkpoint-20", 20),
-        ("1-3", "itself", "checkpoint-20", 20),
-    }
+    expected = {("1-1", "previous", "checkpoint-20", 20), ("1-3", "itself", "checkpoint-20", 20)}
+    assert found == expected
     assert "1-2" not in set(table["head"])  # it lost its role at the end
     rows = main.set_index("head")
     assert rows["before"].abs().max() < 0.1

@@ -130,10 +130,8 @@ def test_numbers_are_printed_only_where_there_is_room():
 def test_bars_of_layers_stand_on_the_baseline_with_the_interval_of_the_difference():
     spec, _ = draw("layer-off", made())
     rows = rows_of(spec, 0)
-    assert [(row["layer"], row["score"], row["baseline"]) for row in rows] == [
-        (1, pytest.approx(0.9), 0.8),
-        (2, pytest.approx(0.8), 0.8),
-    ]
+    expected = [(1, pytest.approx(0.9), 0.8), (2, pytest.approx(0.8), 0.8)]
+    assert [(row["layer"], row["score"], row["baseline"]) for row in rows] == expected
     assert [(row["from"], row["to"]) for row in rows] == [
         (pytest.approx(0.88), pytest.approx(0.93)),
         (pytest.approx(0.78), pytest.approx(0.83)),

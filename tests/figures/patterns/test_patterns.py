@@ -60,11 +60,8 @@ def test_the_classes_of_figures_and_network_are_the_same_in_the_same_order():
 
 def test_the_gallery_has_three_figures_of_pattern_classes():
     results = pattern_results(random_patterns(), BLOCKS)
-    assert [item.name for item in gallery(results)] == [
-        "patterns",
-        "pattern-layers",
-        "pattern-heads",
-    ]
+    expected = ["patterns", "pattern-layers", "pattern-heads"]
+    assert [item.name for item in gallery(results)] == expected
     for item in gallery(results):
         assert "NaN" not in repr(item.draw(results).to_dict())
 
@@ -104,10 +101,8 @@ def test_a_head_is_drawn_in_the_colour_and_letter_of_its_leading_class():
     found = np.array([[[0, 4]], [[0, 3]], [[1, 3]], [[2, 3]]])
     results = pattern_results(found, np.arange(4))
     drawn = rows(find_figure("pattern-heads", results).draw(results))
-    assert [(row["name"], row["letter"], row["share"]) for row in drawn] == [
-        ("1-1", "V", 0.5),
-        ("1-2", "B", 0.75),
-    ]
+    expected = [("1-1", "V", 0.5), ("1-2", "B", 0.75)]
+    assert [(row["name"], row["letter"], row["share"]) for row in drawn] == expected
     assert [row["of_heterogeneous"] for row in drawn] == [0.0, 0.25]
 
 
@@ -161,9 +156,8 @@ def test_the_grid_shows_every_map_at_its_place_framed_by_its_class():
 
 
 def test_the_grid_of_wrong_maps_is_refused():
-    with pytest.raises(
-        UserError, match=r"must be \(layer, head, query, key\).*got the shape \(2, 3, 4\) instead"
-    ):
+    message = r"must be \(layer, head, query, key\).*got the shape \(2, 3, 4\) instead"
+    with pytest.raises(UserError, match=message):
         pattern_grid(np.zeros((2, 3, 4)), [], title="Grid")
 
 

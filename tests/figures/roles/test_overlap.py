@@ -98,10 +98,8 @@ def test_the_numbers_are_those_of_a_plain_count(shape, roles):
         role: f"{(count := int(tests['has'].sel(role=role).sum()))} head{'s' if count != 1 else ''}"
         for role in roles
     }
-    assert (
-        rows_of(chart, "what")["what"][0]
-        == f"none of these roles: {counted[()]} of {shape[0] * shape[1]} heads"
-    )
+    expected = f"none of these roles: {counted[()]} of {shape[0] * shape[1]} heads"
+    assert rows_of(chart, "what")["what"][0] == expected
 
 
 def test_a_role_that_was_not_tested_is_not_a_set():

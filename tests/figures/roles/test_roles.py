@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -219,30 +218,20 @@ def test_correlations_are_those_of_scipy():
         frame = rows_of(chart, "role", "other", "rho")
         assert len(frame) == 6
         for row in frame.itertuples():
-            one, two = (scores[..., NAMES.index(role)] for role in (row.role, row.other))
-            expected = stats.spearmanr(
-                *(
-                    (one.mean(0).ravel(), two.mean(0).ravel())
-                    if over == "heads"
-                    else (one.ravel(), two.ravel())
-                )
-            )
+            pair = [scores[..., NAMES.index(role)] for role in (row.role, row.other)]
+            if over == "heads":
+                pair = [one.mean(0) for one in pair]
+            expected = stats.spearmanr(*(one.ravel() for one in pair))
             assert row.rho == pytest.approx(expected.statistic, abs=1e-5)
             assert row.p == pytest.approx(expected.pvalue, rel=1e-3, abs=1e-12)
 
 
 def test_an_unknown_kind_of_correlation_is_refused():
-    with pytest.raises(
-        UserError,
-        match=r"^the kind of correlation must be one of heads, sequences; got 'tokens' instead",
-    ):
-        correlation_map(role_correlations(made(random_scores()), ["local", "block"]), over="tokens")
-    with pytest.raises(
-        UserError, match=r"^the kind of correlation must be one of heads; got 'sequences' instead"
-    ):
-        correlation_map(
-            role_correlations(made(random_scores(), keep=0), ["local", "block"]), over="sequences"
-        )
+    for keep, over, kinds in ((None, "tokens", "heads, sequences"), (0, "sequences", "heads")):
+        found = role_correlations(made(random_scores(), keep=keep), ["local", "block"])
+        message = f"^the kind of correlation must be one of {kinds}; got '{over}' instead"
+        with pytest.raises(UserError, match=message):
+            correlation_map(found, over=over)
 
 
 def test_layers_show_the_share_of_heads():
@@ -273,26 +262,17 @@ def test_one_sequence_has_a_mean_but_no_test():
 
 
 def test_a_role_that_no_sequence_has_says_so():
-    assert list(
-        rows_of(
-            score_histogram(
-                made(np.where(np.array(NAMES) == "block", np.nan, random_scores())), "block", "1-1"
-            ),
-            "what",
-        )["what"]
-    ) == ["no sequence has a token with this role"]
+    results = made(np.where(np.array(NAMES) == "block", np.nan, random_scores()))
+    said = rows_of(score_histogram(results, "block", "1-1"), "what")["what"]
+    assert list(said) == ["no sequence has a token with this role"]
 
 
 @pytest.mark.parametrize("name", ["role-scores", "role-cumulative"])
 def test_without_single_scores_the_gallery_says_so_and_the_functions_refuse(name):
     results = made(random_scores(), keep=0)
     said = rows_of(find_figure(name, results).draw(results), "what")
-    pd.testing.assert_frame_equal(
-        said,
-        pd.DataFrame(
-            {"what": ["these results keep only the moments, not the score of every sequence"]}
-        ),
-    )
+    message = "these results keep only the moments, not the score of every sequence"
+    assert said.to_dict("list") == {"what": [message]}
     with pytest.raises(ResultsError, match=r"next: keep scores: hs.survey"):
         score_curves(results)
     with pytest.raises(ResultsError, match=r"next: keep scores: hs.survey"):
@@ -300,10 +280,7 @@ def test_without_single_scores_the_gallery_says_so_and_the_functions_refuse(name
 
 
 def test_figures_that_need_only_moments_do_not_need_single_scores():
-    results = made(random_scores(), keep=0)
-    whole = made(random_scores())
+    both = [made(random_scores(), keep=keep) for keep in (0, None)]
     for name in ("role-p", "role-upset"):
-        assert (
-            find_figure(name, results).draw(results).to_dict()
-            == find_figure(name, whole).draw(whole).to_dict()
-        )
+        one, other = (find_figure(name, results).draw(results).to_dict() for results in both)
+        assert one == other

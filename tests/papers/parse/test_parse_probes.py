@@ -286,9 +286,8 @@ def test_a_passage_is_parsed_sentence_by_sentence():
 
 
 def test_a_corpus_without_trees_is_an_error(bert):
-    with pytest.raises(
-        UserError, match="the parsing probes need trees, which 1 text does not have"
-    ):
+    message = "the parsing probes need trees, which 1 text does not have"
+    with pytest.raises(UserError, match=message):
         parse_probes(bert, from_texts(["a dog"]), DEV, seed=0)
 
 

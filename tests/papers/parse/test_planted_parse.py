@@ -272,9 +272,8 @@ def test_batches_contain_every_sentence_once_with_similar_lengths():
 
 
 def test_too_little_to_train_on_is_an_error():
-    with pytest.raises(
-        ValueError, match="a probe needs at least 2 training sentences, got 1 instead"
-    ):
+    message = "a probe needs at least 2 training sentences, got 1 instead"
+    with pytest.raises(ValueError, match=message):
         fit_probe(AttentionProbe(HEADS), planted(1, seed=0), seed=0, epochs=1, rate=0.1)
     bare = planted(5, seed=0)
     headless = ParseData(

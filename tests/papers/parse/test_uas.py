@@ -87,10 +87,8 @@ def test_the_interval_agrees_with_scipys_bootstrap_over_sentences():
         n_resamples=4000,
         rng=np.random.default_rng(2),
     ).confidence_interval
-    assert (found.low, found.high) == (
-        pytest.approx(reference.low, abs=0.004),
-        pytest.approx(reference.high, abs=0.004),
-    )
+    expected = (pytest.approx(reference.low, abs=0.004), pytest.approx(reference.high, abs=0.004))
+    assert (found.low, found.high) == expected
 
 
 def test_sentences_of_one_document_are_drawn_together():
@@ -170,11 +168,8 @@ def test_probes_are_compared_pair_by_pair_the_better_one_first():
         "same": np.maximum(total - 1, 0),
     }
     pairs = compare_probes(right, total, seed=0)
-    assert [(pair["probe"], pair["other"]) for pair in pairs] == [
-        ("high", "same"),
-        ("high", "low"),
-        ("same", "low"),
-    ]
+    expected = [("high", "same"), ("high", "low"), ("same", "low")]
+    assert [(pair["probe"], pair["other"]) for pair in pairs] == expected
     assert [pair["difference"] for pair in pairs] == pytest.approx([0.0, 0.6, 0.6])
     assert pairs[0]["p"] == pairs[0]["p_corrected"] == 1.0
     assert pairs[1]["low"] <= 0.6 <= pairs[1]["high"]

@@ -196,10 +196,8 @@ def test_a_changed_gold_tree_is_read_without_new_maps(bert, tmp_path):
     first = make_word_maps(bert, from_examples([tree("1", "dogs sat", heads=[1, -1])]), tmp_path)
     second = make_word_maps(bert, from_examples([tree("1", "dogs sat", heads=[-1, 0])]), tmp_path)
     assert first.folder == second.folder
-    assert (first.sentences[0].heads.tolist(), second.sentences[0].heads.tolist()) == (
-        [1, -1],
-        [-1, 0],
-    )
+    expected = ([1, -1], [-1, 0])
+    assert (first.sentences[0].heads.tolist(), second.sentences[0].heads.tolist()) == expected
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])

@@ -125,10 +125,8 @@ def test_scores_tests_agreement_and_the_curve_are_in_the_results(tmp_path):
     assert atlas["head_off"].attrs["resamples"] == 50
     assert {"p", "p_corrected", "difference_low"} <= set(atlas["head_off"])
     assert atlas["pruning"].attrs["unit"] == "accuracy"
-    assert atlas["importance_agreement"]["against"].values.tolist() == [
-        "drop in accuracy",
-        "size of the change in loss",
-    ]
+    expected = ["drop in accuracy", "size of the change in loss"]
+    assert atlas["importance_agreement"]["against"].values.tolist() == expected
     assert len(change_table(atlas)) == 8
     assert atlas.provenance["scores"] == {"correction": "bh", "resamples": 50, "confidence": 0.95}
 

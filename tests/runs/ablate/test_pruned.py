@@ -66,12 +66,8 @@ def test_the_head_that_matters_stays(tmp_path):
     )
     assert [step["difference"] for step in found.curve] == [0, 0, 0, 0]
     assert [step["removed"] for step in found.curve] == [0, 2, 5, 7]
-    assert (found.cut, found.shares, found.speed, found.auto) == (
-        False,
-        [],
-        None,
-        "AutoModelForSequenceClassification",
-    )
+    expected = (False, [], None, "AutoModelForSequenceClassification")
+    assert (found.cut, found.shares, found.speed, found.auto) == expected
     loaded = AutoModelForSequenceClassification.from_pretrained(found.folder)
     assert loaded.config.id2label == {0: "no", 1: "yes"}
 
@@ -159,9 +155,8 @@ def test_a_tolerance_ends_the_removal(tmp_path, monkeypatch):
 
 def test_a_stopped_run_resumes_to_the_same_model(tmp_path):
     whole = pruned(tmp_path / "whole", share=0.5, cut=False, steps=3)
-    with pytest.raises(
-        Interrupted, match=r"stopped after . of 3 steps; the state is kept in .*out"
-    ):
+    message = r"stopped after . of 3 steps; the state is kept in .*out"
+    with pytest.raises(Interrupted, match=message):
         pruned(tmp_path, share=0.5, cut=False, steps=3, progress=stop_after(250))
     assert (tmp_path / "out.partial").exists()
     seen: list[int] = []

@@ -29,9 +29,8 @@ def given(**more: Any) -> dict[str, Any]:
 def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path, passes):
     model, path = classifier(), tmp_path / "off.nc"
     whole = ablate(model, **given(importance=True))
-    with pytest.raises(
-        Interrupted, match=r"stopped after \d examples; the state is kept in .*off\.nc\.partial"
-    ):
+    message = r"stopped after \d examples; the state is kept in .*off\.nc\.partial"
+    with pytest.raises(Interrupted, match=message):
         ablate(model, **given(importance=True, output=path, progress=stop_after(passes)))
     partial = tmp_path / "off.nc.partial"
     assert partial.exists()

@@ -128,9 +128,8 @@ def test_a_narrower_last_layer_is_padded_with_zeros(tmp_path):
 
 
 def test_an_unknown_position_and_a_bad_batch_size_are_errors(bert, tmp_path):
-    with pytest.raises(
-        UserError, match=r"^the position must be one of cls, last, mean; got 'first' instead"
-    ):
+    message = r"^the position must be one of cls, last, mean; got 'first' instead"
+    with pytest.raises(UserError, match=message):
         make_head_outputs(bert, FEW, tmp_path, position="first")
     with pytest.raises(UserError, match=r"^the batch size must be 1 or more, got 0 instead"):
         make_head_outputs(bert, FEW, tmp_path, max_length=64, batch_size=0)
@@ -239,10 +238,8 @@ def test_an_interrupted_run_keeps_its_blocks_and_resumes(bert, forwards, tmp_pat
         if done == 40:
             raise KeyboardInterrupt
 
-    with pytest.raises(
-        Interrupted,
-        match=r"^stopped after computing the vectors of 32 of 70 texts, which are kept in .*/outp",
-    ) as error:
+    message = r"^stopped after computing the vectors of 32 of 70 texts, which are kept in .*/outp"
+    with pytest.raises(Interrupted, match=message) as error:
         make_head_outputs(bert, MANY, tmp_path / "here", max_length=64, batch_size=1, progress=stop)
     assert error.value.hint == "call it again with the same arguments to resume"
     assert len(blocks(tmp_path / "here")) == 1
@@ -275,9 +272,8 @@ def test_a_full_disk_leaves_the_finished_blocks(bert, forwards, tmp_path, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(
-            UserError, match=r"block-\w+\.safetensors cannot be written: No space left on device"
-        ) as error:
+        message = r"block-\w+\.safetensors cannot be written: No space left on device"
+        with pytest.raises(UserError, match=message) as error:
             make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
     assert error.value.hint == ("free some disk space, then run it again: finished blocks are kept")
     assert len(blocks(tmp_path)) == 1  # no partial file beside it
@@ -311,10 +307,8 @@ def test_disk_space_and_memory_are_stated_before_anything_is_computed(
 def test_too_little_disk_space_is_an_error_before_anything_is_computed(bert, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=1))
-        with pytest.raises(
-            UserError,
-            match=r"^the vectors of 4 texts take .*, but .* has only 1 bytes of free space",
-        ) as error:
+        message = r"^the vectors of 4 texts take .*, but .* has only 1 bytes of free space"
+        with pytest.raises(UserError, match=message) as error:
             make_head_outputs(bert, FEW, tmp_path, max_length=64)
         assert error.value.hint == (
             "choose another folder with cache=, or fewer texts with sample="
@@ -325,14 +319,12 @@ def test_too_little_disk_space_is_an_error_before_anything_is_computed(bert, tmp
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(
-            UserError, match=r"about\.json cannot be written: No space left on device"
-        ):
+        message = r"about\.json cannot be written: No space left on device"
+        with pytest.raises(UserError, match=message):
             make_head_outputs(bert, FEW, tmp_path, max_length=64)
     (tmp_path / "file").write_text("")
-    with pytest.raises(
-        UserError, match=r"^the cache folder .*file cannot be used: Not a directory"
-    ):
+    message = r"^the cache folder .*file cannot be used: Not a directory"
+    with pytest.raises(UserError, match=message):
         make_head_outputs(bert, FEW, tmp_path / "file", max_length=64)
 
 

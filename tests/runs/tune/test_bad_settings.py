@@ -18,10 +18,8 @@ def test_one_class_in_training_is_an_error(bert, tmp_path):
     cats = [Example(str(number), ("the cat",), label="cat") for number in range(3)]
     with pytest.raises(UserError) as caught:
         tune_animals(bert, tmp_path / "x", train=from_examples(cats, name="cats.tsv"))
-    assert (
-        caught.value.message
-        == "a task needs two classes or more; the 3 training examples of cats.tsv are all 'cat'"
-    )
+    expected = "a task needs two classes or more; the 3 training examples of cats.tsv are all 'cat'"
+    assert caught.value.message == expected
 
 
 @pytest.mark.parametrize(
@@ -71,9 +69,8 @@ def test_without_accelerate_the_error_names_the_extra_to_install(bert, tmp_path,
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"minutes": 1, "task": 3}'])
 def test_a_missing_or_damaged_record_is_an_error(tmp_path, text):
-    with pytest.raises(
-        UserError, match=r"has no headscope-tune.json: it is not the folder of a finished run"
-    ):
+    message = r"has no headscope-tune.json: it is not the folder of a finished run"
+    with pytest.raises(UserError, match=message):
         read_record(tmp_path)
     (tmp_path / "headscope-tune.json").write_text(text)
     with pytest.raises(UserError, match=r"headscope-tune.json cannot be read"):

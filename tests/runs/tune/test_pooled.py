@@ -323,10 +323,8 @@ def test_a_run_without_a_pooling_removes_the_files_of_one_with_a_pooling(bert, t
     tune_animals(bert, tmp_path / "x", resume=False)
     assert hs.load(tmp_path / "x").pooling.layer == 2
     assert not list((tmp_path / "x").glob("headscope-classifier*"))
-    with pytest.raises(
-        ModelError,
-        match=r"x has no classifier on a layer or on heads: no headscope-classifier.safetensors",
-    ):
+    message = r"x has no classifier on a layer or on heads: no headscope-classifier.safetensors"
+    with pytest.raises(ModelError, match=message):
         load_pooled(tmp_path / "x")
 
 
@@ -416,9 +414,8 @@ def test_a_damaged_classifier_is_an_error(bert, tmp_path):
     (tmp_path / "x" / "headscope-files.json").unlink()  # as folders were before
     for bad in (whole[:-8], b"", whole.replace(b"dense.bias", b"dense.bigs")):
         path.write_bytes(bad)
-        with pytest.raises(
-            ModelError, match=r"headscope-classifier.safetensors does not fit the model: "
-        ) as caught:
+        message = r"headscope-classifier.safetensors does not fit the model: "
+        with pytest.raises(ModelError, match=message) as caught:
             load_pooled(tmp_path / "x")
         assert caught.value.hint == "delete the folder and tune again"
     path.write_bytes(whole)

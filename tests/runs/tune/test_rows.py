@@ -79,10 +79,8 @@ def test_long_pairs_are_truncated_as_the_tokenizer_truncates_them(length):
         from_examples([Example("1", pair, label="entailment")]),
         max_length=length,
     )
-    assert (
-        rows[0]["ids"].tolist()
-        == model.tokenizer(*pair, truncation="longest_first", max_length=length)["input_ids"]
-    )
+    expected = model.tokenizer(*pair, truncation="longest_first", max_length=length)["input_ids"]
+    assert rows[0]["ids"].tolist() == expected
 
 
 def test_a_model_without_token_types_gets_none_and_scores_are_float32():
