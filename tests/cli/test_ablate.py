@@ -84,19 +84,12 @@ def test_a_tuned_folder_knows_its_task(run, here, folders, tmp_path):
     tuned = tmp_path / "tuned"
     shutil.copytree(folders["classifier"], tuned)
     labels = ["entailment", "not_entailment"]
-    Tuned(
-        folder=tuned,
-        model="tiny",
-        task=Task("rte", "RTE", "classification", tuple(labels), ("accuracy",)),
-        settings=TuneSettings(),
-        scores={"accuracy": 0.5},
-        majority={"accuracy": 0.5},
-        examples={"train": 8, "dev": 8},
-        seconds=1.0,
-        losses=[],
-        identity="",
-        versions={},
-    ).write()
+    task, scores = (
+        Task("rte", "RTE", "classification", tuple(labels), ("accuracy",)),
+        {"accuracy": 0.5},
+    )
+    about = (tuned, "tiny", task, TuneSettings(), scores, scores, {"train": 8, "dev": 8})
+    Tuned(*about, 1.0, [], "", {}).write()
     rows = [f"{one}\t{two}\t{labels[len(one) % 2]}" for one, two in pairwise(TEXTS)]
     (tmp_path / "glue" / "RTE").mkdir(parents=True)
     header = "sentence1\tsentence2\tlabel"

@@ -73,14 +73,8 @@ def test_two_results_files_are_compared_by_their_means(run, tmp_path):
     )
     assert done.err.startswith("Both runs saw the same examples, but results keep only sums")
     elsewhere = sampled({"feature": after})
-    elsewhere = (
-        type(elsewhere)
-        .build(
-            elsewhere.sums(),
-            elsewhere.provenance | {"corpus": {"name": "x", "format": "text", "sha256": "1" * 64}},
-        )
-        .save(tmp_path / "elsewhere.nc")
-    )
+    corpus = {"corpus": {"name": "x", "format": "text", "sha256": "1" * 64}}
+    elsewhere = elsewhere.described(elsewhere.provenance | corpus).save(tmp_path / "elsewhere.nc")
     assert run("compare", one, elsewhere).err.startswith("The two runs saw different examples")
 
 
@@ -122,15 +116,8 @@ def test_options_for_reading_a_corpus_are_refused_for_two_results_files(run):
 def test_models_that_cannot_be_compared_are_told_in_two_lines(
     run, tmp_path, tiny_folder, causal_folder, text
 ):
-    done = run(
-        "compare",
-        tiny_folder,
-        causal_folder,
-        text,
-        "-o",
-        tmp_path / "c.nc",
-        "--max-length 32 --quiet",
-    )
+    how = ("--max-length 32 --quiet -o", tmp_path / "c.nc")
+    done = run("compare", tiny_folder, causal_folder, text, *how)
     assert done.code == 2
     assert (
         done.told[0]
@@ -141,16 +128,8 @@ def test_models_that_cannot_be_compared_are_told_in_two_lines(
 
 
 def test_features_without_a_tree_are_refused(run, tmp_path, tiny_folder, other_folder, text):
-    done = run(
-        "compare",
-        tiny_folder,
-        other_folder,
-        text,
-        *FEATURES,
-        "-o",
-        tmp_path / "c.nc",
-        "--max-length 32",
-    )
+    how = (*FEATURES, "--max-length 32 -o", tmp_path / "c.nc")
+    done = run("compare", tiny_folder, other_folder, text, *how)
     assert done.code == 2
     assert done.told[0].startswith("error: the measure 'feature' needs tags, tree, which ")
 

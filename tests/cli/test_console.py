@@ -61,15 +61,8 @@ def test_a_quiet_survey_says_only_where_the_results_are(run, tmp_path, tiny_fold
 
 
 def test_a_quiet_survey_with_json_says_only_the_json(run, tmp_path, tiny_folder, text):
-    done = run(
-        "survey",
-        tiny_folder,
-        text,
-        *MEASURES,
-        "--max-length 32 -o",
-        tmp_path / "x.nc",
-        "--json --quiet",
-    )
+    how = (*MEASURES, "--max-length 32 --json --quiet -o", tmp_path / "x.nc")
+    done = run("survey", tiny_folder, text, *how)
     assert done.err == ""
     assert len(json.loads(done.out)) == 15
 

@@ -227,30 +227,15 @@ def test_retraining_compares_before_and_after_and_its_network_can_be_used(
     keys("1234512345")
     assert label().code == 0
     builtin = read_labelled()
-    few = builtin.take(
-        [
-            index
-            for name in CLASSES
-            for split in ("train", "test")
-            for index in [
-                i
-                for i, row in enumerate(builtin.known)
-                if (builtin.labels[i], row["split"]) == (name, split)
-            ][:2]
-        ]
-    )
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, (label, row) in enumerate(zip(builtin.labels, builtin.known, strict=True)):
+        places.setdefault((label, row["split"]), []).append(place)
+    few = builtin.take([place for found in places.values() for place in found[:2]])
     monkeypatch.setattr(
         pattern_sets, "read_labelled", lambda folder=None: read_labelled(folder) if folder else few
     )
-    done = run(
-        "label",
-        tmp_path / "labels",
-        "--retrain --epochs 1 --network",
-        network,
-        "-o",
-        tmp_path / "new.safetensors",
-        "--json",
-    )
+    how = ("--retrain --epochs 1 --json --network", network, "-o", tmp_path / "new.safetensors")
+    done = run("label", tmp_path / "labels", *how)
     assert done.code == 0, done.err
     rows = json.loads(done.out)
     assert (rows[0]["maps"], rows[0]["count"]) == ("built-in test maps", 10)

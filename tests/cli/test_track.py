@@ -95,7 +95,8 @@ def test_measures_of_a_file_roles_and_maps_are_those_of_a_survey_of_the_last_che
 
 def test_default_measures_are_kept_where_only_roles_are_configured(run, tmp_path, folders, lines):
     output = tmp_path / "x.nc"
-    done = run("track", *folders[-2:], lines, "-o", output, "--roles.keep", "9", *SHORT)
+    few = ("--roles.keep", "9", "--limit", "2", *SHORT)
+    done = run("track", *folders[-2:], lines, "-o", output, *few)
     assert done.code == 0, done.err
     assert {"position", "entropy", "role", "work"} <= set(hs.open(output).measures)
 

@@ -101,22 +101,15 @@ def pages() -> ModuleType:
 
 def test_a_page_has_the_code_the_outputs_and_the_pictures_as_files():
     output = nbformat.v4.new_output
-    book = nbformat.v4.new_notebook(
-        cells=[
-            nbformat.v4.new_markdown_cell("# Title\n\nFirst words."),
-            nbformat.v4.new_code_cell(
-                "draw()",
-                outputs=[
-                    output("stream", text="a < b\n"),
-                    output("display_data", data={"image/svg+xml": "<svg/>", "text/plain": "x"}),
-                    output(
-                        "execute_result",
-                        data={"text/html": "<style>p{}</style><table>\n\n<tr></tr></table>"},
-                    ),
-                ],
-            ),
-        ]
-    )
+    html = {"text/html": "<style>p{}</style><table>\n\n<tr></tr></table>"}
+    outputs = [
+        output("stream", text="a < b\n"),
+        output("display_data", data={"image/svg+xml": "<svg/>", "text/plain": "x"}),
+        output("execute_result", data=html),
+    ]
+    text = nbformat.v4.new_markdown_cell("# Title\n\nFirst words.")
+    code = nbformat.v4.new_code_cell("draw()", outputs=outputs)
+    book = nbformat.v4.new_notebook(cells=[text, code])
     page, pictures = pages().markdown(book, "small")
     assert page.startswith("# Title\n\n[Download this notebook](small.ipynb).\n\nFirst words.")
     assert "```python\ndraw()\n```" in page

@@ -44,14 +44,8 @@ def test_the_new_network_is_compared_with_the_old_on_maps_that_neither_saw():
     builtin = labelled(6, 1, split="train") + labelled(2, 2, split="test")
     own = labelled(3, 3)
     ticks: list[tuple[int, int]] = []
-    done = retrain(
-        network(),
-        builtin,
-        own,
-        seed=0,
-        epochs=2,
-        progress=lambda now, total: ticks.append((now, total)),
-    )
+    how = {"seed": 0, "epochs": 2, "progress": lambda now, total: ticks.append((now, total))}
+    done = retrain(network(), builtin, own, **how)
     assert ticks[-1] == (2, 2)
     assert list(done.before) == list(done.after) == ["built-in test maps", "your held-out maps"]
     assert done.after["built-in test maps"].classes["count"].tolist() == [2] * 5

@@ -39,16 +39,8 @@ def glue(tmp_path):
 def test_the_whole_paper_from_the_command_line(run, tiny_folder, glue, tmp_path, monkeypatch):
     folder = tmp_path / "kovaleva"
     how = "--epochs 3 --max-length 48 --limit 6 -o"  # the learning rate of the first step is 0
-    asked = (
-        "paper",
-        "kovaleva2019",
-        "--model",
-        tiny_folder,
-        "--task rte --data",
-        glue,
-        how,
-        folder,
-    )
+    asked = ("paper", "kovaleva2019", "--model", tiny_folder, "--task rte --data", glue)
+    asked += (how, folder)
     done = run(*asked)
     assert (done.code, done.out) == (0, f"{folder / 'kovaleva2019.html'}\n"), done.err
     page = said_on(folder / "kovaleva2019.html")

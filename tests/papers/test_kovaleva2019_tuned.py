@@ -12,6 +12,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from headscope.errors import UserError
 from headscope.papers import Kovaleva2019
+from headscope.papers import recipe as base
 from headscope.papers.kovaleva2019_tuned import (
     MEAN_GAIN,
     TABLE_1,
@@ -68,7 +69,8 @@ def test_a_checkpoint_without_our_record_is_scored_as_transformers_scores_it(
 
 
 @pytest.mark.slow
-def test_all_parts_run_on_an_own_checkpoint(tiny_folder, own, glue, tmp_path):
+def test_all_parts_run_on_an_own_checkpoint(tiny_folder, own, glue, tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "save_in_formats", lambda _chart, paths: paths)
     parts = ["tuning", "patterns", "change", "disabling"]
     report = recipe(tiny_folder, glue, tmp_path / "out", tuned={"rte": own}, parts=parts).run()
     assert report.skipped == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -49,18 +50,9 @@ def test_a_model_as_the_paper_describes_it_makes_its_claims_hold():
     later = [(layer, head) for layer in range(1, LAYERS) for head in range(HEADS)]
     middle = [(layer, head) for layer in (6, 7, 8) for head in range(3)]
     few = [(layer, 0) for layer in (0, 1, 2, 3, 4, 5)]
-    results = made(
-        {
-            "delimiter": later,
-            "cls": later,
-            "local": [*middle, *few],
-            "syntactic": middle,
-            "nsubj": [*middle, *few],
-            "next-local": [*middle, (0, 0)],
-            "dobj": middle[:2],
-            "previous-local": middle[:1],
-        }
-    )
+    has = dict.fromkeys(("delimiter", "cls"), later) | {"syntactic": middle, "dobj": middle[:2]}
+    has |= {"local": [*middle, *few], "nsubj": [*middle, *few], "previous-local": middle[:1]}
+    results = made(has | {"next-local": [*middle, (0, 0)]})
     found = verdicts({"one": results})
     held = claimed.verdicts(found)
     assert held.pop("outliers") is False  # all heads are far from tau
@@ -211,13 +203,9 @@ def numbers_by_loop(has: dict[str, list[tuple[int, int]]]) -> dict[str, str]:
 def test_the_claims_on_layers_count_as_a_plain_loop_does(seed):
     random = np.random.default_rng(seed)
     share = random.uniform(0.1, 0.6, (len(ROLES), LAYERS))
+    places = list(product(range(LAYERS), range(HEADS)))
     has = {
-        role: [
-            (layer, head)
-            for layer in range(LAYERS)
-            for head in range(HEADS)
-            if random.random() < share[row, layer]
-        ]
+        role: [place for place in places if random.random() < share[row, place[0]]]
         for row, role in enumerate(ROLES)
     }
     found = verdicts({"one": made(has, seed)})

@@ -223,14 +223,8 @@ def test_the_checkpoint_of_another_run_is_refused_and_left_alone(model, corpus, 
     checkpoint = tmp_path / "run.partial"
     stopped(model, corpus, checkpoint)
     before = checkpoint.read_bytes()
-    options = {
-        **HOW,
-        **{
-            "settings": {"seed": 1},
-            "measures": {"measures": ["entropy"]},
-            "shard": {"shard": (1, 2)},
-        }.get(change, {}),
-    }
+    changes = {"settings": {"seed": 1}, "measures": {"measures": ["entropy"]}}
+    options = HOW | (changes | {"shard": {"shard": (1, 2)}}).get(change, {})
     other = tiny_model("bert", seed=1) if change == "model" else model
     texts = from_texts([*TEXTS, "a dog"]) if change == "corpus" else corpus
     with pytest.raises(UserError) as caught:

@@ -24,15 +24,8 @@ def test_pruning_keeps_the_head_that_matters_and_scores_other_examples():
         for index in range(6)
     ]
     corpus = from_examples(rows, name="made.tsv")
-    atlas = ablate(
-        classifier(only=(0, 1)),
-        task=TASK,
-        dev=corpus,
-        way="zero",
-        prune=True,
-        prune_points=8,
-        **RUN,
-    )
+    how = {"task": TASK, "dev": corpus, "way": "zero", "prune": True, "prune_points": 8}
+    atlas = ablate(classifier(only=(0, 1)), **how, **RUN)
     data = atlas["pruning"]
     assert sorted(data["example"].values.tolist()) == ["e1", "e3", "e5"]
     assert data.attrs["chosen_on"] == 3

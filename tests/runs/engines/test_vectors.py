@@ -36,14 +36,8 @@ def test_batches_in_any_order_give_the_same_blocks(model, tmp_path):
     texts = [*MANY[:40], EMPTY, *MANY[40:]]
     one = make_head_outputs(model, texts, tmp_path / "one", **HOW)
     seen: list[int] = []
-    other = make_head_outputs(
-        model,
-        texts,
-        tmp_path / "other",
-        engine=OddFirst(),
-        progress=lambda done, _: seen.append(done),
-        **HOW,
-    )
+    how = HOW | {"engine": OddFirst(), "progress": lambda done, _: seen.append(done)}
+    other = make_head_outputs(model, texts, tmp_path / "other", **how)
     assert contents(one.blocks) == contents(other.blocks)
     assert one.counts == other.counts
     assert seen == list(range(1, 71))
@@ -84,20 +78,8 @@ def test_a_probe_has_the_scores_of_a_local_one(model, tmp_path, monkeypatch):
     monkeypatch.setattr("headscope.runs.run.make_engine", make)
 
     def run(name: str, **more: Any) -> Any:
-        return hs.probe(
-            model,
-            "demo",
-            only="Tense",
-            sample=12,
-            n=2,
-            counts=[2],
-            greedy=False,
-            control=False,
-            l2=[0.01],
-            cache=tmp_path / name,
-            batch_size=2,
-            max_length=64,
-            **more,
-        )
+        how = {"only": "Tense", "sample": 12, "batch_size": 2, "max_length": 64, "n": 2}
+        how |= {"counts": [2], "greedy": False, "control": False, "l2": [0.01]}
+        return hs.probe(model, "demo", cache=tmp_path / name, **how, **more)
 
     same(run("workers", engine="processes", workers=2), run("local"))

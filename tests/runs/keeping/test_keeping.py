@@ -355,15 +355,9 @@ def test_on_demand_gives_what_results_that_keep_all_give(kind, relation):
 
 def test_the_limit_counts_the_first_examples_and_progress_ends_at_it():
     told: list[tuple[int, int]] = []
-    found = hs.examples(
-        tiny_model("bert"),
-        list(SENTENCES),
-        "1-1",
-        limit=3,
-        batch_size=1,
-        max_length=60,
-        progress=lambda done, total: told.append((done, total)),
-    )
+    how = {"limit": 3, "batch_size": 1, "max_length": 60}
+    how["progress"] = lambda done, total: told.append((done, total))
+    found = hs.examples(tiny_model("bert"), list(SENTENCES), "1-1", **how)
     assert sorted(found["id"]) == ["1", "2", "3"]
     assert told[-1] == (3, 3)
 

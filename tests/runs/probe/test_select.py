@@ -226,19 +226,9 @@ def test_a_task_that_was_not_probed_is_an_error():
 @pytest.fixture(scope="module")
 def probed(tmp_path_factory):
     """A small probe of the embedded model on two of the built-in tasks."""
-    return hs.probe(
-        "demo",
-        ["demo"],
-        only=["Tense", "Length"],
-        sample=30,
-        max_length=48,
-        counts=[12],
-        greedy=False,
-        control=False,
-        l2=[1e-2],
-        repeats=1,
-        cache=tmp_path_factory.mktemp("vectors"),
-    )
+    how = {"only": ["Tense", "Length"], "sample": 30, "max_length": 48, "counts": [12]}
+    how |= {"greedy": False, "control": False, "l2": [1e-2], "repeats": 1}
+    return hs.probe("demo", ["demo"], cache=tmp_path_factory.mktemp("vectors"), **how)
 
 
 def test_the_heads_of_a_real_probe_make_sentence_vectors(probed):

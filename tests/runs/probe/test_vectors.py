@@ -212,13 +212,8 @@ def test_only_the_texts_of_a_run_are_counted(bert, forwards, tmp_path):
     forwards.clear()
     mixed = [MANY[3], FEW[1], *MANY[40:45], FEW[0], FEW[3]]
     reported: list[tuple[int, int]] = []
-    found = make_head_outputs(
-        bert,
-        mixed,
-        tmp_path,
-        max_length=64,
-        progress=lambda done, total: reported.append((done, total)),
-    )
+    how = {"max_length": 64, "progress": lambda done, total: reported.append((done, total))}
+    found = make_head_outputs(bert, mixed, tmp_path, **how)
     assert (sum(forwards), reported[-1], len(blocks(tmp_path))) == (9, (9, 9), 2)
     check(found, "bert", mixed, "cls")
     assert {**found.counts, "bytes": 0} == {
@@ -245,14 +240,8 @@ def test_an_interrupted_run_keeps_its_blocks_and_resumes(bert, forwards, tmp_pat
     assert len(blocks(tmp_path / "here")) == 1
     forwards.clear()
     reported: list[int] = []
-    found = make_head_outputs(
-        bert,
-        MANY,
-        tmp_path / "here",
-        max_length=64,
-        batch_size=1,
-        progress=lambda done, _total: reported.append(done),
-    )
+    how = {"max_length": 64, "batch_size": 1, "progress": lambda done, _: reported.append(done)}
+    found = make_head_outputs(bert, MANY, tmp_path / "here", **how)
     assert sum(forwards) == 38
     assert reported == list(range(33, 71))
     fresh = make_head_outputs(bert, MANY, tmp_path / "fresh", max_length=64, batch_size=1)

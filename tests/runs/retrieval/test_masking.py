@@ -25,16 +25,8 @@ def scores_of(*names: str) -> np.ndarray:
 
 
 def chosen_for(scores: np.ndarray, counts: list[int], draws: int, seed: int) -> list:
-    found = choose_heads(
-        scores,
-        np.array([0, 1]),
-        np.array([True, True]),
-        0,
-        shape=SHAPE,
-        counts=counts,
-        draws=draws,
-        seed=seed,
-    )
+    how = {"shape": SHAPE, "counts": counts, "draws": draws, "seed": seed}
+    found = choose_heads(scores, np.array([0, 1]), np.array([True, True]), 0, **how)
     assert found is not None
     return found
 

@@ -171,15 +171,8 @@ def test_new_weights_are_drawn_with_the_seed():
 def tuned(bert, tmp_path_factory):
     """Tuned from two heads of the first layer."""
     output = tmp_path_factory.mktemp("runs") / "heads"
-    return tune_animals(
-        bert,
-        output,
-        train=sentences(160, 0),
-        dev=sentences(60, 1),
-        pooling=Pooling(heads="1-4,1-2"),
-        epochs=6,
-        seed=3,
-    )
+    data = {"train": sentences(160, 0), "dev": sentences(60, 1)}
+    return tune_animals(bert, output, **data, pooling=Pooling(heads="1-4,1-2"), epochs=6, seed=3)
 
 
 def test_it_learns_and_only_the_weights_in_use_change(bert, tuned):
