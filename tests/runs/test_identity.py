@@ -39,6 +39,7 @@ from headscope.runs.run import Run
 from headscope.runs.tune import TuneSettings
 from headscope.tasks.task import ProbingTask
 from models.test_load_adapter import make_adapter, saved
+from runs.in_process import interrupt_at
 from runs.tune.animals import ANIMALS, sentences
 from tiny import tiny_model
 
@@ -735,12 +736,8 @@ def test_results_of_other_versions_are_opened_with_a_remark(path, capsys, monkey
 
 
 def test_a_stopped_run_is_not_resumed_with_other_options_or_versions(path, monkeypatch):
-    def stop(done: int, total: int) -> None:
-        if done == 1:
-            raise KeyboardInterrupt
-
     with pytest.raises(Interrupted):
-        surveyed(path, "a", progress=stop, batch_size=1)
+        surveyed(path, "a", progress=interrupt_at(1), batch_size=1)
     state = path.with_name("run.nc.partial")
     with pytest.raises(UserError) as caught:
         surveyed(path, "b", batch_size=1)

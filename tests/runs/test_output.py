@@ -17,7 +17,7 @@ from headscope.results import Atlas, merge
 from headscope.runs.forward import Pass
 from headscope.runs.survey import survey
 from planted import planted_bert
-from runs.in_process import stop_after
+from runs.in_process import interrupt_at, stop_after
 
 CORPUS = from_texts(["a dog", "the cat sat.", "it saw", "the mat, a dog", "it barks!"])
 HOW: dict[str, Any] = {"batch_size": 1, "max_length": 24, "measures": ["position", "entropy"]}
@@ -76,12 +76,8 @@ def test_another_call_computes_its_own_and_replaces_the_file_if_it_may(
 def test_a_stopped_run_keeps_its_state_beside_the_output_and_goes_on_from_it(
     model, tmp_path, passes
 ):
-    def stop(done: int, total: int) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
-
     with pytest.raises(Interrupted) as caught:
-        survey(model, CORPUS, output=tmp_path / "run.nc", progress=stop, **HOW)
+        survey(model, CORPUS, output=tmp_path / "run.nc", progress=interrupt_at(3), **HOW)
     state = tmp_path / "run.nc.partial"
     assert caught.value.message == f"stopped after 3 examples; the state is kept in {state}"
     assert [file.name for file in tmp_path.iterdir()] == ["run.nc.partial"]

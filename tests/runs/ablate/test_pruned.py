@@ -19,7 +19,7 @@ from headscope.models import Model, wrap
 from headscope.runs.ablate.prune import Pruned, read_ranking
 from headscope.runs.ablate.removing import PruneRun
 from runs.ablate.made import TASK, classifier, labelled, language_model
-from runs.ablate.test_resume import stop_after
+from runs.in_process import interrupt_at
 from tiny import SENTENCES, tiny_network, tiny_tokenizer
 
 TEXTS = [f"{text} {text[:9]}" for text in SENTENCES] + list(SENTENCES)
@@ -157,7 +157,7 @@ def test_a_stopped_run_resumes_to_the_same_model(tmp_path):
     whole = pruned(tmp_path / "whole", share=0.5, cut=False, steps=3)
     message = r"stopped after . of 3 steps; the state is kept in .*out"
     with pytest.raises(Interrupted, match=message):
-        pruned(tmp_path, share=0.5, cut=False, steps=3, progress=stop_after(250))
+        pruned(tmp_path, share=0.5, cut=False, steps=3, progress=interrupt_at(250))
     assert (tmp_path / "out.partial").exists()
     seen: list[int] = []
     again = pruned(

@@ -7,18 +7,10 @@ from typing import Any
 import pytest
 
 from headscope.errors import Interrupted, UserError
-from headscope.progress import Update
 from headscope.results import Atlas
 from headscope.runs.ablate import ablate, work
 from runs.ablate.made import RUN, TASK, classifier, labelled
-
-
-def stop_after(passes: int) -> Update:
-    def progress(done: int, _total: int) -> None:
-        if done >= passes:
-            raise KeyboardInterrupt
-
-    return progress
+from runs.in_process import interrupt_at
 
 
 def given(**more: Any) -> dict[str, Any]:
@@ -31,7 +23,7 @@ def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path, passes):
     whole = ablate(model, **given(importance=True))
     message = r"stopped after \d examples; the state is kept in .*off\.nc\.partial"
     with pytest.raises(Interrupted, match=message):
-        ablate(model, **given(importance=True, output=path, progress=stop_after(passes)))
+        ablate(model, **given(importance=True, output=path, progress=interrupt_at(passes)))
     partial = tmp_path / "off.nc.partial"
     assert partial.exists()
     assert not path.exists()
@@ -55,7 +47,7 @@ def test_an_interrupted_pruning_curve_resumes(tmp_path, share):
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert seen[-1][0] == total
     with pytest.raises(Interrupted, match="examples and a part of the pruning curve"):
-        ablate(model, **given(prune=True, output=path, progress=stop_after(int(share * total))))
+        ablate(model, **given(prune=True, output=path, progress=interrupt_at(int(share * total))))
     resumed = list[int]()
     again = ablate(
         model, **given(prune=True, output=path, progress=lambda done, _total: resumed.append(done))
@@ -70,7 +62,7 @@ def test_a_finished_run_is_opened_and_another_one_is_not_mixed_with_it(tmp_path,
     ablate(model, **given(layers=False, output=path))
     with pytest.raises(UserError, match="another run: way: 'uniform' there, 'zero' here"):
         ablate(model, **given(layers=False, way="zero", output=path))
-    zero = {"way": "zero", "overwrite": True, "progress": stop_after(19)}
+    zero = {"way": "zero", "overwrite": True, "progress": interrupt_at(19)}
     with pytest.raises(Interrupted):
         ablate(model, **given(layers=False, output=path, **zero))
     new = tmp_path / "new.nc"

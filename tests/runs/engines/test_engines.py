@@ -21,6 +21,7 @@ from headscope.errors import Interrupted, ModelError, UserError
 from headscope.runs import workers as module
 from headscope.runs.workers import Engine, Processes, RayCluster, Task
 from runs.engines.workers import same, workers_of
+from runs.in_process import stop_after
 from tiny import tiny_network, tiny_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -226,16 +227,6 @@ def test_weights_that_were_changed_in_memory_are_not_loaded_anew(folder):
 
 @pytest.mark.usefixtures("forked")
 def test_ctrl_c_stops_all_and_a_run_goes_on_with_any_engine(model, alone, engine, tmp_path):
-    def stop_after(units: int) -> Callable[[int, int], None]:
-        told: list[int] = []
-
-        def stop(done: int, total: int) -> None:
-            told.append(done)
-            if len(told) == units:
-                signal.raise_signal(signal.SIGINT)
-
-        return stop
-
     output = tmp_path / "run.nc"
     with pytest.raises(Interrupted, match="kept in"):  # here, in the middle of the first unit
         hs.survey(model, TEXTS, output=output, progress=stop_after(3), **HOW)

@@ -22,6 +22,7 @@ from headscope.stats.tables.circuits import (
     retrieval_recovery,
 )
 from planted_induction import INDUCTION
+from runs.in_process import interrupt_at
 from runs.retrieval.planted import LENGTH, NEEDLES, TEXTS, WORDS, retrieving_model
 from tiny import HEADS, tiny_network, tiny_tokenizer
 
@@ -170,13 +171,8 @@ def test_a_stopped_run_resumes_to_the_same_results(planted, tmp_path):
     how: dict[str, Any] = {"lengths": [LENGTH], "needles": NEEDLES[:2], "draws": 1}
     undisturbed = hs.retrieval(planted, TEXTS, **how)
     output, counts = tmp_path / "r.nc", []
-
-    def stop_in_the_check(done: int, total: int) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
-
     with pytest.raises(Interrupted, match="stopped after 3 of 4; the state is kept in"):
-        hs.retrieval(planted, TEXTS, output=output, progress=stop_in_the_check, **how)
+        hs.retrieval(planted, TEXTS, output=output, progress=interrupt_at(3), **how)
     again = hs.retrieval(
         planted, TEXTS, output=output, progress=lambda *one: counts.append(one), **how
     )

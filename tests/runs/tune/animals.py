@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +39,6 @@ def tune_animals(model: Any, output: Path, **changes: Any) -> Tuned:
     """Tune for one epoch on eight sentences, unless told otherwise."""
     given = {"task": ANIMALS, "train": sentences(8, 0), "dev": sentences(8, 1), "epochs": 1}
     return tune(model, output=output, **(given | QUICK | changes))
-
-
-def interrupt_at(step: int) -> Callable[[int, int], None]:
-    """Presses Ctrl-C when so many steps have been taken."""
-
-    def interrupt(done: int, total: int) -> None:
-        if done == step:
-            raise KeyboardInterrupt
-
-    return interrupt
 
 
 def saved(kind: str, folder: Path, **changes: Any) -> Path:

@@ -29,9 +29,9 @@ from headscope.runs.tune import (
 )
 from headscope.runs.tune.rows import encode_rows
 from headscope.tasks import Task
+from runs.in_process import interrupt_at
 from runs.tune.animals import (
     ANIMALS,
-    interrupt_at,
     plain_adamw,
     saved,
     sentences,

@@ -12,7 +12,8 @@ import pytest
 from headscope.errors import Interrupted, ModelError, UserError
 from headscope.files import locked
 from headscope.models import load
-from runs.tune.animals import interrupt_at, same, sentences, tune_animals
+from runs.in_process import interrupt_at
+from runs.tune.animals import same, sentences, tune_animals
 
 # Five steps per epoch.
 DATA = {"train": sentences(40, 0), "dev": sentences(12, 1)}
