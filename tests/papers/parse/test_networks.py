@@ -81,47 +81,35 @@ def some_probes(heads: int = 3, dimension: int = 2) -> list[ParseProbe]:
 @given(SIZES)
 def test_attention_scores_are_the_sum_over_heads_of_both_directions(sizes):
     batch, words, heads, _, seed = sizes
-    maps, w, u = (
-        random(batch, words, words, heads, seed=seed),
-        random(heads, seed=seed + 1),
-        random(heads, seed=seed + 2),
-    )
+    maps = random(batch, words, words, heads, seed=seed)
+    w, u = (random(heads, seed=seed + more) for more in (1, 2))
     found = attention_scores(maps, w, u)
     assert found.shape == (batch, words, words)
-    for b in range(batch):
-        for j in range(words):
-            for i in range(words):
-                expected = sum(
-                    float(w[k]) * float(maps[b, i, j, k]) + float(u[k]) * float(maps[b, j, i, k])
-                    for k in range(heads)
-                )
-                assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5)
+    for b, j, i in np.ndindex(found.shape):
+        expected = sum(
+            float(w[k]) * float(maps[b, i, j, k]) + float(u[k]) * float(maps[b, j, i, k])
+            for k in range(heads)
+        )
+        assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5)
 
 
 @settings(max_examples=40, deadline=None)
 @given(SIZES)
 def test_words_scores_weigh_each_head_by_a_linear_function_of_both_vectors(sizes):
     batch, words, heads, dimension, seed = sizes
-    maps, vectors = (
-        random(batch, words, words, heads, seed=seed),
-        random(batch, words, dimension, seed=seed + 1),
-    )
-    w, u = random(heads, 2 * dimension, seed=seed + 2), random(heads, 2 * dimension, seed=seed + 3)
+    maps = random(batch, words, words, heads, seed=seed)
+    vectors = random(batch, words, dimension, seed=seed + 1)
+    w, u = (random(heads, 2 * dimension, seed=seed + more) for more in (2, 3))
     found = words_scores(maps, vectors, w, u)
     assert found.shape == (batch, words, words)
-    for b in range(batch):
-        for j in range(words):
-            for i in range(words):
-                both = vectors[b, i].tolist() + vectors[b, j].tolist()  # candidate, then dependent
-                expected = 0.0
-                for k in range(heads):
-                    expected += sum(
-                        x * y for x, y in zip(w[k].tolist(), both, strict=True)
-                    ) * float(maps[b, i, j, k])
-                    expected += sum(
-                        x * y for x, y in zip(u[k].tolist(), both, strict=True)
-                    ) * float(maps[b, j, i, k])
-                assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
+    for b, j, i in np.ndindex(found.shape):
+        both = vectors[b, i].tolist() + vectors[b, j].tolist()  # candidate, then dependent
+        expected = 0.0
+        for k in range(heads):
+            for side, weight in ((w, maps[b, i, j, k]), (u, maps[b, j, i, k])):
+                dot = sum(x * y for x, y in zip(side[k].tolist(), both, strict=True))
+                expected += dot * float(weight)
+        assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
 
 
 def test_a_score_does_not_depend_on_a_third_word():
@@ -199,18 +187,10 @@ def test_the_distance_probe_is_one_hidden_layer_over_both_vectors_and_the_distan
     for j in range(4):
         for i in range(4):
             if i != j:
-                inputs = (
-                    probe.candidate.weight @ vectors[i]
-                    + probe.dependent.weight @ vectors[j]
-                    + probe.distance.weight @ features[i - j + 3]
-                    + probe.dependent.bias
-                )
-                expected = sum(
-                    weight * max(value, 0.0)
-                    for weight, value in zip(
-                        probe.out.weight[0].tolist(), inputs.tolist(), strict=True
-                    )
-                )
+                inputs = probe.candidate.weight @ vectors[i] + probe.dependent.weight @ vectors[j]
+                inputs += probe.distance.weight @ features[i - j + 3] + probe.dependent.bias
+                pairs = zip(probe.out.weight[0].tolist(), inputs.tolist(), strict=True)
+                expected = sum(weight * max(value, 0.0) for weight, value in pairs)
                 assert float(scores[j, i + 1]) == pytest.approx(expected, abs=1e-4)
 
 
