@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from headscope.runs.forward import Pass
+from processes import python
 
 FULL = Path("/dev/full")
 
@@ -71,9 +72,7 @@ main()
 
 
 def test_ctrl_c_while_libraries_load_says_that_nothing_was_started(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", LOADING], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    done = python("-c", LOADING, cwd=tmp_path)
     assert done.returncode == 130, done.stderr
     assert done.stderr.splitlines()[-2:] == [
         "error: stopped while libraries were loaded, before anything was started",
@@ -83,14 +82,7 @@ def test_ctrl_c_while_libraries_load_says_that_nothing_was_started(tmp_path):
 
 
 def test_ctrl_c_at_the_very_end_is_no_error_of_python_s(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", LOADING],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=os.environ | {"TWICE": "1"},
-    )
+    done = python("-c", LOADING, cwd=tmp_path, env=os.environ | {"TWICE": "1"})
     assert done.returncode == -signal.SIGINT  # which a shell calls 130
     assert "before anything was started" in done.stderr
     assert "KeyboardInterrupt" not in done.stderr

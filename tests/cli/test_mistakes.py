@@ -15,6 +15,7 @@ import pytest
 
 from cli.conftest import Outcome
 from page.samples import made_results
+from processes import python
 
 
 def mistake(done: Outcome) -> tuple[str, str]:
@@ -304,12 +305,7 @@ def test_merging_shards_of_two_models(run, tmp_path):
 
 
 def test_a_mistake_in_a_true_process_has_exactly_two_lines():
-    done = subprocess.run(
-        [sys.executable, "-m", "headscope", "ls", "nowhere.nc"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-m", "headscope", "ls", "nowhere.nc")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
         "error: no such results file: nowhere.nc",

@@ -5,15 +5,13 @@ One process for many commands: most of its time goes into starting.
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from cli.test_engines import COMMANDS
 from cli.test_engines import MISTAKES as WORKERS
 from headscope import papers
 from page.samples import made_results
+from processes import python
 
 SCRIPT = """
 import io, sys
@@ -78,7 +76,7 @@ MISTAKES = {
 
 def start(folder, script, lines):
     code = script + SCRIPT.format(lines=lines)
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    done = python("-c", code, cwd=folder)
     assert done.returncode == 0, done.stderr
 
 

@@ -4,8 +4,6 @@ nothing left waiting when something fails.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from headscope.runs.forward import Pass
 from headscope.runs.survey import compare, survey
 from headscope.runs.survey.comparison import Lockstep
 from planted import HEADS, VOCABULARY, planted_bert, planted_tokenizer
+from processes import python
 from tiny import maps_of, tiny_model, tiny_network, tiny_tokenizer
 
 TEXTS = [
@@ -374,13 +373,7 @@ except (KeyboardInterrupt, Interrupted):
 @pytest.mark.parametrize("presses", [1, 2, 5])
 def test_a_comparison_ends_however_often_ctrl_c_is_pressed(presses):
     tests = str(Path(__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", PRESSED, tests, str(presses)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = python("-c", PRESSED, tests, str(presses), timeout=240)
     assert done.stdout.startswith("stopped"), done.stderr
     assert "Exception ignored" not in done.stderr
 

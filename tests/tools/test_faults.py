@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,8 @@ from faults.battery import steps_lost
 from faults.children import Ended
 from faults.damage import BAD, Kind, damage_kind, damages
 from faults.kinds import KINDS
+
+from processes import python
 
 TOOLS = Path(__file__).parents[2] / "tools"
 
@@ -92,13 +92,7 @@ assert not disk.place.exists()
 def test_a_small_disk_runs_full_and_nobody_else_sees_it(tmp_path):
     (tmp_path / "inputs").mkdir()
     (tmp_path / "inputs" / "a.txt").write_text("mine")
-    done = subprocess.run(
-        [sys.executable, "-c", DISK, tmp_path / "inputs"],
-        cwd=TOOLS,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-c", DISK, tmp_path / "inputs", cwd=TOOLS)
     if done.returncode == 77:
         pytest.skip("no disk can be mounted here")
     assert done.returncode == 0, done.stderr
@@ -113,13 +107,7 @@ FAULTS = {
 
 @pytest.mark.slow
 def test_a_survey_survives_one_fault_of_every_kind():
-    done = subprocess.run(
-        [sys.executable, "-m", "faults", "--only", "survey", "--share", "0.01"],
-        cwd=TOOLS,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-m", "faults", "--only", "survey", "--share", "0.01", cwd=TOOLS)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     rows = [line for line in done.stdout.splitlines() if line.startswith("survey ")]
     names = [row.removeprefix("survey").partition("{")[0] for row in rows]

@@ -20,6 +20,7 @@ import headscope as hs
 from headscope.errors import Interrupted, ModelError, UserError
 from headscope.runs import workers as module
 from headscope.runs.workers import Engine, Processes, RayCluster, Task
+from processes import python
 from runs.engines.workers import same, workers_of
 from runs.in_process import stop_after
 from tiny import tiny_network, tiny_tokenizer
@@ -373,14 +374,7 @@ print(sorted(seen))
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 def test_results_that_are_lost_with_their_machine_are_computed_again(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", LOST_NODE],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=WAIT,
-        cwd=tmp_path,
-    )
+    done = python("-c", LOST_NODE, timeout=WAIT, cwd=tmp_path)
     assert done.stdout.splitlines()[-1:] == [str([(number, number) for number in range(6)])], (
         done.stderr
     )
