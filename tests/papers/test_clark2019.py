@@ -193,13 +193,8 @@ def test_an_unknown_way_to_sample_is_refused():
 @pytest.mark.slow
 def test_heads_are_chosen_on_a_training_treebank(tmp_path):
     passages = list(read("demo", limit=12))
-    report = Clark2019(
-        "demo",
-        parts=["dependencies"],
-        treebank=passages[:4],
-        train=from_examples(passages[4:], name="others.conllu"),
-        output=tmp_path,
-    ).run()
+    data = {"treebank": passages[:4], "train": from_examples(passages[4:], name="others.conllu")}
+    report = Clark2019("demo", parts=["dependencies"], output=tmp_path, **data).run()
     there, here = (
         Atlas.open(tmp_path / f"{name}.nc")["dependency"].sel(relation="det", words="every")
         for name in ("dependency-train", "dependency")

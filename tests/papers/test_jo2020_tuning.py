@@ -55,13 +55,8 @@ def gains(done: dict[str, Any]) -> dict[str, Any]:
 def test_medians_and_mean_gains_of_the_papers_numbers_are_the_papers(encoder):
     done = {"mine": tuned(encoder, (-0.5, 0.0, 0.25))}
     rows = tuning_rows(TASKS, done, {"mine": encoder})
-    assert [row["task"] for row in rows] == [
-        "MRPC (f1)",
-        "MRPC (accuracy)",
-        "STS-B (pearson)",
-        "STS-B (spearman)",
-        "SST-2 (accuracy)",
-    ]
+    names = ["MRPC (f1)", "MRPC (accuracy)", "STS-B (pearson)", "STS-B (spearman)"]
+    assert [row["task"] for row in rows] == [*names, "SST-2 (accuracy)"]
     for row in rows:
         for state in STATES:
             assert float(row[state].split()[0]) == row[f"{state}: paper"]

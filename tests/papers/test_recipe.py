@@ -166,13 +166,9 @@ class Made(PaperRecipe):
 
 
 def test_a_part_that_cannot_run_says_why_and_the_others_run(tiny_folder, tmp_path, capsys):
-    made = Made(
-        str(tiny_folder),
-        fails=("gradients",),
-        parts=["coreference", "gradients", "surface"],
-        output=tmp_path,
-        progress=True,
-    )
+    parts = ["coreference", "gradients", "surface"]
+    how = {"fails": ("gradients",), "parts": parts, "progress": True}
+    made = Made(str(tiny_folder), output=tmp_path, **how)
     report = made.run()
     assert [section.id for section in report.sections] == ["surface", "coreference"]
     assert report.skipped == ("gradients cannot run",)

@@ -45,14 +45,9 @@ def llama_heads(network: Any) -> list[list[tuple[Matrix, ...]]]:
         heads = []
         for head in range(HEADS):
             own, shared = (slice(at * WIDTH, (at + 1) * WIDTH) for at in (head, head // 2))
-            heads.append(
-                (
-                    gain @ parts["q"][own].T,
-                    gain @ parts["k"][shared].T,
-                    gain @ parts["v"][shared].T,
-                    parts["o"][:, own].T,
-                )
-            )
+            slices = (("q", own), ("k", shared), ("v", shared))
+            inputs = (gain @ parts[name][part].T for name, part in slices)
+            heads.append((*inputs, parts["o"][:, own].T))
         layers.append(heads)
     return layers
 

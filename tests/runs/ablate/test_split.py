@@ -49,13 +49,8 @@ def test_every_batch_is_counted_once_however_a_run_is_stopped_and_resumed(stops,
     given = {**EVERYTHING, **RUN, "batch_size": 1}
     for split, steps in stops:
         with pytest.raises(Interrupted):
-            ablate(
-                model,
-                output=output,
-                engine="processes" if split else "local",
-                progress=stop_after(steps),
-                **given,
-            )
+            how = {"engine": "processes" if split else "local", "progress": stop_after(steps)}
+            ablate(model, output=output, **how, **given)
     seen: list[tuple[int, int]] = []
     found = ablate(
         model, output=output, engine="processes", progress=lambda *step: seen.append(step), **given
