@@ -48,8 +48,8 @@ def test_every_batch_is_counted_once_however_a_run_is_stopped_and_resumed(stops,
     model, output = classifier(), tmp_path / "off.nc"
     given = {**EVERYTHING, **RUN, "batch_size": 1}
     for split, steps in stops:
+        how = {"engine": "processes" if split else "local", "progress": stop_after(steps)}
         with pytest.raises(Interrupted):
-            how = {"engine": "processes" if split else "local", "progress": stop_after(steps)}
             ablate(model, output=output, **how, **given)
     seen: list[tuple[int, int]] = []
     found = ablate(
