@@ -16,7 +16,7 @@ from headscope.cli.app import COMMANDS, load_commands
 from headscope.measures import MEASURES
 
 NAMES = sorted(load_commands())
-cli_reference = cache(lambda: str(hooks().cli_reference()))
+reference = cache(lambda name: str(hooks().reference(name)))
 
 
 @pytest.mark.parametrize("command", NAMES)
@@ -30,13 +30,13 @@ def test_the_generated_reference_has_every_option_that_the_help_shows(command, r
     monkeypatch.setenv("COLUMNS", "200")
     listed = set(re.findall(r"│ (--[a-z0-9.-]+)", run(*command.split(), "--help").out))
     assert listed
-    sections = re.split(r"^## ", cli_reference(), flags=re.MULTILINE)
+    sections = re.split(r"^## ", reference("cli"), flags=re.MULTILINE)
     own = next(part for part in sections if part.startswith(f"headscope {command}\n"))
     assert {option for option in listed if f"| `{option}`" not in own} == set()
 
 
 def test_the_reference_has_the_options_that_a_word_chooses():
-    reference = cli_reference()
+    text = reference("cli")
     chosen = [
         option.flag
         for command in COMMANDS.values()
@@ -45,11 +45,11 @@ def test_the_reference_has_the_options_that_a_word_chooses():
         for option in replace(command, words=(word,)).options.values()
     ]
     assert chosen
-    assert [flag for flag in chosen if f"`{flag}`" not in reference] == []
+    assert [flag for flag in chosen if f"`{flag}`" not in text] == []
 
 
 def test_the_reference_has_every_public_name_and_links_to_its_page():
-    table = hooks().reference("headscope")
+    table = reference("headscope")
     public = [name for name in hs.__all__ if not isinstance(getattr(hs, name), ModuleType)]
     assert len(public) > 40
     assert [name for name in public if f"| [`hs.{name}`](" not in table] == []
@@ -59,14 +59,14 @@ def test_the_reference_has_every_public_name_and_links_to_its_page():
 
 @pytest.mark.parametrize("package", ["corpus", "measures", "models", "results", "runs"])
 def test_the_reference_of_a_package_names_modules_that_exist(package):
-    modules = re.findall(r"^::: (\S+)$", hooks().reference(package), re.MULTILINE)
+    modules = re.findall(r"^::: (\S+)$", reference(package), re.MULTILINE)
     assert modules
     assert all(importlib.util.find_spec(module) for module in modules)
 
 
 @pytest.mark.parametrize("measure", measure_names())
 def test_every_measure_is_listed_and_its_method_is_explained(measure):
-    assert has_row(hooks().reference("measures"), measure)
+    assert has_row(reference("measures"), measure)
     methods = [page for page in GUIDES if page.stem == "methods" or page.parent.name == "papers"]
     name = re.escape(measure)
     explained = re.compile(rf"^#+ .*\b{name}\b|`{name}`", re.MULTILINE)
@@ -75,7 +75,7 @@ def test_every_measure_is_listed_and_its_method_is_explained(measure):
 
 
 def test_every_figure_is_listed_and_shown_in_the_gallery():
-    table, names = hooks().reference("figures"), figure_names()
+    table, names = reference("figures"), figure_names()
     assert len(names) >= 9
     assert [name for name in names if not has_row(table, name)] == []
     gallery = read(DOCS / "reference" / "gallery.md")
