@@ -49,12 +49,10 @@ def sieves(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_whole_paper_from_the_command_line(run, tiny_folder, tables, sieves, tmp_path):
+def test_the_whole_paper_from_the_command_line(run, tables, sieves, tmp_path):
     folder = tmp_path / "pande"
-    models = ("--model", tiny_folder, "--tuned", tiny_folder, "--max-length 64")
-    how = ("--limit", LIMIT, "--roles.sieve", sieves, "--correction holm -o", folder)
-    corpora = ("--corpus", tables[0], "--corpus", tables[1])
-    done = run("paper", "pande2021", *models, *corpora, *how)
+    how = ("--tuned demo --limit", LIMIT, "--roles.sieve", sieves, "--correction holm -o", folder)
+    done = run("paper", "pande2021", "--corpus", tables[0], "--corpus", tables[1], *how)
     assert (done.code, done.out) == (0, f"{folder / 'pande2021.html'}\n"), done.err
     page = said(folder / "pande2021.html")
     parts = ["summary", "sieves", "roles-all"]
