@@ -12,6 +12,8 @@ from typing import Any
 
 TOGETHER: tuple[tuple[str, ...], ...] = (
     ("tests/runs/engines/", "tests/cli/test_engines.py", "tests/runs/keeping/test_splitting.py"),
+    ("tests/docs/test_site.py",),
+    ("tests/cli/test_hostile_folder.py",),
     ("tests/papers/test_clark2019",),
     ("tests/papers/test_jo2020",),
     (
@@ -22,6 +24,8 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("tests/cli/test_commands.py", "tests/cli/test_console.py", "tests/cli/test_heads.py"),
     ("tests/page/",),
     ("tests/docs/test_notebooks.py",),
+    ("tests/docs/test_exported_notebooks.py",),
+    ("tests/cli/test_tables.py",),
     ("tests/docs/test_examples.py",),
     ("tests/papers/test_pande2021",),
     ("tests/papers/test_kovaleva2019",),

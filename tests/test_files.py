@@ -18,7 +18,7 @@ def names(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir())
 
 
-def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
+def test_a_file_appears_when_it_is_whole(tmp_path):
     path = tmp_path / "new" / "a.txt"
     with atomic_write(path) as temporary:
         temporary.write_text("whole")
@@ -27,7 +27,7 @@ def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
     assert names(path.parent) == ["a.txt"]
 
 
-def test_a_failure_leaves_what_stood_there(tmp_path: Path) -> None:
+def test_a_failure_leaves_what_stood_there(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("before")
 
@@ -42,7 +42,7 @@ def test_a_failure_leaves_what_stood_there(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a.txt"]
 
 
-def test_a_full_disk_is_an_error_of_ours_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error_of_ours_and_leaves_nothing(tmp_path):
     full = OSError(errno.ENOSPC, "No space left on device")
     with (
         pytest.raises(ResultsError, match="No space left on device") as error,
@@ -54,14 +54,14 @@ def test_a_full_disk_is_an_error_of_ours_and_leaves_nothing(tmp_path: Path) -> N
     assert names(tmp_path) == []
 
 
-def test_new_files_have_the_permissions_of_other_new_files(tmp_path: Path) -> None:
+def test_new_files_have_the_permissions_of_other_new_files(tmp_path):
     plain = tmp_path / "plain"
     plain.write_text("")
     write_text(tmp_path / "ours", "")
     assert (tmp_path / "ours").stat().st_mode == plain.stat().st_mode
 
 
-def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
+def test_a_planted_link_is_not_followed(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (tmp_path / "a.txt").symlink_to(victim)
@@ -76,7 +76,7 @@ def _hold(path: Path, ready: object, done: object) -> None:
         done.wait(300)  # type: ignore[attr-defined]
 
 
-def test_a_second_process_is_refused_until_the_first_is_done(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_until_the_first_is_done(tmp_path):
     path = tmp_path / "out.nc"
     context = multiprocessing.get_context("spawn")
     ready, done = context.Event(), context.Event()
@@ -92,7 +92,7 @@ def test_a_second_process_is_refused_until_the_first_is_done(tmp_path: Path) -> 
     assert names(tmp_path) == []
 
 
-def test_a_lock_of_a_killed_process_does_not_stay(tmp_path: Path) -> None:
+def test_a_lock_of_a_killed_process_does_not_stay(tmp_path):
     path = tmp_path / "out.nc"
     context = multiprocessing.get_context("spawn")
     ready, done = context.Event(), context.Event()
@@ -105,20 +105,20 @@ def test_a_lock_of_a_killed_process_does_not_stay(tmp_path: Path) -> None:
         pass
 
 
-def test_the_checksum_is_sha256(tmp_path: Path) -> None:
+def test_the_checksum_is_sha256(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"abc" * 1000)
     assert checksum(path) == hashlib.sha256(b"abc" * 1000).hexdigest()
 
 
-def test_a_digest_depends_on_every_part_and_where_it_ends() -> None:
+def test_a_digest_depends_on_every_part_and_where_it_ends():
     parts = [("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), ("", "abc")]
     assert len({digest_of(*part) for part in parts}) == len(parts)
     assert digest_of("ab", b"c") == digest_of(b"ab", memoryview(b"c"))
 
 
 @pytest.mark.parametrize("place", ["folder", "file/below", "locked/below"])
-def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path: Path, place: str) -> None:
+def test_a_place_that_cannot_be_written_is_refused_at_once(tmp_path, place):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     if place == "locked/below":

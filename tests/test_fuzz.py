@@ -46,13 +46,13 @@ edits = st.lists(
 )
 
 
-def test_every_target_is_listed_by_its_speed() -> None:
+def test_every_target_is_listed_by_its_speed():
     slow = {name for name, target in make_targets().items() if target.slow > 1}
     assert (set(SLOW), {*QUICK, *SLOW}) == (slow, set(make_targets()))
 
 
 @pytest.mark.parametrize("name", [*QUICK, *SLOW])
-def test_the_files_that_are_changed_are_valid(name: str) -> None:
+def test_the_files_that_are_changed_are_valid(name):
     target = make_targets()[name]
     with target.folder() as folder:
         refused = [
@@ -64,7 +64,7 @@ def test_the_files_that_are_changed_are_valid(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_changed_file_is_read_or_refused_in_our_own_words(name: str) -> None:
+def test_a_changed_file_is_read_or_refused_in_our_own_words(name):
     target = make_targets()[name]
     with target.folder() as folder:
 
@@ -79,14 +79,14 @@ def test_a_changed_file_is_read_or_refused_in_our_own_words(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*QUICK, *SLOW])
-def test_random_changes_are_read_or_refused_in_our_own_words(name: str) -> None:
+def test_random_changes_are_read_or_refused_in_our_own_words(name):
     target, rng = make_targets()[name], Random(name)
     with target.folder() as folder:
         for _ in range(CASES // target.slow):
             target.run(folder, mutated(rng.choice(target.seeds), target.seeds, rng))
 
 
-def test_a_foreign_error_would_be_noticed(tmp_path: Path) -> None:
+def test_a_foreign_error_would_be_noticed(tmp_path):
     def stumble(path: Path) -> object:
         if b"9" in path.read_bytes():
             raise KeyError("9")
@@ -190,7 +190,7 @@ def _text(path: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("what", FOUND)
-def test_what_fuzzing_found_is_our_own_error_now(tmp_path: Path, what: str) -> None:
+def test_what_fuzzing_found_is_our_own_error_now(tmp_path, what):
     words, read = FOUND[what]
     with pytest.raises(UserError) as caught:
         read(tmp_path)
@@ -198,7 +198,7 @@ def test_what_fuzzing_found_is_our_own_error_now(tmp_path: Path, what: str) -> N
     assert len(str(caught.value)) < 1000
 
 
-def test_a_request_with_half_a_character_is_refused(tmp_path: Path) -> None:
+def test_a_request_with_half_a_character_is_refused(tmp_path):
     request = {"action": "read", "request": {"text": "a \ud800"}}
     path = tmp_path / "request.json"
     path.write_text(json.dumps(request))

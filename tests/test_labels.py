@@ -141,18 +141,18 @@ def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: s
         ("pruning", {"run": "random, 36 left"}, "loss with 36 heads left, removed at random"),
     ],
 )
-def test_labels_are_said_in_plain_words(measure: str, labels: dict[str, str], text: str) -> None:
+def test_labels_are_said_in_plain_words(measure, labels, text):
     assert label_text(measure, labels) == text
 
 
-def test_scores_with_heads_off_name_their_metric() -> None:
+def test_scores_with_heads_off_name_their_metric():
     metric = {"metric": "f1"}
     assert label_text("head_off", {}, metric) == "f1 with the head off"
     assert label_text("layer_off", {}, metric) == "f1 with the layer off"
     assert label_text("set_off", {"set": "1-1,2-3"}, metric) == "f1 with heads 1-1,2-3 off"
 
 
-def test_a_role_is_called_by_its_name_and_title() -> None:
+def test_a_role_is_called_by_its_name_and_title():
     titles = {"local": "Within two tokens", "nsubj": "nsubj: its head word", "mine": "mine"}
     measure = Role()
     measure.sieves = [Sieve(name, title, lambda item: None) for name, title in titles.items()]
@@ -163,17 +163,17 @@ def test_a_role_is_called_by_its_name_and_title() -> None:
     assert label_text("role", {"role": "other"}) == "other"
 
 
-def test_results_say_the_words_of_a_measure_that_no_registry_knows() -> None:
+def test_results_say_the_words_of_a_measure_that_no_registry_knows():
     about = Change().attributes()
     assert label_text("change", {}, about) == "cosine between the maps of the two models"
 
 
-def test_a_task_is_called_by_its_title_where_the_results_know_it() -> None:
+def test_a_task_is_called_by_its_title_where_the_results_know_it():
     about = {"titles": json.dumps({"tree_depth": "Depth"})}
     assert label_text("probe", {"task": "tree_depth"}, about) == "probe for Depth"
 
 
-def test_special_tokens_may_be_called_as_the_model_calls_them() -> None:
+def test_special_tokens_may_be_called_as_the_model_calls_them():
     own = {"cls": "<s>", "sep": "</s>"}
     assert label_text("special", {"token": "cls", "row": "sep"}, tokens=own) == (
         "attention to <s> from </s>"
@@ -184,7 +184,7 @@ def test_special_tokens_may_be_called_as_the_model_calls_them() -> None:
     )
 
 
-def test_a_foreign_measure_shows_its_labels_or_the_words_it_gives_them() -> None:
+def test_a_foreign_measure_shows_its_labels_or_the_words_it_gives_them():
     labels = {"kind": "long", "side": "left"}
     assert label_text("mine", labels) == "mine: long, left"
     assert label_text("mine", labels, {"title": "My measure"}) == "My measure: long, left"
@@ -194,7 +194,7 @@ def test_a_foreign_measure_shows_its_labels_or_the_words_it_gives_them() -> None
     assert label_text("mine-change", labels) == "mine-change: long, left"
 
 
-def test_an_unknown_label_of_a_known_measure_is_shown_as_it_is() -> None:
+def test_an_unknown_label_of_a_known_measure_is_shown_as_it_is():
     assert label_text("position", {"offset": "sideways"}) == "position: sideways"
     assert find_words("position", {"offset": "sideways"}) is None
 
@@ -224,8 +224,6 @@ def test_an_unknown_label_of_a_known_measure_is_shown_as_it_is() -> None:
         ),
     ],
 )
-def test_text_that_was_thrown_away_is_said_with_what_to_do(
-    counts: dict[str, int], split: bool, text: str
-) -> None:
+def test_text_that_was_thrown_away_is_said_with_what_to_do(counts, split, text):
     about = {"counts": counts, "settings": {"max_length": 128}}
     assert lost_tokens(about, split=split) == text

@@ -17,7 +17,7 @@ NAN = float("nan")
 
 
 @given(st.floats(0.0, 1.0))
-def test_a_p_value_is_never_shown_as_zero_and_small_ones_are_under_a_thousandth(p: float) -> None:
+def test_a_p_value_is_never_shown_as_zero_and_small_ones_are_under_a_thousandth(p):
     text = p_value(p)
     assert text != "0.000"
     assert (text == "<0.001") == (p < 0.001)
@@ -38,19 +38,19 @@ def test_a_p_value_is_never_shown_as_zero_and_small_ones_are_under_a_thousandth(
         (NAN, "–", "–"),
     ],
 )
-def test_p_values(p: float, plain: str, scientific: str) -> None:
+def test_p_values(p, plain, scientific):
     assert p_value(p) == plain
     assert p_value(p, scientific=True) == scientific
 
 
 @given(st.floats(0.0, 1.0))
-def test_a_share_looks_like_none_or_all_only_if_it_is(value: float) -> None:
+def test_a_share_looks_like_none_or_all_only_if_it_is(value):
     assert (share(value) == "0.000") == (value == 0)
     assert (share(value) == "1.000") == (value == 1)
 
 
 @given(FLOATS)
-def test_a_number_keeps_its_value_to_its_digits_and_zero_has_no_sign(value: float) -> None:
+def test_a_number_keeps_its_value_to_its_digits_and_zero_has_no_sign(value):
     text = number(value)
     shown = float(text.replace(",", ""))
     assert shown == pytest.approx(value, rel=0.06, abs=0.0)
@@ -78,11 +78,11 @@ def test_a_number_keeps_its_value_to_its_digits_and_zero_has_no_sign(value: floa
         (pd.NA, "–"),
     ],
 )
-def test_means_have_as_many_digits_as_are_of_use(value: object, text: str) -> None:
+def test_means_have_as_many_digits_as_are_of_use(value, text):
     assert number(value) == text
 
 
-def test_differences_may_have_a_sign() -> None:
+def test_differences_may_have_a_sign():
     assert number(0.5, signed=True) == "+0.500"
     assert number(0.0004, signed=True) == "+0.0004"
     assert number(-0.5, signed=True) == "-0.500"
@@ -90,7 +90,7 @@ def test_differences_may_have_a_sign() -> None:
 
 
 @given(st.integers(-(10**15), 10**15))
-def test_a_count_has_no_decimals_and_separated_thousands(value: int) -> None:
+def test_a_count_has_no_decimals_and_separated_thousands(value):
     text = count(value)
     assert int(text.replace(",", "")) == value
     assert all(len(group) == 3 for group in text.lstrip("-").split(",")[1:])
@@ -110,7 +110,7 @@ def test_a_count_has_no_decimals_and_separated_thousands(value: int) -> None:
         (-math.inf, 1.0, "[-inf, 1.000]"),
     ],
 )
-def test_intervals_have_as_many_decimals_at_both_ends(low: object, high: object, text: str) -> None:
+def test_intervals_have_as_many_decimals_at_both_ends(low, high, text):
     assert interval(low, high) == text
 
 
@@ -136,7 +136,5 @@ def test_intervals_have_as_many_decimals_at_both_ends(low: object, high: object,
         (("a", 1), "", "('a', 1)"),
     ],
 )
-def test_a_cell_of_a_table_is_formatted_by_its_type_and_column(
-    value: object, column: str, text: str
-) -> None:
+def test_a_cell_of_a_table_is_formatted_by_its_type_and_column(value, column, text):
     assert cell(value, column) == text

@@ -33,7 +33,7 @@ class Handle:
 
 
 @pytest.fixture
-def handle(monkeypatch: pytest.MonkeyPatch) -> Handle:
+def handle(monkeypatch):
     found = Handle()
 
     def display(data: dict[str, str], raw: bool, display_id: bool) -> Handle:
@@ -45,19 +45,17 @@ def handle(monkeypatch: pytest.MonkeyPatch) -> Handle:
 
 
 @pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def now(monkeypatch):
     time = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: time[0])
     return time
 
 
-def test_a_terminal_is_no_notebook() -> None:
+def test_a_terminal_is_no_notebook():
     assert not in_notebook()
 
 
-def test_a_bar_changes_at_most_so_often_and_estimates_the_rest(
-    handle: Handle, now: list[float]
-) -> None:
+def test_a_bar_changes_at_most_so_often_and_estimates_the_rest(handle, now):
     with NotebookBar("survey", every=1.0) as bar:
         for done in range(1, 101):
             now[0] += 0.125
@@ -71,7 +69,7 @@ def test_a_bar_changes_at_most_so_often_and_estimates_the_rest(
     assert "<progress" not in handle.lines[-1]["text/html"]
 
 
-def test_a_bar_that_is_stopped_says_how_far_it_came(handle: Handle, now: list[float]) -> None:
+def test_a_bar_that_is_stopped_says_how_far_it_came(handle, now):
     def stopped() -> None:
         with NotebookBar("survey") as bar:
             bar.update(3, 10)
@@ -83,21 +81,17 @@ def test_a_bar_that_is_stopped_says_how_far_it_came(handle: Handle, now: list[fl
     assert handle.lines[-1]["text/plain"] == "survey: 3 of 10, stopped after 0:05"
 
 
-def test_something_of_unknown_length_ends_with_the_time_it_took(
-    handle: Handle, now: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_something_of_unknown_length_ends_with_the_time_it_took(handle, now, monkeypatch):
     monkeypatch.setattr(progress, "in_notebook", lambda: True)
     with Reporter().status("loading <b>"):
         now[0] += 2
-    assert [line["text/plain"] for line in handle.lines] == [
-        "loading <b> …",
-        "loading <b>: done in 0:02",
-    ]
+    expected = ["loading <b> …", "loading <b>: done in 0:02"]
+    assert [line["text/plain"] for line in handle.lines] == expected
     assert "<b>" not in handle.lines[0]["text/html"]
 
 
 @pytest.mark.slow
-def test_in_a_real_kernel_a_cell_keeps_one_line_and_nothing_when_silent() -> None:
+def test_in_a_real_kernel_a_cell_keeps_one_line_and_nothing_when_silent():
     from nbclient import NotebookClient
 
     cells = [nbformat.v4.new_code_cell(CODE.format(shown=shown)) for shown in (True, False)]

@@ -6,6 +6,7 @@ Where sentence-transformers has such modules of its own, they give the same vect
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import sys
 from importlib import import_module
@@ -43,6 +44,14 @@ PAIRS = [("the dog sat by the door.", "a small bird sang."), ("we walked", "it w
 HEADS = Pooling("2-4,1-1")
 
 
+def sentence_model(*modules: object) -> SentenceTransformer:
+    return SentenceTransformer(modules=list(modules), device="cpu")
+
+
+def opened(folder: str, **options: object) -> SentenceTransformer:
+    return SentenceTransformer(folder, trust_remote_code=True, device="cpu", **options)
+
+
 def saved(kind: str, folder: Path, pooling: Pooling) -> str:
     """A folder as ``headscope tune`` writes it."""
     tiny_network(kind).save_pretrained(folder)
@@ -63,54 +72,40 @@ def saved(kind: str, folder: Path, pooling: Pooling) -> str:
         ("bert", Pooling(position="mean")),
     ],
 )
-def test_a_folder_gives_the_vectors_of_encode(kind: str, pooling: Pooling, tmp_path: Path) -> None:
+def test_a_folder_gives_the_vectors_of_encode(kind, pooling, tmp_path):
     folder = saved(kind, tmp_path, pooling)
-    model, ours = SentenceTransformer(folder, trust_remote_code=True, device="cpu"), hs.load(folder)
+    model, ours = opened(folder), hs.load(folder)
     for texts in (SENTENCES, PAIRS):
         assert np.allclose(model.encode(texts), ours.encode(texts), atol=1e-6)
-    assert (
-        model.encode("the cat sat.").shape
-        == (model.get_embedding_dimension(),)
-        == (pooling.width(ours),)
-    )
+    width = (pooling.width(ours),)
+    assert model.encode("the cat sat.").shape == (model.get_embedding_dimension(),) == width
 
 
-def test_sentence_transformers_asks_for_trust_in_a_class_that_is_not_its_own(
-    tmp_path: Path,
-) -> None:
-    with pytest.raises(
-        ValueError, match=r"headscope\.sentences\.HeadVectors(.|\n)*trust_remote_code=True"
-    ):
+def test_sentence_transformers_asks_for_trust_in_a_class_that_is_not_its_own(tmp_path):
+    message = r"headscope\.sentences\.HeadVectors(.|\n)*trust_remote_code=True"
+    with pytest.raises(ValueError, match=message):
         SentenceTransformer(saved("bert", tmp_path, HEADS), device="cpu")
 
 
-def test_trust_is_not_passed_on_to_the_model(tmp_path: Path) -> None:
+def test_trust_is_not_passed_on_to_the_model(tmp_path):
     folder = saved("bert", tmp_path, HEADS)
-    config = (
-        (tmp_path / "config.json")
-        .read_text()
-        .replace("{", '{"auto_map": {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"},', 1)
-    )
-    (tmp_path / "config.json").write_text(
-        config.replace('"model_type": "bert"', '"model_type": "evil"')
-    )
+    path = tmp_path / "config.json"
+    code = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
+    config = json.loads(path.read_text()) | {"model_type": "evil", "auto_map": code}
+    path.write_text(json.dumps(config))
     (tmp_path / "evil.py").write_text("raise SystemExit('the model ran its own code')")
-    with pytest.raises(
-        ModelError, match="comes with its own code, which is not run unless you allow it"
-    ):
-        SentenceTransformer(folder, trust_remote_code=True, device="cpu")
+    message = "comes with its own code, which is not run unless you allow it"
+    with pytest.raises(ModelError, match=message):
+        opened(folder)
 
 
-def test_heads_are_given_in_any_form_and_keep_their_order() -> None:
+def test_heads_are_given_in_any_form_and_keep_their_order():
     model = tiny_model("bert")
     for heads in (["2-4", "1-1"], "2-4, 1-1", [Head(1, 3), "L0H0"]):
         module = HeadVectors(model, heads=heads)
         assert repr(module) == "HeadVectors(tiny-bert, heads 2-4, 1-1, cls)"
-        assert np.allclose(
-            SentenceTransformer(modules=[module], device="cpu").encode(SENTENCES),
-            model.encode(SENTENCES, pooling=HEADS),
-            atol=1e-6,
-        )
+        expected = model.encode(SENTENCES, pooling=HEADS)
+        assert np.allclose(sentence_model(module).encode(SENTENCES), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -123,86 +118,64 @@ def test_heads_are_given_in_any_form_and_keep_their_order() -> None:
     ],
 )
 def test_vectors_of_the_last_layer_equal_those_of_their_own_modules(
-    kind: str, position: str, theirs: str, tmp_path: Path
-) -> None:
+    kind, position, theirs, tmp_path
+):
     folder = saved(kind, tmp_path, Pooling(position=position))
     transformer = Transformer(folder)
     # GPT-2 has none, and their module needs one even if nothing is padded.
     transformer.tokenizer.pad_token = (
         transformer.tokenizer.pad_token or transformer.tokenizer.eos_token
     )
-    expected = SentenceTransformer(
-        modules=[transformer, TheirPooling(transformer.get_embedding_dimension(), theirs)],
-        device="cpu",
-    )
-    found = SentenceTransformer(modules=[HeadVectors(folder)], device="cpu")
+    pooling = TheirPooling(transformer.get_embedding_dimension(), theirs)
+    expected = sentence_model(transformer, pooling)
+    found = sentence_model(HeadVectors(folder))
     assert np.allclose(found.encode(SENTENCES), expected.encode(SENTENCES, batch_size=1), atol=1e-5)
 
 
-def test_a_saved_model_is_read_with_its_modules_and_its_maximum_length(tmp_path: Path) -> None:
-    model = SentenceTransformer(
-        modules=[HeadVectors(tiny_model("bert"), pooling=HEADS), Normalize()], device="cpu"
-    )
+def test_a_saved_model_is_read_with_its_modules_and_its_maximum_length(tmp_path):
+    model = sentence_model(HeadVectors(tiny_model("bert"), pooling=HEADS), Normalize())
     model.max_seq_length = 9
     model.save(str(tmp_path))
-    again = SentenceTransformer(str(tmp_path), trust_remote_code=True, device="cpu")
+    again = opened(str(tmp_path))
     assert np.array_equal(again.encode(SENTENCES), model.encode(SENTENCES))
     assert np.allclose(np.linalg.norm(again.encode(SENTENCES), axis=1), 1)
     assert again.max_seq_length == 9
     ours = tiny_model("bert").encode(SENTENCES, pooling=HEADS, max_length=9)
-    assert np.allclose(
-        again.encode(SENTENCES), ours / np.linalg.norm(ours, axis=1, keepdims=True), atol=1e-6
-    )
+    ours /= np.linalg.norm(ours, axis=1, keepdims=True)
+    assert np.allclose(again.encode(SENTENCES), ours, atol=1e-6)
     assert hs.load(tmp_path).pooling == HEADS.fit(tiny_model("bert"))
     weights = dict(tiny_network("bert").named_parameters())
-    assert all(
-        torch.equal(weight, weights[name])
-        for name, weight in AutoModel.from_pretrained(tmp_path).named_parameters()
-    )
+    for name, weight in AutoModel.from_pretrained(tmp_path).named_parameters():
+        assert torch.equal(weight, weights[name])
 
 
-def test_a_prompt_is_put_before_every_text() -> None:
+def test_a_prompt_is_put_before_every_text():
     model = tiny_model("bert")
-    found = SentenceTransformer(modules=[HeadVectors(model, pooling=HEADS)], device="cpu")
-    assert np.allclose(
-        found.encode(SENTENCES, prompt="we know: "),
-        model.encode([f"we know: {text}" for text in SENTENCES], pooling=HEADS),
-        atol=1e-6,
-    )
-    assert np.allclose(
-        found.encode(PAIRS, prompt="we know: "),
-        model.encode([(f"we know: {first}", second) for first, second in PAIRS], pooling=HEADS),
-        atol=1e-6,
-    )
+    found = sentence_model(HeadVectors(model, pooling=HEADS))
+    prompted = [f"we know: {text}" for text in SENTENCES]
+    pairs = [(f"we know: {first}", second) for first, second in PAIRS]
+    for texts, whole in ((SENTENCES, prompted), (PAIRS, pairs)):
+        expected = model.encode(whole, pooling=HEADS)
+        assert np.allclose(found.encode(texts, prompt="we know: "), expected, atol=1e-6)
 
 
-def test_training_reaches_only_the_weights_that_make_the_vectors() -> None:
-    model = SentenceTransformer(
-        modules=[HeadVectors(tiny_model("bert"), heads=["1-2"])], device="cpu"
-    )
+def test_training_reaches_only_the_weights_that_make_the_vectors():
+    model = sentence_model(HeadVectors(tiny_model("bert"), heads=["1-2"]))
     model(model.preprocess(SENTENCES))["sentence_embedding"].square().sum().backward()
     reached = {
         name
         for name, weight in model[0].network.named_parameters()
         if weight.grad is not None and weight.grad.any()
     }
-    assert {
-        "embeddings.word_embeddings.weight",
-        "encoder.layer.0.attention.self.value.weight",
-    } <= reached
-    assert [
-        name
-        for name in reached
-        if not name.startswith(("embeddings.", "encoder.layer.0.attention.self."))
-    ] == []
+    inside = ("embeddings.", "encoder.layer.0.attention.self.")
+    assert {f"{inside[0]}word_embeddings.weight", f"{inside[1]}value.weight"} <= reached
+    assert [name for name in reached if not name.startswith(inside)] == []
     rows = model[0].network.encoder.layer[0].attention.self.value.weight.grad.abs().sum(1) > 0
     assert rows.nonzero().flatten().tolist() == list(range(8, 16))  # the second head's eight rows
 
 
-def test_a_copy_and_another_process_give_the_same_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = SentenceTransformer(
-        modules=[HeadVectors(tiny_model("bert"), pooling=HEADS)], device="cpu"
-    )
+def test_a_copy_and_another_process_give_the_same_vectors(monkeypatch):
+    model = sentence_model(HeadVectors(tiny_model("bert"), pooling=HEADS))
     expected = model.encode(SENTENCES)
     assert np.array_equal(copy.deepcopy(model).encode(SENTENCES), expected)
     kept = pickle.dumps(model)
@@ -211,30 +184,18 @@ def test_a_copy_and_another_process_give_the_same_vectors(monkeypatch: pytest.Mo
     assert np.array_equal(pickle.loads(kept).encode(SENTENCES), expected)
 
 
-def test_dtype_is_the_only_model_kwarg(tmp_path: Path) -> None:
+def test_dtype_is_the_only_model_kwarg(tmp_path):
     folder = saved("bert", tmp_path, HEADS)
     for dtype in (torch.bfloat16, "bfloat16"):
-        assert (
-            SentenceTransformer(
-                folder, trust_remote_code=True, device="cpu", model_kwargs={"dtype": dtype}
-            ).dtype
-            == torch.bfloat16
-        )
-    with pytest.raises(
-        UserError,
-        match=r"^the model_kwargs must be one of dtype; got 'attn_implementation' instead",
-    ):
-        SentenceTransformer(
-            folder,
-            trust_remote_code=True,
-            device="cpu",
-            model_kwargs={"attn_implementation": "sdpa"},
-        )
+        assert opened(folder, model_kwargs={"dtype": dtype}).dtype == torch.bfloat16
+    message = "^the model_kwargs must be one of dtype; got 'attn_implementation' instead"
+    with pytest.raises(UserError, match=message):
+        opened(folder, model_kwargs={"attn_implementation": "sdpa"})
     with pytest.raises(UserError, match=r"^the backend must be one of torch; got 'onnx' instead"):
-        SentenceTransformer(folder, trust_remote_code=True, device="cpu", backend="onnx")
+        opened(folder, backend="onnx")
 
 
-def test_wrong_heads_and_empty_sentences_are_errors() -> None:
+def test_wrong_heads_and_empty_sentences_are_errors():
     model = tiny_model("bert")
     with pytest.raises(UserError, match=r"^the model has no head 3-1 \(L2H0\); its heads run from"):
         HeadVectors(model, heads=["3-1"])
@@ -243,14 +204,10 @@ def test_wrong_heads_and_empty_sentences_are_errors() -> None:
     with pytest.raises(UserError, match=r"^a vector is made of heads or of a pooling, not of both"):
         HeadVectors(model, heads=["1-1"], pooling=HEADS)
     with pytest.raises(UserError, match=r"^sentence 2 has no text that tiny-bert can read"):
-        SentenceTransformer(modules=[HeadVectors(model)], device="cpu").encode(
-            ["the cat", ""], batch_size=2
-        )
+        sentence_model(HeadVectors(model)).encode(["the cat", ""], batch_size=2)
 
 
-def test_without_sentence_transformers_the_error_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_sentence_transformers_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers.base.modules", None)
     monkeypatch.delitem(sys.modules, "headscope.sentences")
     with pytest.raises(ImportError, match=r"pip install 'headscope\[sentences\]'"):

@@ -76,7 +76,7 @@ def _writes(path: Path) -> Iterator[tuple[str, int]]:
             yield name, node.lineno
 
 
-def test_nothing_writes_a_file_but_through_the_atomic_writer() -> None:
+def test_nothing_writes_a_file_but_through_the_atomic_writer():
     found = {
         (str(path.relative_to(SOURCE)), name): line
         for path in SOURCE.rglob("*.py")
@@ -86,7 +86,7 @@ def test_nothing_writes_a_file_but_through_the_atomic_writer() -> None:
     assert set(ALLOWED) <= set(found), "a rule that nothing needs any more"
 
 
-def test_the_search_for_writers_finds_them(tmp_path: Path) -> None:
+def test_the_search_for_writers_finds_them(tmp_path):
     path = tmp_path / "bad.py"
     path.write_text(
         "open(p, 'w')\np.open('ab')\np.write_text(t)\ntable.to_csv(p)\n"
@@ -96,7 +96,7 @@ def test_the_search_for_writers_finds_them(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def atlas() -> Atlas:
+def atlas():
     return survey(model(), TEXTS, max_length=24, measures=["position", "entropy"])
 
 
@@ -152,8 +152,8 @@ WRITERS: dict[str, Callable[[Atlas, Path], Any]] = {
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_full_disk_is_an_error_that_says_what_to_do_and_leaves_no_half_file(
-    atlas: Atlas, tmp_path: Path, name: str
-) -> None:
+    atlas, tmp_path, name
+):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     with full_disk(2000), pytest.raises(UserError) as caught:
@@ -166,21 +166,18 @@ def test_a_full_disk_is_an_error_that_says_what_to_do_and_leaves_no_half_file(
     assert [file for file in tmp_path.rglob("*") if file.is_file()] != []
 
 
-def test_a_full_disk_while_tuning_keeps_the_training(tmp_path: Path) -> None:
-    from headscope.runs.tune import tune
-    from runs.tune.animals import ANIMALS, QUICK, saved, sentences
+def test_a_full_disk_while_tuning_keeps_the_training(tmp_path):
+    from runs.tune.animals import saved, tune_animals
 
     base = saved("bert", tmp_path / "base")
-    given: dict[str, Any] = {"task": ANIMALS, "epochs": 1, **QUICK}
-    given |= {"train": sentences(16, 0), "dev": sentences(8, 1), "output": tmp_path / "out"}
     with full_disk(20_000), pytest.raises(UserError, match="cannot be written: ") as caught:
-        tune(base, **given, every=0)
+        tune_animals(base, tmp_path / "out", every=0)
     assert "disk space" in caught.value.hint
     assert not (tmp_path / "out" / "headscope-tune.json").exists()
-    assert tune(base, **given).scores
+    assert tune_animals(base, tmp_path / "out").scores
 
 
-def test_a_planted_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
+def test_a_planted_link_in_place_of_the_lock_is_not_followed(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (tmp_path / ".out.nc.lock").symlink_to(victim)
@@ -189,9 +186,7 @@ def test_a_planted_link_in_place_of_the_lock_is_not_followed(tmp_path: Path) -> 
     assert victim.read_text() == "mine"
 
 
-def test_a_planted_link_with_the_next_temporary_name_is_not_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_planted_link_with_the_next_temporary_name_is_not_followed(tmp_path, monkeypatch):
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (tmp_path / ".a.txt.guessed.tmp").symlink_to(victim)

@@ -6,7 +6,7 @@ import atexit
 import gc
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -42,7 +42,7 @@ Run = Callable[..., Outcome]
 
 
 @pytest.fixture(autouse=True)
-def handlers() -> Iterator[None]:
+def handlers():
     """Put signal handlers back: a command has its process to itself, and changes them."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
@@ -51,7 +51,7 @@ def handlers() -> Iterator[None]:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(monkeypatch, capsys):
     """Run ``headscope ARGUMENTS`` in this process, through the same door as a shell.
 
     Options may be one text, such as ``"--limit 3 --json"``; other texts with spaces stay whole.
@@ -76,13 +76,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture(scope="session")
-def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_folder(tmp_path_factory):
     """A BERT of two layers and four heads that takes 64 tokens, saved as users save theirs."""
     return _saved("bert", tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="session")
-def causal_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def causal_folder(tmp_path_factory):
     """A GPT-2 of the same size."""
     return _saved("gpt2", tmp_path_factory.mktemp("model"))
 
@@ -96,26 +96,26 @@ def _saved(kind: str, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo_nc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_nc(tmp_path_factory):
     """Six examples of the built-in corpus, surveyed with the embedded model; made once."""
     return demo_file(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture
-def made_nc(tmp_path: Path) -> Path:
+def made_nc(tmp_path):
     """Hand-made results of two layers and three heads."""
     return made_results().save(tmp_path / "made.nc")
 
 
 @pytest.fixture
-def small_nc(tmp_path: Path) -> Path:
+def small_nc(tmp_path):
     """The same with one measure, entropy: soon drawn."""
     values = {"entropy": made_values(2, 3)["entropy"]}
     return made_results(values=values).save(tmp_path / "small.nc")
 
 
 @pytest.fixture
-def text(tmp_path: Path) -> Path:
+def text(tmp_path):
     """A plain text of four paragraphs: two pairs."""
     path = tmp_path / "corpus.txt"
     path.write_text(TEXT)
@@ -123,7 +123,7 @@ def text(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path, monkeypatch):
     """An empty folder to stand in."""
     folder = tmp_path / "here"
     folder.mkdir()

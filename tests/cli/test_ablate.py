@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cli.conftest import Run
+from cli.test_mistakes import mistake
 from headscope.results import Atlas
 from headscope.runs.tune import Tuned, TuneSettings
 from headscope.tasks import Task
@@ -29,7 +26,7 @@ TEXTS = [
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def folders(tmp_path_factory):
     """A tiny BERT with a language-model head, with a classifier, and without either."""
     from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForSequenceClassification
 
@@ -49,7 +46,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
+def table(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text(
         "text\tlabel\n"
@@ -59,22 +56,15 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def plain(tmp_path: Path) -> Path:
+def plain(tmp_path):
     path = tmp_path / "plain.txt"
     path.write_text("\n\n".join(TEXTS))
     return path
 
 
-def test_a_classifier_on_a_users_own_table(
-    run: Run, here: Path, folders: dict[str, Path], table: Path
-) -> None:
-    done = run(
-        "ablate",
-        folders["classifier"],
-        "--dev",
-        table,
-        "--set 1-1,2-4 --no-layers -o off.nc --max-length 32",
-    )
+def test_a_classifier_on_a_users_own_table(run, here, folders, table):
+    how = "--set 1-1,2-4 --no-layers -o off.nc --max-length 32"
+    done = run("ablate", folders["classifier"], "--dev", table, how)
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "off.nc"
     results = Atlas.open(here / "off.nc")
@@ -90,113 +80,58 @@ def test_a_classifier_on_a_users_own_table(
     assert "warning: the classifier" not in done.err
 
 
-def test_a_tuned_folder_knows_its_task(
-    run: Run, here: Path, folders: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_tuned_folder_knows_its_task(run, here, folders, tmp_path):
     tuned = tmp_path / "tuned"
     shutil.copytree(folders["classifier"], tuned)
     labels = ["entailment", "not_entailment"]
-    Tuned(
-        folder=tuned,
-        model="tiny",
-        task=Task("rte", "RTE", "classification", tuple(labels), ("accuracy",)),
-        settings=TuneSettings(),
-        scores={"accuracy": 0.5},
-        majority={"accuracy": 0.5},
-        examples={"train": 8, "dev": 8},
-        seconds=1.0,
-        losses=[],
-        identity="",
-        versions={},
-    ).write()
+    task, scores = (
+        Task("rte", "RTE", "classification", tuple(labels), ("accuracy",)),
+        {"accuracy": 0.5},
+    )
+    about = (tuned, "tiny", task, TuneSettings(), scores, scores, {"train": 8, "dev": 8})
+    Tuned(*about, 1.0, [], "", {}).write()
     rows = [f"{one}\t{two}\t{labels[len(one) % 2]}" for one, two in pairwise(TEXTS)]
     (tmp_path / "glue" / "RTE").mkdir(parents=True)
     header = "sentence1\tsentence2\tlabel"
     (tmp_path / "glue" / "RTE" / "dev.tsv").write_text("\n".join([header, *rows]) + "\n")
-    done = run(
-        *(
-            "ablate",
-            tuned,
-            "--data",
-            tmp_path / "glue",
-            "--no-heads",
-            "--no-layers",
-            "--set",
-            "1-1",
-        ),
-        *("--max-length", 32),
-        "--quiet",
-    )
+    how = "--no-heads --no-layers --set 1-1 --max-length 32 --quiet"
+    done = run("ablate", tuned, "--data", tmp_path / "glue", how)
     assert (done.code, done.out) == (0, "tuned-rte-ablation.nc\n"), done.err
     results = Atlas.open(here / "tuned-rte-ablation.nc")
     assert results.provenance["objective"]["labels"] == labels
     gold = results["ablation"]["gold"].values.tolist()
     assert sorted(gold) == sorted(len(one) % 2 for one in TEXTS[:-1])
-    asked = run("ablate", tuned)
-    assert asked.code == 2
-    assert asked.told == [
-        f"error: {tuned} was tuned for RTE; its examples are needed to judge it",
-        "next:  give --data glue (the folder of the task's files), or --dev dev.tsv",
-    ]
+    assert mistake(run("ablate", tuned)) == (
+        f"{tuned} was tuned for RTE; its examples are needed to judge it",
+        "give --data glue (the folder of the task's files), or --dev dev.tsv",
+    )
 
 
 @pytest.mark.slow
-def test_a_language_models_loss_with_importance_and_pruning(
-    run: Run, here: Path, folders: dict[str, Path], plain: Path
-) -> None:
-    done = run(
-        "ablate",
-        folders["lm"],
-        "--corpus",
-        plain,
-        "--importance --prune --way zero -o off.nc --max-length 32",
-    )
+def test_a_language_models_loss_with_importance_and_pruning(run, here, folders, plain):
+    how = "--importance --prune --way zero -o off.nc --max-length 32"
+    done = run("ablate", folders["lm"], "--corpus", plain, how)
     assert done.code == 0, done.err
     results = Atlas.open(here / "off.nc")
-    assert set(results.measures) == {
-        "ablation",
-        "importance",
-        "importance_agreement",
-        "head_off",
-        "layer_off",
-        "pruning",
-    }
+    drawn = {"importance", "importance_agreement", "head_off", "layer_off", "pruning"}
+    assert set(results.measures) == {"ablation", *drawn}
     assert results["head_off"].attrs["metric"] == "loss"
-    assert results["head_off"]["mean"].values.ravel() == pytest.approx(
-        results["ablation"]["outputs"].mean(("example", "output")).values[1:9], abs=1e-5
-    )
-    assert sorted(file.name for file in (here / "off-figures").iterdir()) == [
-        "head-off.png",
-        "importance-agreement.png",
-        "importance.png",
-        "layer-off.png",
-        "pruning.png",
-    ]
+    losses = results["ablation"]["outputs"].mean(("example", "output")).values[1:9]
+    assert results["head_off"]["mean"].values.ravel() == pytest.approx(losses, abs=1e-5)
+    names = {f"{name.replace('_', '-')}.png" for name in drawn}
+    assert {file.name for file in (here / "off-figures").iterdir()} == names
     assert "Gradient importance and disabling" in done.out
     for command in ("ls", "report", "export"):
         more = ["-o", "off.csv"] if command == "export" else []
         assert run(command, "off.nc", *more).code == 0
-    again = run(
-        "ablate",
-        folders["lm"],
-        "--corpus",
-        plain,
-        "--importance --prune --way zero -o off.nc --max-length 32 --quiet",
-    )
+    again = run("ablate", folders["lm"], "--corpus", plain, f"{how} --quiet")
     assert again.code == 0
     assert again.out == "off.nc\n"
 
 
-def test_json_has_one_row_per_head_layer_and_set(
-    run: Run, here: Path, folders: dict[str, Path], plain: Path
-) -> None:
-    done = run(
-        "ablate",
-        folders["lm"],
-        "--corpus",
-        plain,
-        "--json -o off.nc --ablate.correction none --max-length 32",
-    )
+def test_json_has_one_row_per_head_layer_and_set(run, here, folders, plain):
+    how = "--json -o off.nc --ablate.correction none --max-length 32"
+    done = run("ablate", folders["lm"], "--corpus", plain, how)
     rows: list[dict[str, Any]] = json.loads(done.out)
     assert [row["off"] for row in rows if row["kind"] == "layer"] in (["1", "2"], ["2", "1"])
     assert len(rows) == 10
@@ -205,168 +140,81 @@ def test_json_has_one_row_per_head_layer_and_set(
     assert head["score"] == pytest.approx(data["mean"].item())
     assert head["gain"] == pytest.approx(head["baseline"] - head["score"])
     assert head["p"] == head["p_corrected"] == pytest.approx(data["p"].item())
-    assert list(head) == [
-        "kind",
-        "off",
-        "metric",
-        "baseline",
-        "score",
-        "gain",
-        "low",
-        "high",
-        "p",
-        "p_corrected",
-    ]
+    columns = "kind off metric baseline score gain low high p p_corrected"
+    assert list(head) == columns.split()
 
 
-def test_a_glue_task_is_read_from_its_folder_and_untrained_weights_are_named(
-    run: Run, here: Path, folders: dict[str, Path]
-) -> None:
+def test_a_glue_task_is_read_from_its_folder_and_untrained_weights_are_named(run, here, folders):
     home = here / "glue" / "SST-2"
     home.mkdir(parents=True)
     (home / "dev.tsv").write_text(
         "sentence\tlabel\n" + "".join(f"{text}\t{index % 2}\n" for index, text in enumerate(TEXTS))
     )
-    done = run(
-        "ablate",
-        folders["bare"],
-        "--task sst2 --data glue --no-heads -o off.nc --limit 4 --max-length 32",
-    )
+    how = "--task sst2 --data glue --no-heads -o off.nc --limit 4 --max-length 32"
+    done = run("ablate", folders["bare"], how)
     assert done.code == 0, done.err
     assert "warning: the classifier of" in done.err
-    assert (
-        "was never trained for this task: 2 of its weights are random "
-        "(classifier.bias, classifier.weight)"
-    ) in done.err
+    assert "was never trained for this task: 2 of its weights are random" in done.err
     results = Atlas.open(here / "off.nc")
     assert results["ablation"].sizes["example"] == 4
     assert np.isin(results["layer_off"]["mean"].values, [0, 0.25, 0.5, 0.75, 1]).all()
 
 
+SEE = "see headscope ablate --help"
+CORRECTION = "the correction must be one of bh, holm, none; got 'holms' instead. Did you"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "lines"),
+    ("model", "options", "error", "advice"),
     [
         (
-            ["classifier", "--set", "3-1"],
-            [
-                "error: the model has no head 3-1 (L2H0); its heads run from 1-1 to 2-4",
-                "next:  give heads as LAYER-HEAD counted from 1, such as 3-9, or L2H8",
-            ],
+            "classifier",
+            "--set 3-1",
+            "the model has no head 3-1 (L2H0); its heads run from 1-1 to 2-4",
+            "give heads as LAYER-HEAD counted from 1, such as 3-9, or L2H8",
         ),
+        ("classifier", "--set 1,2", "a head must be given as LAYER-HEAD", "e.g. 3-9 or 4-*"),
         (
-            ["classifier", "--set", "1,2"],
-            [
-                "error: a head must be given as LAYER-HEAD counted from 1, such as 3-9, or L2H8",
-                "next:  e.g. 3-9 or 4-*",
-            ],
+            "classifier",
+            "--set *-*",
+            "1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4 would disable all 8 heads of the model",
+            "leave at least one head enabled",
         ),
-        (
-            ["classifier", "--set", "*-*"],
-            [
-                "error: 1-1,1-2,1-3,1-4,2-1,2-2,2-3,2-4 would disable all 8 heads of the model",
-                "next:  leave at least one head enabled",
-            ],
-        ),
-        (
-            ["classifier", "--way", "none"],
-            [
-                "error: the way to disable a head must be one of mean, uniform, zero; got 'none'",
-                "next:  see headscope ablate --help",
-            ],
-        ),
-        (
-            ["classifier", "--metric", "pearson"],
-            ["error: the metric of", "next:  see headscope ablate --help"],
-        ),
-        (
-            ["classifier", "--ablate.correction", "holms"],
-            [
-                "error: the correction must be one of bh, holm, none; got 'holms' instead. Did you",
-                "next:  see headscope ablate --help",
-            ],
-        ),
-        (
-            ["lm", "--ablate.correction", "holms"],
-            ["error: the correction must be", "next:  see headscope ablate --help"],
-        ),
+        ("classifier", "--way none", "the way to disable a head must be one of mean, unif", SEE),
+        ("classifier", "--metric pearson", "the metric of", SEE),
+        ("classifier", "--ablate.correction holms", CORRECTION, SEE),
+        ("lm", "--ablate.correction holms", CORRECTION, SEE),
     ],
 )
-def test_a_mistake_gives_two_lines(
-    run: Run,
-    here: Path,
-    folders: dict[str, Path],
-    table: Path,
-    arguments: list[str],
-    lines: list[str],
-) -> None:
-    done = run("ablate", folders[arguments[0]], "--dev", table, "-o", "off.nc", *arguments[1:])
-    assert done.code == 2
-    assert [line[: len(start)] for line, start in zip(done.told, lines, strict=True)] == lines
+def test_a_mistake_gives_two_lines(run, here, folders, table, model, options, error, advice):
+    told = mistake(run("ablate", folders[model], "--dev", table, "-o", "off.nc", *options.split()))
+    assert told[0].startswith(error)
+    assert told[1].startswith(advice)
 
 
-def test_the_error_for_a_model_without_the_right_head_says_what_to_give(
-    run: Run, here: Path, folders: dict[str, Path], plain: Path
-) -> None:
-    done = run("ablate", folders["bare"], "--corpus", plain, "-o", "off.nc")
-    assert done.code == 2
-    assert "has no language-model head: " in done.told[0]
-    assert done.told[0].endswith("; and no task was given")
-    assert done.told[1] == (
-        "next:  give --task and --data for a tuned classifier, or choose a masked or causal "
-        "language model"
+def test_the_error_for_a_model_without_the_right_head_says_what_to_give(run, here, folders, plain):
+    error, advice = mistake(run("ablate", folders["bare"], "--corpus", plain, "-o", "off.nc"))
+    assert "has no language-model head: " in error
+    assert error.endswith("; and no task was given")
+    assert advice == (
+        "give --task and --data for a tuned classifier, or choose a masked or causal language model"
     )
-    done = run("ablate", folders["lm"], "--task", "mrpc", "-o", "off.nc")
-    assert done.told == [
-        "error: a classifier is judged by a task with its data, or by the labelled table dev; "
-        "got task",
-        "next:  give e.g. --task mrpc and --data glue, or --dev dev.tsv",
-    ]
-    done = run("ablate", folders["lm"], "--metric", "f1", "-o", "off.nc")
-    assert done.told == [
-        "error: the metric f1 needs a task",
-        "next:  give --task and --data, or leave --metric out",
-    ]
+    assert mistake(run("ablate", folders["lm"], "--task", "mrpc", "-o", "off.nc")) == (
+        "a classifier is judged by a task with its data, or by the labelled table dev; got task",
+        "give e.g. --task mrpc and --data glue, or --dev dev.tsv",
+    )
+    expected = ("the metric f1 needs a task", "give --task and --data, or leave --metric out")
+    assert mistake(run("ablate", folders["lm"], "--metric", "f1", "-o", "off.nc")) == expected
 
 
-def test_labels_of_one_class_are_an_error(
-    run: Run, here: Path, folders: dict[str, Path], tmp_path: Path
-) -> None:
+def test_labels_of_one_class_are_an_error(run, here, folders, tmp_path):
     path = tmp_path / "one.tsv"
     path.write_text("text\tlabel\n" + "".join(f"{text}\tyes\n" for text in TEXTS))
-    done = run("ablate", folders["classifier"], "--dev", path, "-o", "off.nc")
-    assert done.code == 2
-    assert "a task needs two classes or more" in done.told[0]
+    error, _ = mistake(run("ablate", folders["classifier"], "--dev", path, "-o", "off.nc"))
+    assert "a task needs two classes or more" in error
 
 
-def test_mistakes_are_reported_before_torch_is_imported(tmp_path: Path) -> None:
-    mistakes = [
-        ["ablate", "demo", "--way", "none"],
-        ["ablate", "demo", "--set", "1:2"],
-        ["ablate", "demo", "--dev", "nowhere.tsv"],
-        ["ablate", "demo", "--corpus", "nowhere.txt"],
-        ["ablate", "./nowhere"],
-        ["tune", "demo", "--task", "rte", "--data", "nowhere"],
-        ["tune", "demo", "--task", "rte", "--data", "nowhere", "--pooling", "layer4"],
-        ["tune", "demo", "--task", "rte", "--data", "nowhere", "--epochs", "0"],
-        ["tune", "./nowhere", "--task", "rte", "--data", "nowhere"],
-    ]
-    code = (
-        "import sys\n"
-        "from headscope.cli import main\n"
-        f"for words in {mistakes!r}:\n"
-        "    sys.argv = ['headscope', *words]\n"
-        "    try:\n"
-        "        main()\n"
-        "    except SystemExit as stop:\n"
-        "        print(stop.code, 'torch' in sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines() == ["2 False"] * len(mistakes)
-
-
-def test_an_undefined_baseline_has_dashes() -> None:
+def test_an_undefined_baseline_has_dashes():
     """F1 is not defined where no example is of class 1 or taken for it."""
     from headscope.cli.tables import AblationTable
     from headscope.stats.tables.ablation import scored

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.runs.looking import attention
 
 TEXT = "the cat sat"
 
 
-def test_the_strongest_link_of_each_head_is_printed(run: Run, tiny_folder: Path) -> None:
+def test_the_strongest_link_of_each_head_is_printed(run, tiny_folder):
     done = run("attention", tiny_folder, TEXT, "--json", "--quiet")
     rows = json.loads(done.out)
     expected = attention(tiny_folder, TEXT).overview(20).to_dict("records")
@@ -27,7 +23,7 @@ def test_the_strongest_link_of_each_head_is_printed(run: Run, tiny_folder: Path)
     assert expected[1]["head"] not in shown
 
 
-def test_the_links_of_chosen_heads_are_printed(run: Run, tiny_folder: Path) -> None:
+def test_the_links_of_chosen_heads_are_printed(run, tiny_folder):
     asked = ("attention", tiny_folder, TEXT, "--head", "1-3", "--head", "L1H0", "--top", 2)
     rows = json.loads(run(*asked, "--json", "--quiet").out)
     assert [row["head"] for row in rows] == ["1-3", "1-3", "2-1", "2-1"]
@@ -37,14 +33,14 @@ def test_the_links_of_chosen_heads_are_printed(run: Run, tiny_folder: Path) -> N
     assert [row["head"] for row in every] == ["2-1", "2-2", "2-3", "2-4"]
 
 
-def test_a_pair_has_two_segments(run: Run, tiny_folder: Path) -> None:
+def test_a_pair_has_two_segments(run, tiny_folder):
     asked = ("attention", tiny_folder, TEXT, "--pair", "a dog", "--words", "--head", "1-1")
     rows = json.loads(run(*asked, "--top", 100, "--json", "--quiet").out)
     assert {row["from"] for row in rows} == {"[CLS]", "the", "cat", "sat", "[SEP]", "a", "dog"}
     assert max(row["query"] for row in rows) == 7
 
 
-def test_one_head_or_several_are_drawn(run: Run, tiny_folder: Path, tmp_path: Path) -> None:
+def test_one_head_or_several_are_drawn(run, tiny_folder, tmp_path):
     path = tmp_path / "cat.svg"
     heads = ("--head", "1-3", "--head", "2-4", "--red", "Cat", "--hide", "[SEP]")
     done = run("attention", tiny_folder, TEXT, *heads, "-o", path, "--quiet")
@@ -55,7 +51,7 @@ def test_one_head_or_several_are_drawn(run: Run, tiny_folder: Path, tmp_path: Pa
         assert text in drawing
 
 
-def test_what_is_not_there_is_refused(run: Run, tiny_folder: Path, tmp_path: Path) -> None:
+def test_what_is_not_there_is_refused(run, tiny_folder, tmp_path):
     path = tmp_path / "x.svg"
 
     def refused(*options: object, text: str = TEXT) -> str:
@@ -67,27 +63,3 @@ def test_what_is_not_there_is_refused(run: Run, tiny_folder: Path, tmp_path: Pat
     assert refused("--red", "dog").startswith("the word must be one of ")
     assert refused(text=" ") == "the text ' ' is empty"
     assert not path.exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        (("--head", "x"), "a head must be given as LAYER-HEAD counted from 1"),
-        (("-o", "cat.jpg"), "the ending of the drawing must be one of .html, .pdf, .png, .svg"),
-    ],
-)
-def test_mistakes_are_found_before_torch_is_imported(
-    options: tuple[str, ...], error: str, tmp_path: Path
-) -> None:
-    script = (
-        "import sys\n"
-        f"sys.argv = ['headscope', 'attention', 'demo', 'the cat', *{options!r}]\n"
-        "from headscope.cli import main\n"
-        "try:\n    main()\n"
-        "except SystemExit as stop:\n    print(stop.code, 'torch' in sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert done.stdout == "2 False\n", done.stderr
-    assert done.stderr.startswith(f"error: {error}")

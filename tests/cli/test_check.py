@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-import pytest
 import torch
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.models import observe
 from tiny import tiny_network, tiny_tokenizer
 
 
-def test_a_healthy_model_passes_with_code_0(run: Run, tiny_folder: Path) -> None:
+def test_a_healthy_model_passes_with_code_0(run, tiny_folder):
     done = run("check", tiny_folder)
     assert done.code == 0, done.err
     assert "a batch of several lengths" in done.out
@@ -22,9 +19,7 @@ def test_a_healthy_model_passes_with_code_0(run: Run, tiny_folder: Path) -> None
     assert done.out.splitlines()[-1].startswith(f"PASS: {label} agrees with eager attention ")
 
 
-def test_a_broken_model_fails_with_code_1(
-    run: Run, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_model_fails_with_code_1(run, tiny_folder, monkeypatch):
     plain = observe.eager_function
 
     def unscaled(module: torch.nn.Module) -> object:
@@ -40,9 +35,7 @@ def test_a_broken_model_fails_with_code_1(
     assert "Traceback" not in done.err
 
 
-def test_the_model_is_loaded_with_the_options_of_other_commands(
-    run: Run, tiny_folder: Path
-) -> None:
+def test_the_model_is_loaded_with_the_options_of_other_commands(run, tiny_folder):
     done = run("check", tiny_folder, "--dtype", "bfloat16", "--max-length", 30, "--json")
     assert done.code == 0, done.err
     rows = json.loads(done.out)
@@ -55,7 +48,7 @@ def test_the_model_is_loaded_with_the_options_of_other_commands(
     assert advice == "leave --max-length out, or give 5 to 64"
 
 
-def test_a_model_that_cannot_be_observed_is_an_error_of_two_lines(run: Run, tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_observed_is_an_error_of_two_lines(run, tmp_path):
     tiny_network("deepseek-v4").save_pretrained(tmp_path / "v4")
     tiny_tokenizer("deepseek-v4").save_pretrained(tmp_path / "v4")
     error, _ = mistake(run("check", tmp_path / "v4"))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
 import headscope as hs
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from planted_induction import INDUCTION, WORDS
 from runs.retrieval.planted import LENGTH, NEEDLES, TEXTS, retrieving_model
@@ -17,9 +15,7 @@ from runs.test_vocabulary import planted as next_word_model
 from runs.test_vocabulary import written
 
 
-def test_the_strongest_heads_and_pairs_are_printed_and_all_saved(
-    run: Run, tiny_folder: Path, tmp_path: Path
-) -> None:
+def test_the_strongest_heads_and_pairs_are_printed_and_all_saved(run, tiny_folder, tmp_path):
     path = tmp_path / "circuits.nc"
     asked = ("circuits", tiny_folder, "-o", path, "--top", 2, "--json", "--quiet")
     shown = json.loads(run(*asked).out)
@@ -40,18 +36,14 @@ def test_the_strongest_heads_and_pairs_are_printed_and_all_saved(
     assert len(shown["composition"]) == 6
 
 
-def test_what_is_left_out_is_said_and_the_file_is_the_result(
-    run: Run, tiny_folder: Path, tmp_path: Path
-) -> None:
+def test_what_is_left_out_is_said_and_the_file_is_the_result(run, tiny_folder, tmp_path):
     done = run("circuits", tiny_folder, "-o", tmp_path / "circuits.nc")
     assert done.out.splitlines()[-1] == str(tmp_path / "circuits.nc")
     assert "Copying heads" in done.out
     assert "note: this model normalises the residual stream itself (post-norm)" in done.err
 
 
-def test_a_report_shows_circuits_beside_the_survey_of_the_same_weights(
-    run: Run, tiny_folder: Path, tmp_path: Path
-) -> None:
+def test_a_report_shows_circuits_beside_the_survey_of_the_same_weights(run, tiny_folder, tmp_path):
     survey, circuits, page = (tmp_path / name for name in ("s.nc", "c.nc", "page.html"))
     texts = ["the cat sat", "a small bird sang"]
     hs.survey(str(tiny_folder), texts, measures="position", max_length=32, output=survey)
@@ -64,13 +56,13 @@ def test_a_report_shows_circuits_beside_the_survey_of_the_same_weights(
     assert error == "these results are not circuits"
 
 
-def test_a_stack_that_has_no_circuits_is_refused(run: Run, tiny_folder: Path) -> None:
+def test_a_stack_that_has_no_circuits_is_refused(run, tiny_folder):
     error, after = mistake(run("circuits", tiny_folder, "--circuits.stack", "cross", "--quiet"))
     assert error.startswith("circuits are not defined for cross attention")
     assert after == "use --circuits.stack encoder or --circuits.stack decoder"
 
 
-def test_relations_are_given_and_shown_on_the_command_line(run: Run, tmp_path: Path) -> None:
+def test_relations_are_given_and_shown_on_the_command_line(run, tmp_path):
     pairs = list(pairwise(WORDS[1:]))
     with next_word_model(1) as model:
         model.network.save_pretrained(tmp_path / "model")
@@ -87,7 +79,7 @@ def test_relations_are_given_and_shown_on_the_command_line(run: Run, tmp_path: P
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """The planted model, its needles and its text, as files."""
     place = tmp_path_factory.mktemp("retrieval")
     with retrieving_model() as model:
@@ -102,7 +94,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_the_planted_head_is_printed_first_and_a_report_shows_it(run: Run, folder: Path) -> None:
+def test_the_planted_head_is_printed_first_and_a_report_shows_it(run, folder):
     model, output, survey = folder / "model", folder / "r.nc", folder / "s.nc"
     asked = ["retrieval", model, folder / "text.txt", "--length", LENGTH]
     asked += ["--needles", folder / "needles.jsonl", "--draws", 1, "--top", 2, "-o", output]
@@ -124,7 +116,7 @@ def test_the_planted_head_is_printed_first_and_a_report_shows_it(run: Run, folde
     assert error == "these results are not retrieval scores"
 
 
-def test_an_encoder_is_refused_and_told_why(run: Run, tiny_folder: Path, tmp_path: Path) -> None:
+def test_an_encoder_is_refused_and_told_why(run, tiny_folder, tmp_path):
     output = tmp_path / "r.nc"
     error, after = mistake(run("retrieval", tiny_folder, "-o", output, "--quiet"))
     assert "is not a decoder-only language model: retrieval heads copy an answer" in error

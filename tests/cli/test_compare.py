@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ FEATURES = ("--measure", "feature", "--measure", "link")
 
 
 @pytest.fixture(scope="module")
-def other_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def other_folder(tmp_path_factory):
     """The tiny model with other weights."""
     from tiny import tiny_network, tiny_tokenizer
 
@@ -25,18 +24,9 @@ def other_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_two_models_are_compared_layer_by_layer(
-    run, tmp_path: Path, tiny_folder: Path, other_folder: Path, text: Path
-) -> None:
-    done = run(
-        "compare",
-        tiny_folder,
-        other_folder,
-        text,
-        "--max-length 32 -o",
-        tmp_path / "c.nc",
-        "--json",
-    )
+def test_two_models_are_compared_layer_by_layer(run, tmp_path, tiny_folder, other_folder, text):
+    how = ("--max-length 32 --json -o", tmp_path / "c.nc")
+    done = run("compare", tiny_folder, other_folder, text, *how)
     assert done.code == 0
     rows = json.loads(done.out)
     found = hs.open(tmp_path / "c.nc")["change"]["mean"]
@@ -50,51 +40,26 @@ def test_two_models_are_compared_layer_by_layer(
 
 
 def test_the_options_reach_the_run_and_the_file_is_named_after_both(
-    run, here: Path, tiny_folder: Path, other_folder: Path, text: Path
-) -> None:
-    options = [
-        "--single",
-        "--limit",
-        "3",
-        "--seed",
-        "4",
-        "--batch-size",
-        "1",
-        "--max-length",
-        "32",
-        "--long",
-        "drop",
-        "--quiet",
-    ]
-    done = run("compare", tiny_folder, other_folder, text, *options)
+    run, here, tiny_folder, other_folder, text
+):
+    options = "--single --limit 3 --seed 4 --batch-size 1 --max-length 32 --long drop --quiet"
+    done = run("compare", tiny_folder, other_folder, text, options)
     assert (done.code, done.out) == (0, f"{tiny_folder.name}-{other_folder.name}-corpus.nc\n")
     about = hs.open(here / done.out.strip()).provenance
-    assert (
-        about["settings"].items()
-        >= {"max_length": 32, "long": "drop", "batch_size": 1, "limit": 3, "seed": 4}.items()
-    )
+    expected = {"max_length": 32, "long": "drop", "batch_size": 1, "limit": 3, "seed": 4}
+    assert about["settings"].items() >= expected.items()
     assert about["counts"]["seen"] == 3
 
 
-def test_features_adds_paired_differences(
-    run, tmp_path: Path, tiny_folder: Path, other_folder: Path
-) -> None:
-    done = run(
-        "compare",
-        tiny_folder,
-        other_folder,
-        "demo",
-        *FEATURES,
-        "--limit 4 --max-length 60 -o",
-        tmp_path / "c.nc",
-        "--json",
-    )
+def test_features_adds_paired_differences(run, tmp_path, tiny_folder, other_folder):
+    how = (*FEATURES, "--limit 4 --max-length 60 --json -o", tmp_path / "c.nc")
+    done = run("compare", tiny_folder, other_folder, "demo", *how)
     assert done.code == 0
     assert {row["measure"] for row in json.loads(done.out)[2:]} == {"feature", "link"}
     assert hs.open(tmp_path / "c.nc").measures == ("change", "feature-change", "link-change")
 
 
-def test_two_results_files_are_compared_by_their_means(run, tmp_path: Path) -> None:
+def test_two_results_files_are_compared_by_their_means(run, tmp_path):
     before, after = (random_values("feature", seed=seed) for seed in (1, 2))
     one, other = (
         sampled({"feature": values}).save(tmp_path / f"{name}.nc")
@@ -108,18 +73,12 @@ def test_two_results_files_are_compared_by_their_means(run, tmp_path: Path) -> N
     )
     assert done.err.startswith("Both runs saw the same examples, but results keep only sums")
     elsewhere = sampled({"feature": after})
-    elsewhere = (
-        type(elsewhere)
-        .build(
-            elsewhere.sums(),
-            elsewhere.provenance | {"corpus": {"name": "x", "format": "text", "sha256": "1" * 64}},
-        )
-        .save(tmp_path / "elsewhere.nc")
-    )
+    corpus = {"corpus": {"name": "x", "format": "text", "sha256": "1" * 64}}
+    elsewhere = elsewhere.described(elsewhere.provenance | corpus).save(tmp_path / "elsewhere.nc")
     assert run("compare", one, elsewhere).err.startswith("The two runs saw different examples")
 
 
-def test_statistics_that_one_file_does_not_know_are_not_printed(run, tmp_path: Path) -> None:
+def test_statistics_that_one_file_does_not_know_are_not_printed(run, tmp_path):
     values = random_values("feature", seed=1)
     unknown = values.copy()
     unknown[..., 0] = np.nan  # attention to nouns, on texts without any
@@ -136,7 +95,7 @@ def test_statistics_that_one_file_does_not_know_are_not_printed(run, tmp_path: P
 
 
 @pytest.mark.parametrize("order", [("results.nc", "demo"), ("demo", "results.nc")])
-def test_a_model_and_a_results_file_are_refused(run, order: tuple[str, str]) -> None:
+def test_a_model_and_a_results_file_are_refused(run, order):
     done = run("compare", *order)
     assert (done.code, done.out) == (2, "")
     assert done.told == [
@@ -145,7 +104,7 @@ def test_a_model_and_a_results_file_are_refused(run, order: tuple[str, str]) -> 
     ]
 
 
-def test_options_for_reading_a_corpus_are_refused_for_two_results_files(run) -> None:
+def test_options_for_reading_a_corpus_are_refused_for_two_results_files(run):
     done = run("compare", "one.nc", "other.nc", "--single")
     assert (done.code, done.out) == (2, "")
     assert done.told == [
@@ -155,17 +114,10 @@ def test_options_for_reading_a_corpus_are_refused_for_two_results_files(run) -> 
 
 
 def test_models_that_cannot_be_compared_are_told_in_two_lines(
-    run, tmp_path: Path, tiny_folder: Path, causal_folder: Path, text: Path
-) -> None:
-    done = run(
-        "compare",
-        tiny_folder,
-        causal_folder,
-        text,
-        "-o",
-        tmp_path / "c.nc",
-        "--max-length 32 --quiet",
-    )
+    run, tmp_path, tiny_folder, causal_folder, text
+):
+    how = ("--max-length 32 --quiet -o", tmp_path / "c.nc")
+    done = run("compare", tiny_folder, causal_folder, text, *how)
     assert done.code == 2
     assert (
         done.told[0]
@@ -175,24 +127,14 @@ def test_models_that_cannot_be_compared_are_told_in_two_lines(
     assert not (tmp_path / "c.nc").exists()
 
 
-def test_features_without_a_tree_are_refused(
-    run, tmp_path: Path, tiny_folder: Path, other_folder: Path, text: Path
-) -> None:
-    done = run(
-        "compare",
-        tiny_folder,
-        other_folder,
-        text,
-        *FEATURES,
-        "-o",
-        tmp_path / "c.nc",
-        "--max-length 32",
-    )
+def test_features_without_a_tree_are_refused(run, tmp_path, tiny_folder, other_folder, text):
+    how = (*FEATURES, "--max-length 32 -o", tmp_path / "c.nc")
+    done = run("compare", tiny_folder, other_folder, text, *how)
     assert done.code == 2
     assert done.told[0].startswith("error: the measure 'feature' needs tags, tree, which ")
 
 
-def test_frames_shows_the_heads_that_stand_out(run, tmp_path: Path) -> None:
+def test_frames_shows_the_heads_that_stand_out(run, tmp_path):
     values = random_values("frame", layers=3, heads=4)
     path = sampled({"frame": values}).save(tmp_path / "f.nc")
     rows = json.loads(
@@ -207,7 +149,7 @@ def test_frames_shows_the_heads_that_stand_out(run, tmp_path: Path) -> None:
     ]
 
 
-def test_frames_of_results_without_them_are_refused(run, tmp_path: Path) -> None:
+def test_frames_of_results_without_them_are_refused(run, tmp_path):
     done = run(
         "table", sampled({"change": random_values("change")}).save(tmp_path / "f.nc"), "frames"
     )

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +13,7 @@ from cli.conftest import MEASURES
 from headscope.cli.console import Console
 
 
-def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_error(
-    demo_nc: Path,
-) -> None:
+def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_error(demo_nc):
     rows = json.loads(demo_nc.with_name("out.json").read_text(encoding="utf-8"))
     assert {row["measure"] for row in rows} >= {"position", "special", "entropy"}
     assert {row["heads"] for row in rows} == {6 * 12}
@@ -36,9 +33,7 @@ def test_json_stands_alone_on_standard_output_while_the_rest_goes_to_standard_er
     ]
 
 
-def test_json_has_null_where_a_number_is_not_defined(
-    run, tmp_path: Path, causal_folder: Path, text: Path
-) -> None:
+def test_json_has_null_where_a_number_is_not_defined(run, tmp_path, causal_folder, text):
     done = run(
         "survey", causal_folder, text, *MEASURES, "--max-length 32 -o", tmp_path / "x.nc", "--json"
     )
@@ -51,9 +46,7 @@ def test_json_has_null_where_a_number_is_not_defined(
     assert rows["entropy", "all"]["over"] is None  # not a share
 
 
-def test_a_table_has_a_dash_where_a_number_is_not_defined(
-    run, tmp_path: Path, causal_folder: Path, text: Path
-) -> None:
+def test_a_table_has_a_dash_where_a_number_is_not_defined(run, tmp_path, causal_folder, text):
     done = run("survey", causal_folder, text, "--max-length", "32", "-o", tmp_path / "x.nc")
     row = next(line for line in done.out.splitlines() if "entropy of attention from all" in line)
     assert "–" in [cell.strip() for cell in row.split("│")]  # heads over 0.5: not a share
@@ -61,34 +54,23 @@ def test_a_table_has_a_dash_where_a_number_is_not_defined(
 
 
 @pytest.mark.parametrize("flag", ["--quiet", "-q"])
-def test_a_quiet_survey_says_only_where_the_results_are(
-    run, tmp_path: Path, tiny_folder: Path, text: Path, flag: str
-) -> None:
+def test_a_quiet_survey_says_only_where_the_results_are(run, tmp_path, tiny_folder, text, flag):
     output = tmp_path / "x.nc"
     done = run("survey", tiny_folder, text, "--max-length", "32", "-o", output, flag)
     assert (done.code, done.out, done.err) == (0, f"{output}\n", "")
 
 
-def test_a_quiet_survey_with_json_says_only_the_json(
-    run, tmp_path: Path, tiny_folder: Path, text: Path
-) -> None:
-    done = run(
-        "survey",
-        tiny_folder,
-        text,
-        *MEASURES,
-        "--max-length 32 -o",
-        tmp_path / "x.nc",
-        "--json --quiet",
-    )
+def test_a_quiet_survey_with_json_says_only_the_json(run, tmp_path, tiny_folder, text):
+    how = (*MEASURES, "--max-length 32 --json --quiet -o", tmp_path / "x.nc")
+    done = run("survey", tiny_folder, text, *how)
     assert done.err == ""
     assert len(json.loads(done.out)) == 15
 
 
 @pytest.mark.parametrize("command", ["ls", "figures", "report", "export", "merge"])
 def test_the_other_commands_are_silent_on_standard_error_when_quiet(
-    run, tmp_path: Path, small_nc: Path, command: str
-) -> None:
+    run, tmp_path, small_nc, command
+):
     output = {
         "ls": [],
         "figures": ["--figure", "entropy", "-o", tmp_path / "f"],
@@ -101,20 +83,18 @@ def test_the_other_commands_are_silent_on_standard_error_when_quiet(
     assert done.out
 
 
-def test_an_error_is_told_even_when_quiet(run) -> None:
+def test_an_error_is_told_even_when_quiet(run):
     done = run("ls", "nowhere.nc", "--quiet")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: no such results file: nowhere.nc\nnext:  ")
 
 
-def test_a_survey_tells_what_was_cut(run, tmp_path: Path, tiny_folder: Path, text: Path) -> None:
+def test_a_survey_tells_what_was_cut(run, tmp_path, tiny_folder, text):
     done = run("survey", tiny_folder, text, "--max-length", "8", "-o", tmp_path / "x.nc")
     assert "2 examples used; 2 cut to the maximum length" in done.err
 
 
-def test_a_survey_names_what_was_left_out(
-    run, tmp_path: Path, tiny_folder: Path, text: Path
-) -> None:
+def test_a_survey_names_what_was_left_out(run, tmp_path, tiny_folder, text):
     text.write_text("A cat.\n\nA dog.\n\n" + "The cat sat on the mat. " * 20 + "\n\nA bird.\n")
     done = run("survey", tiny_folder, text, "--max-length 32 --long drop -o", tmp_path / "x.nc")
     assert "1 example used; 1 dropped as too long" in done.err
@@ -123,19 +103,17 @@ def test_a_survey_names_what_was_left_out(
     )
 
 
-def test_markup_in_a_name_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_markup_in_a_name_is_shown_as_it_is(capsys):
     Console().table([{"of": "[bold]x[/bold] [SEP]"}])
     assert "[bold]x[/bold] [SEP]" in capsys.readouterr().out
 
 
-def test_a_table_without_rows_is_an_empty_list_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_without_rows_is_an_empty_list_in_json(capsys):
     Console(as_json=True).table([])
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_json_keeps_numbers_of_numpy_and_letters_of_every_script(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_json_keeps_numbers_of_numpy_and_letters_of_every_script(capsys):
     import numpy as np
 
     Console(as_json=True).table(
@@ -144,9 +122,7 @@ def test_json_keeps_numbers_of_numpy_and_letters_of_every_script(
     assert json.loads(capsys.readouterr().out) == [{"a": 0.25, "b": 3, "c": None, "d": "häuser"}]
 
 
-def test_a_log_has_a_line_on_progress_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_has_a_line_on_progress_now_and_then(monkeypatch, capsys):
     now = [1000.0]
     monkeypatch.setattr("headscope.progress.time.monotonic", lambda: now[0])
     with Console().progress("surveying") as tell:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import headscope as hs
-from cli.conftest import Run
 from page.samples import made_results
 
 TREE = """# sent_id = one
@@ -27,21 +23,21 @@ TREE = """# sent_id = one
 
 
 @pytest.fixture
-def trees(tmp_path: Path) -> Path:
+def trees(tmp_path):
     path = tmp_path / "trees.conllu"
     path.write_text(TREE)
     return path
 
 
 @pytest.fixture
-def results(run: Run, tiny_folder: Path, trees: Path, tmp_path: Path) -> Path:
+def results(run, tiny_folder, trees, tmp_path):
     path = tmp_path / "run.nc"
     line = ("survey", tiny_folder, trees, "-o", path, "--measure", "position", "--max-length", 32)
     assert run(*line).code == 0
     return path
 
 
-def test_examples_of_results_are_those_of_the_atlas(run: Run, results: Path) -> None:
+def test_examples_of_results_are_those_of_the_atlas(run, results):
     table = hs.open(results).examples("2-3")
     done = run("examples", results, "2-3")
     assert done.code == 0
@@ -52,7 +48,7 @@ def test_examples_of_results_are_those_of_the_atlas(run: Run, results: Path) -> 
     assert list(rows[0]) == ["rank", "score", "id", "text", "links"]
 
 
-def test_a_relation_is_counted_and_k_limits_the_rows(run: Run, results: Path) -> None:
+def test_a_relation_is_counted_and_k_limits_the_rows(run, results):
     rows = json.loads(run("examples", results, "1-1", "--relation", "det", "--json").out)
     assert sorted(row["id"] for row in rows) == ["one", "two"]
     assert {row["of"] for row in rows} == {1}
@@ -61,9 +57,7 @@ def test_a_relation_is_counted_and_k_limits_the_rows(run: Run, results: Path) ->
     assert one[0]["id"] == rows[0]["id"]
 
 
-def test_on_demand_shows_the_same_as_results(
-    run: Run, results: Path, tiny_folder: Path, trees: Path
-) -> None:
+def test_on_demand_shows_the_same_as_results(run, results, tiny_folder, trees):
     for more in ((), ("--relation", "nsubj")):
         kept = json.loads(run("examples", results, "1-2", "--json", *more).out)
         line = ("examples", tiny_folder, trees, "1-2", "--max-length", 32, "--json", *more)
@@ -72,9 +66,7 @@ def test_on_demand_shows_the_same_as_results(
         assert [row["links"] for row in found] == [row["links"] for row in kept]
 
 
-def test_examples_can_be_switched_off(
-    run: Run, tiny_folder: Path, text: Path, tmp_path: Path
-) -> None:
+def test_examples_can_be_switched_off(run, tiny_folder, text, tmp_path):
     path = tmp_path / "private.nc"
     line = ("survey", tiny_folder, text, "-o", path, "--max-length", 32, "--examples", 0)
     assert run(*line).code == 0
@@ -87,7 +79,7 @@ def test_examples_can_be_switched_off(
     assert "headscope examples" in advice
 
 
-def test_results_of_an_earlier_version_say_how_to_add_examples(run: Run, tmp_path: Path) -> None:
+def test_results_of_an_earlier_version_say_how_to_add_examples(run, tmp_path):
     path = made_results().save(tmp_path / "old.nc")
     error, advice = run("examples", path, "1-1").told
     assert error.startswith("error: these results hold no examples")
@@ -108,46 +100,28 @@ def test_results_of_an_earlier_version_say_how_to_add_examples(run: Run, tmp_pat
         (("demo", "demo", "3-9", "--relation", "dett"), "did you mean 'det'"),
     ],
 )
-def test_mistakes_are_told_in_words(
-    run: Run, here: Path, arguments: tuple[str, ...], error: str
-) -> None:
+def test_mistakes_are_told_in_words(run, here, arguments, error):
     done = run("examples", *arguments)
     assert done.code == 2
     assert error in done.told[0]
     assert done.told[1].startswith("next:  ")
 
 
-def test_a_head_or_relation_that_is_not_there_is_told(run: Run, results: Path) -> None:
+def test_a_head_or_relation_that_is_not_there_is_told(run, results):
     assert "the model has no head 9-9" in run("examples", results, "9-9").told[0]
     wrong = run("examples", results, "1-1", "--relation", "nsub")
     assert "Did you mean 'nsubj'?" in wrong.told[0]
 
 
-def test_a_corpus_without_trees_has_no_dependencies(
-    run: Run, tiny_folder: Path, text: Path
-) -> None:
+def test_a_corpus_without_trees_has_no_dependencies(run, tiny_folder, text):
     error, advice = run("examples", tiny_folder, text, "1-1", "--relation", "det").told
     assert "the texts have no dependency trees" in error
     assert "--parse" in advice
 
 
-def test_a_wrong_number_of_examples_is_told_before_anything_is_run(
-    run: Run, tiny_folder: Path, text: Path, here: Path
-) -> None:
+def test_a_wrong_number_of_examples_is_told_before_anything_is_run(run, tiny_folder, text, here):
     for line in (("survey", tiny_folder, text), ("demo",)):
         done = run(*line, "--examples", -1)
         assert done.code == 2
         assert "the number of examples to keep must be 0 to 1024, got -1" in done.told[0]
     assert list(here.iterdir()) == []
-
-
-def test_examples_of_results_need_no_torch(results: Path) -> None:
-    code = (
-        "import sys, headscope as hs\n"
-        f"print(hs.open({str(results)!r}).examples('1-1', relation='det'))\n"
-        "from headscope.stats.tables.examples import top_pairs\n"
-        f"top_pairs(hs.open({str(results)!r}).kept, '1-1')\n"
-        "assert 'torch' not in sys.modules\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

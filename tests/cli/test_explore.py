@@ -7,12 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import httpx
-import pytest
-
-from cli.conftest import Run
 
 WAIT = 120
 
@@ -26,7 +22,7 @@ main()
 """Ctrl-C reaches the command even if it is ignored here, as in a job in the background."""
 
 
-def test_the_page_is_served_until_ctrl_c(tiny_folder: Path) -> None:
+def test_the_page_is_served_until_ctrl_c(tiny_folder):
     command = [sys.executable, "-c", LISTENS, "explore", str(tiny_folder), "--no-browser"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:
         assert started.stderr is not None
@@ -46,7 +42,7 @@ def test_the_page_is_served_until_ctrl_c(tiny_folder: Path) -> None:
     assert "Traceback" not in rest
 
 
-def test_a_port_in_use_is_refused_before_the_model_is_loaded(run: Run, tmp_path: Path) -> None:
+def test_a_port_in_use_is_refused_before_the_model_is_loaded(run, tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -59,7 +55,7 @@ def test_a_port_in_use_is_refused_before_the_model_is_loaded(run: Run, tmp_path:
     ]
 
 
-def test_a_missing_extra_is_said_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_said_first(run, monkeypatch):
     monkeypatch.setattr("headscope.page.serving.PACKAGES", ("no_such_package",))
     done = run("explore", "demo", "--no-browser")
     assert done.told == [
@@ -68,7 +64,7 @@ def test_a_missing_extra_is_said_first(run: Run, monkeypatch: pytest.MonkeyPatch
     ]
 
 
-def test_results_of_another_shape_are_refused(run: Run, tiny_folder: Path, demo_nc: Path) -> None:
+def test_results_of_another_shape_are_refused(run, tiny_folder, demo_nc):
     done = run("explore", tiny_folder, "--results", demo_nc, "--no-browser")
     assert done.code == 2
     assert done.told[0].startswith(
@@ -77,7 +73,7 @@ def test_results_of_another_shape_are_refused(run: Run, tiny_folder: Path, demo_
     assert done.told[1] == "next:  give --results of the same model, or leave it out"
 
 
-def test_a_results_file_that_is_not_there_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_results_file_that_is_not_there_is_refused(run, tmp_path):
     done = run("explore", "demo", "--results", tmp_path / "no.nc", "--no-browser")
     assert done.code == 2
     assert "no.nc" in done.told[0]

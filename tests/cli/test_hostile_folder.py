@@ -41,7 +41,7 @@ PYTHONS_OWN = {
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def hostile(tmp_path_factory):
     """A file for every module of Python and of the packages that are installed."""
     folder = tmp_path_factory.mktemp("hostile")
     for name in {*sys.stdlib_module_names, *packages_distributions(), "loky"} - {"headscope"}:
@@ -53,7 +53,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory, tiny_folder: Path) -> Path:
+def given(tmp_path_factory, tiny_folder):
     """What the commands are about, in a folder of its own."""
     folder = tmp_path_factory.mktemp("given")
     (folder / "texts.txt").write_text("the cat sat on a mat.\na dog saw it.\n")
@@ -92,9 +92,7 @@ def what_ran(
 
 
 @pytest.mark.parametrize("command", [SCRIPT, MODULE], ids=["script", "module"])
-def test_looking_at_results_runs_nothing_of_the_current_folder(
-    hostile: Path, given: Path, command: list[str]
-) -> None:
+def test_looking_at_results_runs_nothing_of_the_current_folder(hostile, given, command):
     done, ran = what_ran(hostile, command, "ls", given / "run.nc")
     assert ran == []
     assert done.returncode == 0, done.stderr
@@ -106,12 +104,12 @@ def test_looking_at_results_runs_nothing_of_the_current_folder(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "command"),
-    [("local", MODULE), ("processes", SCRIPT), ("processes", MODULE), ("ray", SCRIPT)],
-    ids=["local, module", "processes, script", "processes, module", "ray, script"],
+    [("processes", MODULE), ("ray", SCRIPT)],
+    ids=["processes, module", "ray, script"],
 )
 def test_no_worker_runs_what_is_in_the_current_folder_but_files_beside_a_measure_s_do(
-    hostile: Path, given: Path, tiny_folder: Path, tmp_path: Path, command: list[str], engine: str
-) -> None:
+    hostile, given, tiny_folder, tmp_path, command, engine
+):
     if engine == "ray" and find_spec("ray") is None:
         pytest.skip("Ray is not installed")
     survey = ["survey", tiny_folder, given / "texts.txt", "--lines", "--max-length", "40"]
@@ -123,6 +121,6 @@ def test_no_worker_runs_what_is_in_the_current_folder_but_files_beside_a_measure
     assert hs.open(tmp_path / "run.nc").measures == ("entropy", "mine")
 
 
-def test_the_folder_would_be_noticed(hostile: Path) -> None:
+def test_the_folder_would_be_noticed(hostile):
     _, ran = what_ran(hostile, [sys.executable, "-m", "json.tool"], "--help")
     assert ran

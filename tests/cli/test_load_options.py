@@ -17,7 +17,7 @@ SMALL = ("--measure", "position", "--max-length", "48", "--single")
 
 
 @pytest.fixture(scope="module")
-def chat_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def chat_folder(tmp_path_factory):
     """A GPT-2 whose tokenizer has a chat template."""
     place = tmp_path_factory.mktemp("chat") / "gpt-chat"
     tokenizer = tiny_tokenizer("gpt2")
@@ -48,9 +48,7 @@ def model_of(path: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_survey_records_how_the_model_was_loaded(
-    run: Any, chat_folder: Path, text: Path, tmp_path: Path
-) -> None:
+def test_a_survey_records_how_the_model_was_loaded(run, chat_folder, text, tmp_path):
     adapter = lora(chat_folder, tmp_path / "mine")
     output = tmp_path / "x.nc"
     more = ("--dtype", "bfloat16", "--adapter", adapter, "--load.chat", "--load.device-map", "cpu")
@@ -66,9 +64,7 @@ def test_a_survey_records_how_the_model_was_loaded(
     }
 
 
-def test_a_survey_warns_of_a_missing_first_token_and_adds_it(
-    run: Any, chat_folder: Path, text: Path, tmp_path: Path
-) -> None:
+def test_a_survey_warns_of_a_missing_first_token_and_adds_it(run, chat_folder, text, tmp_path):
     plain = run("survey", chat_folder, text, "-o", tmp_path / "plain.nc", *SMALL)
     assert "note: the tokenizer of" in plain.err
     assert "(--load.bos add) adds it" in plain.err
@@ -78,9 +74,7 @@ def test_a_survey_warns_of_a_missing_first_token_and_adds_it(
     assert model_of(tmp_path / "added.nc")["bos"] == "add"
 
 
-def test_compare_shows_what_an_adapter_changes(
-    run: Any, chat_folder: Path, text: Path, tmp_path: Path
-) -> None:
+def test_compare_shows_what_an_adapter_changes(run, chat_folder, text, tmp_path):
     adapter = lora(chat_folder, tmp_path / "mine")
     output = tmp_path / "x.nc"
     more = ("--adapter", adapter, "-o", output, "--max-length", "48", "--single", "--json")
@@ -105,9 +99,7 @@ def test_compare_shows_what_an_adapter_changes(
         ("portrait", ()),
     ],
 )
-def test_other_commands_take_the_same_options(
-    run: Any, command: str, more: tuple[str, ...], chat_folder: Path, text: Path, here: Path
-) -> None:
+def test_other_commands_take_the_same_options(run, command, more, chat_folder, text, here):
     wrong = run(command, chat_folder, *more, "--dtype", "bf16")
     assert wrong.code == 2
     assert "the dtype must be one of bfloat16, float16, float32" in wrong.err
@@ -116,7 +108,7 @@ def test_other_commands_take_the_same_options(
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_papers_take_every_option_of_loading(run: Any, paper: str, chat_folder: Path) -> None:
+def test_papers_take_every_option_of_loading(run, paper, chat_folder):
     given = ("paper", paper, "--model", chat_folder)
     shown = " ".join(run("paper", paper, "--help").out.split())
     for option in described(Loading).values():
@@ -129,7 +121,7 @@ def test_papers_take_every_option_of_loading(run: Any, paper: str, chat_folder: 
         assert message in run(*given, *wrong).told[0]
 
 
-def test_attention_draws_a_chat(run: Any, chat_folder: Path) -> None:
+def test_attention_draws_a_chat(run, chat_folder):
     done = run("attention", chat_folder, "the cat sat", "--load.chat", "--json")
     assert done.code == 0, done.err
 
@@ -150,14 +142,8 @@ def test_attention_draws_a_chat(run: Any, chat_folder: Path) -> None:
     ],
 )
 def test_options_that_cannot_be_used_are_refused(
-    run: Any,
-    options: tuple[str, ...],
-    message: str,
-    after: str,
-    tiny_folder: Path,
-    text: Path,
-    here: Path,
-) -> None:
+    run, options, message, after, tiny_folder, text, here
+):
     done = run("survey", tiny_folder, text, "--max-length", "48", *options)
     assert done.code == 2
     assert done.told == [f"error: {message}", f"next:  {after}"]
@@ -165,14 +151,9 @@ def test_options_that_cannot_be_used_are_refused(
 
 @pytest.mark.parametrize(
     ("command", "more"),
-    [
-        ("ablate", ("--importance", "--heads", "--corpus")),
-        ("survey", ("--measure", "gradient")),
-    ],
+    [("ablate", ("--importance", "--heads", "--corpus")), ("survey", ("--measure", "gradient"))],
 )
-def test_gradients_are_computed_with_an_adapter_too(
-    run: Any, command: str, more: tuple[str, ...], text: Path, tmp_path: Path
-) -> None:
+def test_gradients_are_computed_with_an_adapter_too(run, command, more, text, tmp_path):
     from transformers import AutoModelForCausalLM
 
     folder, output = tmp_path / "gpt", tmp_path / "x.nc"

@@ -10,28 +10,14 @@ from pathlib import Path
 
 import pytest
 
-FULL = Path("/dev/full")
-STOPPED = """
-import os, signal, sys
-sys.argv = ["headscope", "survey", "demo", "demo", "--limit", "6", "--batch-size", "1", "-o",
-            sys.argv[1], "--quiet"]
 from headscope.runs.forward import Pass
-run, seen = Pass.run, []
+from processes import python
 
-def stop(self, batch):
-    seen.append(1)
-    if len(seen) == 4:
-        os.kill(os.getpid(), signal.SIGTERM)
-    return run(self, batch)
-
-Pass.run = stop
-from headscope.cli import main
-main()
-"""
+FULL = Path("/dev/full")
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
-def test_a_full_disk_behind_standard_output_is_two_lines(small_nc: Path) -> None:
+def test_a_full_disk_behind_standard_output_is_two_lines(small_nc):
     with FULL.open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "headscope", "ls", str(small_nc)],
@@ -48,17 +34,22 @@ def test_a_full_disk_behind_standard_output_is_two_lines(small_nc: Path) -> None
     ]
 
 
-def test_sigterm_keeps_what_was_finished(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", STOPPED, tmp_path / "run.nc"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 130, done.stderr
-    assert f"the state is kept in {tmp_path / 'run.nc'}.partial" in done.stderr
-    assert "next:  type the same command again to resume" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_sigterm_keeps_what_was_finished(run, tmp_path, tiny_folder, text, monkeypatch):
+    seen, forward = [], Pass.run
+
+    def stop(self, batch):
+        seen.append(1)
+        if len(seen) == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return forward(self, batch)
+
+    monkeypatch.setattr(Pass, "run", stop)
+    how = ("--single", "--batch-size", "1", "--max-length", "32", "--quiet", "-o")
+    done = run("survey", tiny_folder, text, *how, tmp_path / "run.nc")
+    assert done.code == 130, done.err
+    assert f"the state is kept in {tmp_path / 'run.nc'}.partial" in done.err
+    assert "next:  type the same command again to resume" in done.err
+    assert "Traceback" not in done.err
     assert (tmp_path / "run.nc.partial").is_file()
 
 
@@ -80,10 +71,8 @@ main()
 """
 
 
-def test_ctrl_c_while_libraries_load_says_that_nothing_was_started(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOADING], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+def test_ctrl_c_while_libraries_load_says_that_nothing_was_started(tmp_path):
+    done = python("-c", LOADING, cwd=tmp_path)
     assert done.returncode == 130, done.stderr
     assert done.stderr.splitlines()[-2:] == [
         "error: stopped while libraries were loaded, before anything was started",
@@ -92,15 +81,8 @@ def test_ctrl_c_while_libraries_load_says_that_nothing_was_started(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_at_the_very_end_is_no_error_of_python_s(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOADING],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=os.environ | {"TWICE": "1"},
-    )
+def test_ctrl_c_at_the_very_end_is_no_error_of_python_s(tmp_path):
+    done = python("-c", LOADING, cwd=tmp_path, env=os.environ | {"TWICE": "1"})
     assert done.returncode == -signal.SIGINT  # which a shell calls 130
     assert "before anything was started" in done.stderr
     assert "KeyboardInterrupt" not in done.stderr

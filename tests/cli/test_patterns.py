@@ -5,32 +5,25 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.labelling import LabelSession
 from headscope.measures.patterns import RELIABLE, TESTED
 from headscope.measures.patterns import labels as pattern_sets
 from headscope.measures.patterns.labels import read_labelled
-from headscope.measures.patterns.network import (
-    CLASSES,
-    PatternNet,
-    load_network,
-    save_network,
-)
+from headscope.measures.patterns.network import CLASSES, PatternNet, load_network, save_network
 from headscope.measures.patterns.training import predict
 from headscope.results import Atlas
 from stats.made_patterns import pattern_results, random_patterns
 
 
 @pytest.fixture(scope="session")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def network(tmp_path_factory):
     """A network that was never trained: what it says means nothing, but is always the same."""
     path = tmp_path_factory.mktemp("network") / "random.safetensors"
     with torch.random.fork_rng(devices=[]):
@@ -40,7 +33,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> dict[str, np.ndarray]:
+def files(tmp_path):
     """Two results files, and the classes that they were made of."""
     found = {name: random_patterns(seed=seed) for seed, name in enumerate(("mrpc", "qqp"))}
     for name, classes in found.items():
@@ -49,7 +42,7 @@ def files(tmp_path: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture
-def keys(monkeypatch: pytest.MonkeyPatch):
+def keys(monkeypatch):
     """What is typed on the page, which is not served here."""
 
     def type_keys(text: str) -> None:
@@ -72,7 +65,7 @@ def keys(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture
-def label(run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path):
+def label(run, tmp_path, tiny_folder, text, network):
     """Label maps of the tiny model (two layers of four heads) on two pairs of texts."""
 
     def label(*options: object, model: object = tiny_folder, corpus: object = text):
@@ -84,9 +77,7 @@ def label(run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path
     return label
 
 
-def test_the_shares_of_two_files_as_json(
-    run: Run, tmp_path: Path, files: dict[str, np.ndarray]
-) -> None:
+def test_the_shares_of_two_files_as_json(run, tmp_path, files):
     one, other = (tmp_path / f"{name}.nc" for name in files)
     done = run("table", one, "patterns", "--beside", other, "--json", "-q")
     assert done.code == 0, done.err
@@ -98,9 +89,7 @@ def test_the_shares_of_two_files_as_json(
     )
 
 
-def test_shares_are_told_by_layer_and_by_head_beside_the_published_ones(
-    run: Run, tmp_path: Path, files: dict[str, np.ndarray]
-) -> None:
+def test_shares_are_told_by_layer_and_by_head_beside_the_published_ones(run, tmp_path, files):
     done = run("table", tmp_path / "qqp.nc", "patterns")
     assert "share of each layer's maps" in done.out
     assert "heads by their leading class" in done.out
@@ -109,9 +98,7 @@ def test_shares_are_told_by_layer_and_by_head_beside_the_published_ones(
     assert "61% (QQP)" in done.err
 
 
-def test_maps_longer_than_the_labelled_ones_are_warned_of(
-    run: Run, tmp_path: Path, files: dict[str, np.ndarray]
-) -> None:
+def test_maps_longer_than_the_labelled_ones_are_warned_of(run, tmp_path, files):
     assert max(len(one) for one in read_labelled().part(split="test").maps) == TESTED
     results = pattern_results(files["qqp"], np.repeat(np.arange(4), 10))
     about = results.provenance
@@ -125,9 +112,7 @@ def test_maps_longer_than_the_labelled_ones_are_warned_of(
         ) is warned
 
 
-def test_every_map_of_a_pair_is_drawn_with_its_class(
-    run: Run, tmp_path: Path, tiny_folder: Path, network: Path
-) -> None:
+def test_every_map_of_a_pair_is_drawn_with_its_class(run, tmp_path, tiny_folder, network):
     texts = ("the cat sat", "--pair", "the dog & it")
     how = ("--patterns", "--network", network, "-o", tmp_path / "grid.svg", "--json", "-q")
     done = run("attention", tiny_folder, *texts, *how)
@@ -154,17 +139,13 @@ def test_every_map_of_a_pair_is_drawn_with_its_class(
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_does_not_go_with_patterns_is_told(
-    run: Run, here: Path, tiny_folder: Path, options: tuple[str, ...], told: str
-) -> None:
+def test_what_does_not_go_with_patterns_is_told(run, here, tiny_folder, options, told):
     error, after = mistake(run("attention", tiny_folder, "the cat", "-q", *options))
     assert error.startswith(told)
     assert after
 
 
-def test_a_corpus_is_surveyed_with_a_network_of_ones_own(
-    run: Run, tmp_path: Path, tiny_folder: Path, text: Path, network: Path
-) -> None:
+def test_a_corpus_is_surveyed_with_a_network_of_ones_own(run, tmp_path, tiny_folder, text, network):
     import headscope as hs
     from headscope.measures.patterns.network import SHIPPED, digest
 
@@ -180,9 +161,7 @@ def test_a_corpus_is_surveyed_with_a_network_of_ones_own(
     assert results.provenance["counts"]["seen"] == 2
 
 
-def test_keys_on_the_page_become_labels_and_a_stopped_session_goes_on(
-    label, keys, tmp_path: Path
-) -> None:
+def test_keys_on_the_page_become_labels_and_a_stopped_session_goes_on(label, keys, tmp_path):
     keys("15s2uc")
     done = label()
     assert done.code == 0
@@ -198,7 +177,7 @@ def test_keys_on_the_page_become_labels_and_a_stopped_session_goes_on(
     assert len({tuple(row.values()) for row in read_labelled(tmp_path / "labels").known}) == 3
 
 
-def test_when_all_maps_are_labelled_that_is_told(label, keys, tmp_path: Path) -> None:
+def test_when_all_maps_are_labelled_that_is_told(label, keys, tmp_path):
     keys("3" * 8)
     assert "8 labelled now, 8 in all" in label("--limit", 1).err
     error, after = mistake(label("--limit", 1))
@@ -209,20 +188,18 @@ def test_when_all_maps_are_labelled_that_is_told(label, keys, tmp_path: Path) ->
     assert after == "give another corpus, a higher --limit, or another folder"
 
 
-def test_a_corpus_without_examples_is_told(label, tmp_path: Path) -> None:
+def test_a_corpus_without_examples_is_told(label, tmp_path):
     (tmp_path / "empty.txt").write_text("\n")
     error, _ = mistake(label(corpus=tmp_path / "empty.txt"))
     assert "is empty: it has no examples" in error
 
 
-def test_a_limit_of_no_example_is_told(label) -> None:
+def test_a_limit_of_no_example_is_told(label):
     error, _ = mistake(label("--limit", 0))
     assert error == "the limit must be 1 or more, got 0 instead"
 
 
-def test_a_folder_that_cannot_be_written_is_told_before_the_model_is_loaded(
-    label, tmp_path: Path
-) -> None:
+def test_a_folder_that_cannot_be_written_is_told_before_the_model_is_loaded(label, tmp_path):
     (tmp_path / "file").write_text("x")
     assert mistake(label("-o", tmp_path / "file", model="no-such-model")) == (
         f"labels cannot be kept in {tmp_path / 'file'}: a file of that name exists",
@@ -230,7 +207,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_model_is_loaded(
     )
 
 
-def test_a_port_in_use_is_told(run: Run, tmp_path: Path, tiny_folder: Path) -> None:
+def test_a_port_in_use_is_told(run, tmp_path, tiny_folder):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -245,41 +222,20 @@ def test_a_port_in_use_is_told(run: Run, tmp_path: Path, tiny_folder: Path) -> N
 
 
 def test_retraining_compares_before_and_after_and_its_network_can_be_used(
-    run: Run,
-    label,
-    keys,
-    tmp_path: Path,
-    tiny_folder: Path,
-    network: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    run, label, keys, tmp_path, tiny_folder, network, monkeypatch
+):
     keys("1234512345")
     assert label().code == 0
     builtin = read_labelled()
-    few = builtin.take(
-        [
-            index
-            for name in CLASSES
-            for split in ("train", "test")
-            for index in [
-                i
-                for i, row in enumerate(builtin.known)
-                if (builtin.labels[i], row["split"]) == (name, split)
-            ][:2]
-        ]
-    )
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, (label, row) in enumerate(zip(builtin.labels, builtin.known, strict=True)):
+        places.setdefault((label, row["split"]), []).append(place)
+    few = builtin.take([place for found in places.values() for place in found[:2]])
     monkeypatch.setattr(
         pattern_sets, "read_labelled", lambda folder=None: read_labelled(folder) if folder else few
     )
-    done = run(
-        "label",
-        tmp_path / "labels",
-        "--retrain --epochs 1 --network",
-        network,
-        "-o",
-        tmp_path / "new.safetensors",
-        "--json",
-    )
+    how = ("--retrain --epochs 1 --json --network", network, "-o", tmp_path / "new.safetensors")
+    done = run("label", tmp_path / "labels", *how)
     assert done.code == 0, done.err
     rows = json.loads(done.out)
     assert (rows[0]["maps"], rows[0]["count"]) == ("built-in test maps", 10)
@@ -301,7 +257,7 @@ def test_retraining_compares_before_and_after_and_its_network_can_be_used(
     assert run("attention", tiny_folder, "the cat", *how).code == 0
 
 
-def test_retraining_without_labels_is_told(run: Run, tmp_path: Path) -> None:
+def test_retraining_without_labels_is_told(run, tmp_path):
     error, _ = mistake(
         run("label", tmp_path / "nothing", "--retrain", "-o", tmp_path / "n.safetensors")
     )

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
-from cli.conftest import Run
 from tiny import SENTENCES, tiny_network, tiny_tokenizer
 
 RUN = ("--max-length", "24", "--batch-size", "2")
 
 
 @pytest.fixture
-def models(here: Path) -> None:
+def models(here):
     """A classifier and a language model with two groups of heads; texts, and a labelled table."""
     names = {"id2label": {0: "no", 1: "yes"}, "label2id": {"no": 0, "yes": 1}}
     for kind, auto, changes in (
@@ -31,7 +29,7 @@ def models(here: Path) -> None:
 
 
 @pytest.mark.usefixtures("models")
-def test_a_language_model_gets_smaller(run: Run, here: Path) -> None:
+def test_a_language_model_gets_smaller(run, here):
     done = run("prune", "qwen3", "--share", "0.5", "--corpus", "plain.txt", *RUN, "-o", "small")
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "small"
@@ -49,7 +47,7 @@ def test_a_language_model_gets_smaller(run: Run, here: Path) -> None:
 
 
 @pytest.mark.usefixtures("models")
-def test_a_classifier_is_zeroed_and_says_so(run: Run, here: Path) -> None:
+def test_a_classifier_is_zeroed_and_says_so(run, here):
     done = run("prune", "bert", "--dev", "table.tsv", "--share", "0.25", "--json", *RUN)
     assert done.code == 0, done.err
     rows = json.loads(done.out)
@@ -61,7 +59,7 @@ def test_a_classifier_is_zeroed_and_says_so(run: Run, here: Path) -> None:
 
 
 @pytest.mark.usefixtures("models")
-def test_importance_runs_alone_and_ranks_heads(run: Run) -> None:
+def test_importance_runs_alone_and_ranks_heads(run):
     alone = ("--importance", "--no-heads", "--no-layers", "-o", "rank.nc")
     done = run("ablate", "qwen3", "--corpus", "plain.txt", "--max-length", "24", *alone)
     assert done.code == 0, done.err
@@ -99,9 +97,7 @@ def test_importance_runs_alone_and_ranks_heads(run: Run) -> None:
         ),
     ],
 )
-def test_mistakes_are_told_with_what_to_do(
-    run: Run, given: tuple[str, ...], error: str, advice: str
-) -> None:
+def test_mistakes_are_told_with_what_to_do(run, given, error, advice):
     done = run("prune", *given)
     assert done.code == 2
     assert error in done.told[0]

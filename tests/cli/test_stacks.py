@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 import headscope as hs
-from cli.conftest import MEASURES, Run
+from cli.conftest import MEASURES
 from page.test_report import Reader
 from tiny import tiny_network, tiny_tokenizer
 
@@ -15,7 +13,7 @@ CROSS = ("--pass.stack", "cross")
 
 
 @pytest.fixture(scope="module")
-def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def decoder(tmp_path_factory):
     """A GPT-2 that takes 160 tokens."""
     folder = tmp_path_factory.mktemp("decoder")
     tiny_network("gpt2", n_positions=160).save_pretrained(folder)
@@ -34,8 +32,8 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=["by default", "switched off", "other measures named", "asked for"],
 )
 def test_a_survey_of_a_decoder_has_the_sequences_unless_told(
-    run: Run, tmp_path: Path, decoder: Path, text: Path, options: tuple[str, ...], there: bool
-) -> None:
+    run, tmp_path, decoder, text, options, there
+):
     output = tmp_path / "x.nc"
     done = run("survey", decoder, text, "--max-length", "32", "-o", output, *options)
     assert done.code == 0
@@ -49,8 +47,8 @@ def test_a_survey_of_a_decoder_has_the_sequences_unless_told(
 
 
 def test_a_model_that_takes_too_few_tokens_is_surveyed_with_a_note(
-    run: Run, tmp_path: Path, causal_folder: Path, text: Path
-) -> None:
+    run, tmp_path, causal_folder, text
+):
     done = run("survey", causal_folder, text, "--max-length", "32", "-o", tmp_path / "x.nc")
     assert done.code == 0
     assert "note: no random tokens written twice: two copies of 64 tokens take" in done.err
@@ -58,8 +56,8 @@ def test_a_model_that_takes_too_few_tokens_is_surveyed_with_a_note(
 
 
 def test_an_encoder_that_is_asked_for_the_sequences_is_refused_with_the_reason(
-    run: Run, tmp_path: Path, tiny_folder: Path, text: Path
-) -> None:
+    run, tmp_path, tiny_folder, text
+):
     done = run("survey", tiny_folder, text, "--survey.synthetic", "-o", tmp_path / "x.nc")
     assert done.code == 2
     assert "is not a decoder-only language model" in done.told[0]
@@ -68,7 +66,7 @@ def test_an_encoder_that_is_asked_for_the_sequences_is_refused_with_the_reason(
 
 
 @pytest.fixture(scope="module")
-def bart_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bart_folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("cross") / "tiny-bart"
     tiny_network("bart").save_pretrained(place)
     tiny_tokenizer("bart").save_pretrained(place)
@@ -76,8 +74,8 @@ def bart_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_survey_of_cross_attention_computes_the_measures_that_are_defined_for_it(
-    run: Run, bart_folder: Path, text: Path, tmp_path: Path
-) -> None:
+    run, bart_folder, text, tmp_path
+):
     output = tmp_path / "cross.nc"
     done = run("survey", bart_folder, text, "-o", output, *CROSS, "--max-length", "64")
     assert done.code == 0, done.err
@@ -92,9 +90,7 @@ def test_a_survey_of_cross_attention_computes_the_measures_that_are_defined_for_
     assert any("place of the strongest key" in title for title in titles)
 
 
-def test_other_measures_are_refused_before_the_model_is_loaded(
-    run: Run, text: Path, tmp_path: Path
-) -> None:
+def test_other_measures_are_refused_before_the_model_is_loaded(run, text, tmp_path):
     output = tmp_path / "cross.nc"
     done = run("survey", "demo", text, "-o", output, *CROSS, "--measure", "position")
     assert done.code == 2

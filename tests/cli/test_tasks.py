@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.corpus import read
 from headscope.tasks.make import make_tasks
@@ -15,27 +13,21 @@ from headscope.tasks.senteval import read_tasks
 from headscope.tasks.task import SPLITS, TITLES
 
 
-def test_the_tasks_of_a_treebank_are_written_and_read_back(run: Run, tmp_path: Path) -> None:
+def test_the_tasks_of_a_treebank_are_written_and_read_back(run, tmp_path):
     done = run("tasks", "demo", "-o", tmp_path / "new" / "tasks", "--quiet")
     assert (done.code, done.out, done.err) == (0, f"{tmp_path / 'new' / 'tasks'}\n", "")
     found = read_tasks(tmp_path / "new" / "tasks")
     assert [task.name for task in found] == list(TITLES)
     for ours, theirs in zip(found, make_tasks(read("demo")), strict=True):
-        assert (ours.title, ours.group, ours.labels, ours.notes) == (
-            theirs.title,
-            theirs.group,
-            theirs.labels,
-            (),
-        )
+        expected = (theirs.title, theirs.group, theirs.labels, ())
+        assert (ours.title, ours.group, ours.labels, ours.notes) == expected
         for split in SPLITS:
             assert [(example.label, example.texts) for example in ours.splits[split]] == [
                 (example.label, example.texts) for example in theirs.splits[split]
             ]
 
 
-def test_the_table_tells_what_was_made_and_the_files_show_the_same(
-    run: Run, tmp_path: Path
-) -> None:
+def test_the_table_tells_what_was_made_and_the_files_show_the_same(run, tmp_path):
     made = run(
         "tasks",
         "demo",
@@ -64,14 +56,14 @@ def test_the_table_tells_what_was_made_and_the_files_show_the_same(
     assert "│ BigramShift │" in run("tasks", tmp_path / "bigram_shift.txt").out
 
 
-def test_without_a_folder_nothing_is_written(run: Run, here: Path) -> None:
+def test_without_a_folder_nothing_is_written(run, here):
     done = run("tasks", "demo", "--task", "Length", "--size", 60)
     assert (done.code, list(here.iterdir())) == (0, [])
     assert "│ Length │" in done.out
     assert done.err.splitlines()[-1] == "nothing was written: give -o FOLDER to keep the tasks"
 
 
-def test_bracketed_trees_are_a_treebank_or_give_depth_to_one(run: Run, tmp_path: Path) -> None:
+def test_bracketed_trees_are_a_treebank_or_give_depth_to_one(run, tmp_path):
     path = tmp_path / "trees.mrg"
     shallow, deep = (
         "( (S (NP (NN n{0})) (VP (VBD a) (RB b) (RB c)) (. .)) )",
@@ -127,9 +119,7 @@ def test_bracketed_trees_are_a_treebank_or_give_depth_to_one(run: Run, tmp_path:
         (("demo", "-o", "t.txt"), "t.txt is a file, not a folder", "choose another place with -o"),
     ],
 )
-def test_mistakes_are_told_and_leave_nothing_behind(
-    run: Run, here: Path, arguments: tuple[str, ...], message: str, hint: str
-) -> None:
+def test_mistakes_are_told_and_leave_nothing_behind(run, here, arguments, message, hint):
     (here / "t.txt").write_text("tr\ta\tx\ntr\tb\ty\nte\ta\tz\n")
     (here / "bad.mrg").write_text("(S (NN a)\n")
     error, after = mistake(run("tasks", *arguments, "--quiet"))

@@ -16,7 +16,7 @@ QUICK = ("--epochs", "1", "--batch-size", "4", "--max-length", "32", "--learning
 
 
 @pytest.fixture
-def glue(tmp_path: Path) -> Path:
+def glue(tmp_path):
     """Two tasks in GLUE's layout: nine training examples, four dev examples, three of them of the
     first class."""
     folder = tmp_path / "glue"
@@ -40,7 +40,7 @@ def glue(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> tuple[Path, Path]:
+def table(tmp_path):
     """A user's own tables, without a header."""
     for name, count in (("train", 6), ("dev", 4)):
         (tmp_path / f"{name}.tsv").write_text(
@@ -64,15 +64,8 @@ def test_the_published_table_is_the_one_whose_mean_gain_is_published():
 def test_the_table_has_all_three_starts_beside_the_published_scores(
     run, tmp_path, tiny_folder, glue
 ):
-    done = run(
-        "tune",
-        tiny_folder,
-        "--task rte --task MRPC --data",
-        glue,
-        "--start all -o",
-        tmp_path / "out",
-        *QUICK,
-    )
+    line = ("tune", tiny_folder, "--task rte --task MRPC --data", glue, *QUICK)
+    done = run(*line, "--start all -o", tmp_path / "out")
     assert done.code == 0, done.err
     words = " ".join(done.out.split())
     for heading in ("majority", "untrained: paper", "random: paper", "pretrained: here", "minutes"):
@@ -93,37 +86,17 @@ def test_the_table_has_all_three_starts_beside_the_published_scores(
 def test_json_has_one_record_per_run_and_finished_runs_are_not_repeated(
     run, tmp_path, tiny_folder, glue
 ):
-    command = (
-        "tune",
-        tiny_folder,
-        "--task",
-        "rte",
-        "--data",
-        glue,
-        "--start",
-        "untrained",
-        "--seed",
-        "1",
-        "--seed",
-        "2",
-        "-o",
-        tmp_path / "out",
-        *QUICK,
-    )
+    how = ("--start untrained --seed 1 --seed 2 -o", tmp_path / "out", *QUICK)
+    command = ("tune", tiny_folder, "--task rte --data", glue, *how)
     done = run(*command, "--json", "--quiet")
     records = json.loads(done.out)
     assert [
         (record["task"], record["start"], record["seed"], record["train"], record["dev"])
         for record in records
-    ] == [
-        ("rte", "untrained", 1, 9, 4),
-        ("rte", "untrained", 2, 9, 4),
-    ]
+    ] == [("rte", "untrained", 1, 9, 4), ("rte", "untrained", 2, 9, 4)]
     assert {record["majority accuracy"] for record in records} == {0.75}
-    assert [Path(record["folder"]).name for record in records] == [
-        "rte-untrained-seed1",
-        "rte-untrained-seed2",
-    ]
+    expected = ["rte-untrained-seed1", "rte-untrained-seed2"]
+    assert [Path(record["folder"]).name for record in records] == expected
     assert done.err == ""
     again = run(*command)
     assert (
@@ -138,19 +111,8 @@ def test_the_table_shows_median_and_range_of_seeds_and_their_total_time():
 
     def made(seed: int, f1: float, accuracy: float) -> Tuned:
         scores, majority = {"f1": f1, "accuracy": accuracy}, {"f1": 0.812, "accuracy": 0.684}
-        return Tuned(
-            Path(),
-            "m",
-            GLUE["mrpc"],
-            TuneSettings(seed=seed),
-            scores,
-            majority,
-            {"train": 10, "dev": 4},
-            60.0,
-            [],
-            "",
-            {},
-        )
+        known = (Path(), "m", GLUE["mrpc"], TuneSettings(seed=seed), scores, majority)
+        return Tuned(*known, {"train": 10, "dev": 4}, 60.0, [], "", {})
 
     found = table_rows([made(0, 0.8, 0.5), made(1, 0.9, 0.75), made(2, 0.85, 0.25)])
     assert found == [
@@ -170,23 +132,13 @@ def test_the_table_shows_median_and_range_of_seeds_and_their_total_time():
 def test_a_users_own_table_is_trained_on_and_surveyed(run, tmp_path, tiny_folder, table):
     train, dev = table
     done = run("tune", tiny_folder, "--train", train, "--dev", dev, "-o", tmp_path / "out", *QUICK)
-    assert (done.code, done.out.splitlines()[-1]) == (
-        0,
-        str(tmp_path / "out" / "custom-pretrained"),
-    )
+    folder = tmp_path / "out" / "custom-pretrained"
+    assert (done.code, done.out.splitlines()[-1]) == (0, str(folder))
     assert "train.tsv" in done.out
-    about = json.loads((tmp_path / "out" / "custom-pretrained" / "config.json").read_text())
+    about = json.loads((folder / "config.json").read_text())
     assert about["id2label"] == {"0": "cat", "1": "dog"}
-    assert (
-        run(
-            "survey",
-            tmp_path / "out" / "custom-pretrained",
-            dev,
-            "--measure entropy --max-length 32 -o",
-            tmp_path / "x.nc",
-        ).code
-        == 0
-    )
+    how = ("--measure entropy --max-length 32 -o", tmp_path / "x.nc")
+    assert run("survey", folder, dev, *how).code == 0
 
 
 def test_classifiers_on_heads_a_layer_or_the_last_layer(run, tmp_path, tiny_folder, glue):
@@ -210,28 +162,13 @@ def test_classifiers_on_heads_a_layer_or_the_last_layer(run, tmp_path, tiny_fold
         about = json.loads((tmp_path / "out" / name / "headscope-tune.json").read_text())
         assert about["settings"]["learning_rate"] == 2e-5
     assert "the classifier on layer 2 of" in done.err
-    records = json.loads(
-        run(
-            "tune",
-            tiny_folder,
-            "--task rte --data",
-            glue,
-            "--pooling",
-            "heads:2-3, 1-1",
-            *quick,
-            "--json --quiet",
-        ).out
-    )
-    assert [
-        (record["pooling"], record["position"], Path(record["folder"]).name) for record in records
-    ] == [("heads 2-3, 1-1", "cls", "rte-heads-2-3_1-1")]
-    survey = run(
-        "survey",
-        tmp_path / "out" / "rte-heads-2-3_1-1",
-        glue / "RTE" / "dev.tsv",
-        "--measure entropy --max-length 32 -o",
-        tmp_path / "x.nc",
-    )
+    line = ("tune", tiny_folder, "--task rte --data", glue, "--pooling", "heads:2-3, 1-1", *quick)
+    (record,) = json.loads(run(*line, "--json --quiet").out)
+    assert (record["pooling"], record["position"]) == ("heads 2-3, 1-1", "cls")
+    folder = Path(record["folder"])
+    assert folder.name == "rte-heads-2-3_1-1"
+    how = ("--measure entropy --max-length 32 -o", tmp_path / "x.nc")
+    survey = run("survey", folder, glue / "RTE" / "dev.tsv", *how)
     assert survey.code == 0, survey.err
 
 
@@ -254,63 +191,26 @@ def test_an_interruption_says_how_to_resume(run, tmp_path, tiny_folder, glue, mo
     assert run(*command).code == 0
 
 
+NEEDED = "tuning needs a task and its data, or train and dev; got"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ("", f"{NEEDED} none"),
+        ("--task rte", f"{NEEDED} task"),
+        ("--task rte --data GLUE --dev a.tsv", f"{NEEDED} task and data and dev"),
+        ("--task rtx --data GLUE", "the task must be one of mnli, mrpc, opinion, paraphrase, qnli"),
+        ("--task rte --data GLUE --start scratch", "the start must be one of all, pretrained, ran"),
+        ("--task rte --data GLUE --pooling layer4", "a pooling must be last, layer:N or heads:LA"),
+        ("--task rte --data GLUE --pooling last --position end", "the position must be one of cls"),
+        ("--task rte --data GLUE --position last", "the position 'last' needs a pooling"),
+        ("--task rte --data nowhere", "no such corpus file: nowhere"),
         (
-            (),
-            "tuning needs a task and its data, or train and dev; got none",
-        ),
-        (
-            ("--task", "rte"),
-            "tuning needs a task and its data, or train and dev; got task",
-        ),
-        (
-            ("--train", "a.tsv"),
-            "tuning needs a task and its data, or train and dev; got train",
-        ),
-        (
-            ("--task", "rte", "--data", "GLUE", "--dev", "a.tsv"),
-            "tuning needs a task and its data, or train and dev; got task and data and dev",
-        ),
-        (
-            ("--task", "rtx", "--data", "GLUE"),
-            "the task must be one of mnli, mrpc, opinion, paraphrase, qnli, qqp, rte, sst-2, "
-            "sts-b; got 'rtx' instead.",
-        ),
-        (
-            ("--task", "rte", "--data", "GLUE", "--start", "scratch"),
-            "the start must be one of all, pretrained, random, untrained; got 'scratch' instead.",
-        ),
-        (
-            ("--task", "rte", "--data", "GLUE", "--epochs", "0"),
-            "the number of epochs must be 1 or more, got 0 instead",
-        ),
-        (
-            ("--task", "rte", "--data", "GLUE", "--pooling", "layer4"),
-            "a pooling must be last, layer:N or heads:LAYER-HEAD,…; got 'layer4' instead",
-        ),
-        (
-            ("--task", "rte", "--data", "GLUE", "--pooling", "last", "--position", "end"),
-            "the position must be one of cls, last, mean; got 'end' instead.",
-        ),
-        (
-            ("--task", "rte", "--data", "GLUE", "--pooling", "heads:1-1,x"),
-            "a head must be given as LAYER-HEAD counted from 1, such as 3-9, or L2H8",
-        ),
-        (
-            ("--task", "rte", "--data", "GLUE", "--position", "last"),
-            "the position 'last' needs a pooling",
-        ),
-        (("--task", "rte", "--data", "nowhere"), "no such corpus file: nowhere"),
-        (
-            ("--task", "rte", "--task", "mrpc", "--train", "a.tsv", "--dev", "b.tsv"),
+            "--task rte --task mrpc --train a.tsv --dev b.tsv",
             "--train and --dev are one task's tables, got 2 tasks",
         ),
-        (
-            ("--task", "qqp", "--data", "GLUE"),
-            "GLUE has no folder for QQP; its folders are: MRPC, RTE",
-        ),
+        ("--task qqp --data GLUE", "GLUE has no folder for QQP; its folders are: MRPC, RTE"),
     ],
 )
 def test_a_mistake_is_an_error_before_anything_is_trained(
@@ -318,7 +218,7 @@ def test_a_mistake_is_an_error_before_anything_is_trained(
 ):
     monkeypatch.chdir(tmp_path)
     glue.rename(tmp_path / "GLUE")
-    done = run("tune", tiny_folder, *options)
+    done = run("tune", tiny_folder, *options.split())
     assert done.code == 2
     assert done.told[0].startswith(f"error: {message}")
     assert not list(tmp_path.glob("tuned/*"))

@@ -9,6 +9,7 @@ import importlib.util
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -66,6 +67,7 @@ def command_lines(page: Path) -> Iterator[list[str]]:
                 yield words[1 : min(ends, default=len(words))]
 
 
+@cache
 def hooks() -> ModuleType:
     """The module that writes the command-line reference when the site is built."""
     spec = importlib.util.spec_from_file_location("docs_hooks", DOCS / "hooks.py")

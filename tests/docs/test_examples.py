@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,9 +24,7 @@ RUN = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUN, ids=name_of)
-def test_the_python_blocks_of_a_page_run_in_order(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # A figure that a page registers is forgotten afterwards.
     monkeypatch.setattr(FIGURES, "_entries", dict(FIGURES._entries))
@@ -49,7 +45,7 @@ def measure_page() -> tuple[str, dict[str, Any]]:
 
 
 @pytest.fixture
-def segment_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def segment_package(tmp_path, monkeypatch):
     """The documented package as pip would install it: a module and its entry point."""
     text, project = measure_page()
     points = project["entry-points"][GROUP]
@@ -72,9 +68,7 @@ def segment_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     sys.modules.pop(module, None)
 
 
-def test_the_documented_measure_is_found_and_recognises_the_segment_head(
-    segment_package: str,
-) -> None:
+def test_the_documented_measure_is_found_and_recognises_the_segment_head(segment_package):
     texts = [("the dog sat", "the cat")]  # [CLS] the dog sat [SEP] the cat [SEP]
     results = hs.survey(planted_bert(), hs.corpus.from_texts(texts), max_length=POSITIONS)
     means = results.mean(segment_package)
@@ -92,7 +86,7 @@ def test_the_documented_measure_is_found_and_recognises_the_segment_head(
         assert found == pytest.approx(value, abs=1e-5)
 
 
-def test_the_documented_measure_is_not_offered_for_single_texts(segment_package: str) -> None:
+def test_the_documented_measure_is_not_offered_for_single_texts(segment_package):
     texts = hs.corpus.from_texts(["the dog sat"])
     results = hs.survey(planted_bert(), texts, max_length=POSITIONS)
     assert segment_package not in results.measures

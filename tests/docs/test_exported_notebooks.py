@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -21,7 +20,7 @@ SHOWN = """[...document.querySelectorAll('[class^=headscope-still-]')].map((one)
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exported(tmp_path_factory):
     """Results, a head and a text, each as the last value of a cell; widgets' state is stored."""
     file = demo_file(tmp_path_factory.getbasetemp())
     cells = [
@@ -42,7 +41,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_without_a_network_every_output_is_there_as_html(browser: Any, exported: Path) -> None:
+def test_without_a_network_every_output_is_there_as_html(browser, exported):
     context = browser.new_context(offline=True)
     page = context.new_page()
     page.goto(exported.as_uri())

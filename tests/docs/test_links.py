@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ LINK = re.compile(r"!?\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_relative_link_leads_to_a_file(page: Path) -> None:
+def test_every_relative_link_leads_to_a_file(page):
     text = re.sub(r"`[^`\n]*`", "", FENCE.sub("", read(page)))
     targets = [match["target"] for match in LINK.finditer(text)]
     files = [target.partition("#")[0] for target in targets if not re.match(r"[a-z]+:|#", target)]
@@ -24,7 +23,7 @@ def test_every_relative_link_leads_to_a_file(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_command_on_a_page_has_existing_options_and_arguments(page: Path) -> None:
+def test_every_command_on_a_page_has_existing_options_and_arguments(page):
     known = load_commands()
     for words in command_lines(page):
         if not {"--help", "--version", "--install-completion"} & set(words):

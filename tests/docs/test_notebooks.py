@@ -38,7 +38,7 @@ def stored(name: str) -> Any:
     return nbformat.read(notebooks.FOLDER / f"{name}.ipynb", as_version=4)
 
 
-def test_there_is_a_tour_and_a_notebook_for_every_paper() -> None:
+def test_there_is_a_tour_and_a_notebook_for_every_paper():
     assert [path.stem for path in notebooks.sources()] == NAMES
 
 
@@ -47,7 +47,7 @@ def test_there_is_a_tour_and_a_notebook_for_every_paper() -> None:
     "name",
     [name if name == "tour" else pytest.param(name, marks=pytest.mark.long) for name in NAMES],
 )
-def test_a_notebook_runs_without_errors_and_without_a_network(name: str) -> None:
+def test_a_notebook_runs_without_errors_and_without_a_network(name):
     book = notebooks.blank(notebooks.FOLDER / f"{name}.py")
     book.cells.insert(0, nbformat.v4.new_code_cell(OFFLINE))
     notebooks.run(book)  # an error in a cell is raised
@@ -60,14 +60,14 @@ def test_a_notebook_runs_without_errors_and_without_a_network(name: str) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_stored_notebook_has_the_cells_of_its_source(name: str) -> None:
+def test_a_stored_notebook_has_the_cells_of_its_source(name):
     source = notebooks.read_cells(read(notebooks.FOLDER / f"{name}.py"))
     cells = [(cell.cell_type, cell.source) for cell in stored(name).cells]
     assert cells == source, f"run: python tools/makers/notebooks.py {name}"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_stored_notebook_is_small_and_its_outputs_load_nothing(name: str) -> None:
+def test_a_stored_notebook_is_small_and_its_outputs_load_nothing(name):
     book = stored(name)
     assert (notebooks.FOLDER / f"{name}.ipynb").stat().st_size < LARGEST
     assert "widgets" not in book.metadata
@@ -84,7 +84,7 @@ def test_a_stored_notebook_is_small_and_its_outputs_load_nothing(name: str) -> N
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_stored_notebook_names_the_computer_it_was_built_on(name: str) -> None:
+def test_no_stored_notebook_names_the_computer_it_was_built_on(name):
     text = read(notebooks.FOLDER / f"{name}.ipynb")
     assert not re.search(r"/(?:tmp|home|root|work)/", text)
 
@@ -99,24 +99,17 @@ def pages() -> ModuleType:
     return module
 
 
-def test_a_page_has_the_code_the_outputs_and_the_pictures_as_files() -> None:
+def test_a_page_has_the_code_the_outputs_and_the_pictures_as_files():
     output = nbformat.v4.new_output
-    book = nbformat.v4.new_notebook(
-        cells=[
-            nbformat.v4.new_markdown_cell("# Title\n\nFirst words."),
-            nbformat.v4.new_code_cell(
-                "draw()",
-                outputs=[
-                    output("stream", text="a < b\n"),
-                    output("display_data", data={"image/svg+xml": "<svg/>", "text/plain": "x"}),
-                    output(
-                        "execute_result",
-                        data={"text/html": "<style>p{}</style><table>\n\n<tr></tr></table>"},
-                    ),
-                ],
-            ),
-        ]
-    )
+    html = {"text/html": "<style>p{}</style><table>\n\n<tr></tr></table>"}
+    outputs = [
+        output("stream", text="a < b\n"),
+        output("display_data", data={"image/svg+xml": "<svg/>", "text/plain": "x"}),
+        output("execute_result", data=html),
+    ]
+    text = nbformat.v4.new_markdown_cell("# Title\n\nFirst words.")
+    code = nbformat.v4.new_code_cell("draw()", outputs=outputs)
+    book = nbformat.v4.new_notebook(cells=[text, code])
     page, pictures = pages().markdown(book, "small")
     assert page.startswith("# Title\n\n[Download this notebook](small.ipynb).\n\nFirst words.")
     assert "```python\ndraw()\n```" in page
@@ -128,7 +121,7 @@ def test_a_page_has_the_code_the_outputs_and_the_pictures_as_files() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_links_of_a_notebook_lead_to_pages(name: str) -> None:
+def test_the_links_of_a_notebook_lead_to_pages(name):
     texts = [cell.source for cell in stored(name).cells if cell.cell_type == "markdown"]
     targets = re.findall(r"\]\((\.\./[^)#\s]+)", "\n".join(texts))
     assert targets
@@ -140,16 +133,13 @@ def test_contributing_says_how_notebooks_are_built() -> None:
     assert "tools/makers/notebooks.py" in read(Path(ROOT) / "CONTRIBUTING.md")
 
 
-def test_a_source_is_read_as_cells_of_text_and_code() -> None:
+def test_a_source_is_read_as_cells_of_text_and_code():
     text = "# %% [markdown]\n# # Title\n#\n# Words.\n\n# %%\nx = 1\n\nx\n\n# %%\ny\n"
-    assert notebooks.read_cells(text) == [
-        ("markdown", "# Title\n\nWords."),
-        ("code", "x = 1\n\nx"),
-        ("code", "y"),
-    ]
+    expected = [("markdown", "# Title\n\nWords."), ("code", "x = 1\n\nx"), ("code", "y")]
+    assert notebooks.read_cells(text) == expected
 
 
-def test_of_an_output_the_best_form_and_a_short_text_are_stored() -> None:
+def test_of_an_output_the_best_form_and_a_short_text_are_stored():
     svg = '<svg><path aria-label="x: 1" role="img" d="M1.23456,2"/></svg>'
     view = "application/vnd.jupyter.widget-view+json"
     output = nbformat.v4.new_output

@@ -9,6 +9,6 @@ from page.samples import demo_file
 
 
 @pytest.fixture(scope="session")
-def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
+def demo_results(tmp_path_factory):
     """Six examples of the built-in corpus, surveyed with the embedded model; made once."""
     return Atlas.open(demo_file(tmp_path_factory.getbasetemp()))

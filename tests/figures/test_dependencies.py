@@ -27,7 +27,7 @@ def rows(spec: dict[str, Any], mark: str) -> list[dict[str, Any]]:
     return spec["datasets"][layer.get("data", spec.get("data"))["name"]]
 
 
-def test_rows_name_the_head_its_direction_and_the_offset() -> None:
+def test_rows_name_the_head_its_direction_and_the_offset():
     beside = {row["relation"]: row["words beside"] for row in rows(drawn(), "text")}
     assert beside == {
         "all": "1-1, dependent → head; +1",
@@ -36,7 +36,7 @@ def test_rows_name_the_head_its_direction_and_the_offset() -> None:
     }
 
 
-def test_accuracies_and_offsets_are_shares_of_the_words() -> None:
+def test_accuracies_and_offsets_are_shares_of_the_words():
     found = {(row["relation"], row["what"]): row["value"] for row in rows(drawn(), "point")}
     assert found == {
         ("all", "best head"): pytest.approx(0.4),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +18,10 @@ from page.samples import made_results
 NAMES = [item.name for item in gallery(made_results())]
 
 
+def entropy_chart():
+    return find_figure("entropy", made_results()).draw(made_results())
+
+
 def pixels(png: bytes) -> np.ndarray:
     """Return the rows of an 8-bit RGB(A) PNG, still filtered.
 
@@ -27,26 +30,21 @@ def pixels(png: bytes) -> np.ndarray:
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     at, data, header = 8, b"", b""
     while at < len(png):
-        (length,), kind = struct.unpack(">I", png[at : at + 4]), png[at + 4 : at + 8]
-        body = png[at + 8 : at + 8 + length]
-        assert struct.unpack(">I", png[at + 8 + length : at + 12 + length])[0] == zlib.crc32(
-            kind + body
-        )
-        header, data = (
-            (body, data) if kind == b"IHDR" else (header, data + body if kind == b"IDAT" else data)
-        )
-        at += 12 + length
+        length, kind = struct.unpack(">I4s", png[at : at + 8])
+        end = at + 8 + length
+        body, (check,) = png[at + 8 : end], struct.unpack(">I", png[end : end + 4])
+        assert check == zlib.crc32(kind + body)
+        header = body if kind == b"IHDR" else header
+        data += body if kind == b"IDAT" else b""
+        at = end + 4
     width, height, depth, colour = struct.unpack(">IIBB", header[:10])
     assert depth == 8
-    return np.frombuffer(zlib.decompress(data), np.uint8).reshape(
-        height, 1 + width * {2: 3, 6: 4}[colour]
-    )
+    rows = np.frombuffer(zlib.decompress(data), np.uint8)
+    return rows.reshape(height, 1 + width * {2: 3, 6: 4}[colour])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_of_the_embedded_model_is_drawn(
-    name: str, demo_results, tmp_path: Path
-) -> None:
+def test_every_figure_of_the_embedded_model_is_drawn(name, demo_results, tmp_path):
     path = save_chart(find_figure(name, demo_results).draw(demo_results), tmp_path / f"{name}.png")
     rows = pixels(path.read_bytes())
     assert rows.shape[0] > 300
@@ -56,21 +54,18 @@ def test_every_figure_of_the_embedded_model_is_drawn(
     assert drawn > 0.5
 
 
-def test_an_empty_chart_does_not_pass_for_drawn(tmp_path: Path) -> None:
+def test_an_empty_chart_does_not_pass_for_drawn(tmp_path):
     import altair as alt
     import pandas as pd
 
-    blank = (
-        alt.Chart(pd.DataFrame({"x": []}), width=400, height=400)
-        .mark_point()
-        .configure_view(stroke=None)
-    )
+    empty = alt.Chart(pd.DataFrame({"x": []}), width=400, height=400)
+    blank = empty.mark_point().configure_view(stroke=None)
     rows = pixels(save_chart(blank, tmp_path / "blank.png").read_bytes())
     assert (np.count_nonzero(rows[:, 1:], axis=1) > 12).mean() < 0.5
 
 
-def test_a_png_is_twice_as_fine_as_the_screen_by_default(tmp_path: Path) -> None:
-    chart = find_figure("entropy", made_results()).draw(made_results())
+def test_a_png_is_twice_as_fine_as_the_screen_by_default(tmp_path):
+    chart = entropy_chart()
     one, two = (
         pixels(save_chart(chart, tmp_path / f"{scale}.png", scale=scale).read_bytes()).shape[0]
         for scale in (1.0, 2.0)
@@ -79,8 +74,8 @@ def test_a_png_is_twice_as_fine_as_the_screen_by_default(tmp_path: Path) -> None
     assert pixels(save_chart(chart, tmp_path / "default.png").read_bytes()).shape[0] == two
 
 
-def test_a_png_is_compressed_and_every_pixel_stays_the_same(tmp_path: Path) -> None:
-    chart = find_figure("entropy", made_results()).draw(made_results())
+def test_a_png_is_compressed_and_every_pixel_stays_the_same(tmp_path):
+    chart = entropy_chart()
     chart.save(str(tmp_path / "fast.png"), scale_factor=2.0)
     fast = (tmp_path / "fast.png").read_bytes()
     small = save_chart(chart, tmp_path / "small.png").read_bytes()
@@ -89,10 +84,8 @@ def test_a_png_is_compressed_and_every_pixel_stays_the_same(tmp_path: Path) -> N
     assert compress_png(small) == small
 
 
-def test_a_chart_is_drawn_once_for_several_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chart = find_figure("entropy", made_results()).draw(made_results())
+def test_a_chart_is_drawn_once_for_several_files(tmp_path, monkeypatch):
+    chart = entropy_chart()
     alone = [save_chart(chart, tmp_path / f"alone.{kind}").read_bytes() for kind in ("png", "svg")]
     drawn: list[str] = []
     save = type(chart).save
@@ -105,14 +98,14 @@ def test_a_chart_is_drawn_once_for_several_files(
     assert drawn == ["svg"]
 
 
-def test_a_wrong_ending_among_several_files_writes_none(tmp_path: Path) -> None:
+def test_a_wrong_ending_among_several_files_writes_none(tmp_path):
     with pytest.raises(UserError, match=r"got '.gif' instead"):
         save_in_formats(None, [tmp_path / "x.png", tmp_path / "x.gif"])
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_svg_has_its_title_and_every_head(name: str, tmp_path: Path) -> None:
+def test_every_svg_has_its_title_and_every_head(name, tmp_path):
     results = made_results(layers=3, heads=4)
     item = find_figure(name, results)
     svg = save_chart(item.draw(results), tmp_path / "x.svg").read_text(encoding="utf-8")
@@ -121,51 +114,37 @@ def test_every_svg_has_its_title_and_every_head(name: str, tmp_path: Path) -> No
     assert marks in (12, 24, 36)  # one, two or three statistics of twelve heads
 
 
-def test_an_html_figure_contains_its_scripts(tmp_path: Path) -> None:
-    html = save_chart(
-        find_figure("entropy", made_results()).draw(made_results()), tmp_path / "x.html"
-    ).read_text(encoding="utf-8")
+def test_an_html_figure_contains_its_scripts(tmp_path):
+    html = save_chart(entropy_chart(), tmp_path / "x.html").read_text(encoding="utf-8")
     assert len(html) > 300_000  # Vega itself
     assert re.findall(r"<script[^>]*\bsrc\b", html) == []
     assert re.findall(r"<link[^>]*\bhref\b", html) == []
     assert re.findall(r"\bimport\s*\(?\s*[\"']https?:", html) == []
 
 
-def test_a_pdf_is_whole(tmp_path: Path) -> None:
-    pdf = save_chart(
-        find_figure("entropy", made_results()).draw(made_results()), tmp_path / "x.pdf"
-    ).read_bytes()
+def test_a_pdf_is_whole_and_folders_on_the_way_are_made(tmp_path):
+    pdf = save_chart(entropy_chart(), tmp_path / "a" / "b" / "x.pdf").read_bytes()
     assert pdf.startswith(b"%PDF-")
     assert pdf.rstrip().endswith(b"%%EOF")
 
 
-def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
-    assert save_chart(
-        find_figure("entropy", made_results()).draw(made_results()), tmp_path / "a" / "b" / "x.svg"
-    ).is_file()
-
-
-def test_an_unknown_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError,
-        match=r"^the figure's format must be one of png, svg, pdf, html; got '.gif' instead\n"
-        r"next: name the file e.g. x.png$",
-    ) as caught:
-        save_chart(find_figure("entropy", made_results()).draw(made_results()), tmp_path / "x.gif")
+def test_an_unknown_ending_is_refused(tmp_path):
+    with pytest.raises(UserError) as caught:
+        save_chart(entropy_chart(), tmp_path / "x.gif")
+    message = "the figure's format must be one of png, svg, pdf, html; got '.gif' instead"
+    assert str(caught.value) == f"{message}\nnext: name the file e.g. x.png"
     assert caught.value.command == "give e.g. --format png"
     assert not (tmp_path / "x.gif").exists()
 
 
-def test_the_formats_are_those_of_the_help() -> None:
+def test_the_formats_are_those_of_the_help():
     from headscope.cli.app import load_commands
 
     help = load_commands()["figures"].options["format"].words
     assert set(re.findall(r"\w+", help)) - {"or"} == set(FORMATS)
 
 
-def test_vega_is_put_together_once_and_then_read_from_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vega_is_put_together_once_and_then_read_from_the_cache(tmp_path, monkeypatch):
     fresh = vega_bundle.__wrapped__
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "cache"))
     made = vl_convert.javascript_bundle()
@@ -181,9 +160,7 @@ def test_vega_is_put_together_once_and_then_read_from_the_cache(
 
 
 @pytest.mark.parametrize("place", ["off", "a file"])
-def test_vega_needs_no_cache_folder(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vega_needs_no_cache_folder(place, tmp_path, monkeypatch):
     (tmp_path / "a file").touch()
     monkeypatch.setenv("HEADSCOPE_CACHE", "off" if place == "off" else str(tmp_path / place))
     monkeypatch.setattr(vl_convert, "javascript_bundle", lambda: "vega </script>")

@@ -21,7 +21,7 @@ def draw(values: np.ndarray) -> dict[str, Any]:
     return find_figure("frames", results).draw(results).to_dict()
 
 
-def test_heads_above_the_99th_percentile_are_outlined() -> None:
+def test_heads_above_the_99th_percentile_are_outlined():
     values = random_values("frame", layers=12, heads=12)
     means = values.mean(0)[..., 0]
     spec = draw(values)
@@ -46,13 +46,11 @@ def test_heads_above_the_99th_percentile_are_outlined() -> None:
     )
 
 
-def test_the_outline_is_drawn_around_its_head() -> None:
+def test_the_outline_is_drawn_around_its_head():
     values = np.full((2, 2, 3, 3), 0.1)
     values[:, 1, 0] = 0.9  # layer 2, head 1: top left
     svg = vl_convert.vegalite_to_svg(draw(values))
     (place,) = re.findall(rf'd="M([\d.-]+),([\d.-]+)h[^"]*"[^>]*stroke="{RED}"', svg)
     places = {(float(x), float(y)) for x, y in re.findall(SQUARE, svg)}
-    assert (float(place[0]), float(place[1])) == (
-        min(x for x, _ in places),
-        min(y for _, y in places),
-    )
+    expected = (min((x for x, _ in places)), min((y for _, y in places)))
+    assert (float(place[0]), float(place[1])) == expected

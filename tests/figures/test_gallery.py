@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -35,7 +34,7 @@ NAMES = [
 
 
 @pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def registry(monkeypatch):
     """Undo what a test registers."""
     list(FIGURES)  # ask for entry points now
     monkeypatch.setattr(FIGURES, "_entries", dict(FIGURES._entries))
@@ -47,7 +46,7 @@ def only(*measures: str) -> Atlas:
     )
 
 
-def test_either_colour_is_what_altair_s_condition_is() -> None:
+def test_either_colour_is_what_altair_s_condition_is():
     def drawn(colour: Any) -> Any:
         return alt.Chart(alt.Data(values=[])).mark_text().encode(color=colour).to_dict()["encoding"]
 
@@ -55,7 +54,7 @@ def test_either_colour_is_what_altair_s_condition_is() -> None:
     assert drawn(either_colour("datum.x > 1", "white", "#e2e2e2")) == drawn(condition)
 
 
-def test_results_with_every_measure_allow_every_figure() -> None:
+def test_results_with_every_measure_allow_every_figure():
     # More figures appear with measures that these results do not have.
     assert [item.name for item in gallery(made_results())] == NAMES
 
@@ -68,20 +67,18 @@ def test_results_with_every_measure_allow_every_figure() -> None:
         ("entropy", {"entropy", "heat-entropy"}),
     ],
 )
-def test_results_allow_the_figures_of_the_measures_they_have(
-    measure: str, figures: set[str]
-) -> None:
+def test_results_allow_the_figures_of_the_measures_they_have(measure, figures):
     assert {item.name for item in gallery(only(measure))} == figures
 
 
-def test_a_measure_without_a_single_value_allows_no_figure() -> None:
+def test_a_measure_without_a_single_value_allows_no_figure():
     values = made_values(2, 3)
     values["entropy"][:] = float("nan")
     assert "entropy" not in {item.name for item in gallery(made_results(values=values))}
 
 
 @pytest.mark.parametrize("name", list(FIGURES))
-def test_every_figure_says_what_it_is_and_what_it_needs(name: str) -> None:
+def test_every_figure_says_what_it_is_and_what_it_needs(name):
     item = find_figure(name)
     assert item.title
     assert item.caption.endswith(".")
@@ -89,7 +86,7 @@ def test_every_figure_says_what_it_is_and_what_it_needs(name: str) -> None:
     assert callable(FIGURES[name])
 
 
-def test_names_titles_and_needs_are_read_without_loading_altair() -> None:
+def test_names_titles_and_needs_are_read_without_loading_altair():
     # Altair stands in the list of modules, but nothing of it is loaded until a chart is drawn.
     code = (
         "import sys; from headscope.figures import all_figures, find_figure; "
@@ -101,7 +98,7 @@ def test_names_titles_and_needs_are_read_without_loading_altair() -> None:
     assert done.stdout.splitlines() == [f"{len(all_figures())} Entropy of attention", "[]"]
 
 
-def test_the_order_of_figures_does_not_depend_on_what_was_imported_first() -> None:
+def test_the_order_of_figures_does_not_depend_on_what_was_imported_first():
     code = "import headscope.figures.beside, headscope.figures.roles; " + (
         "from headscope.figures import FIGURES; print(*FIGURES)"
     )
@@ -110,7 +107,7 @@ def test_the_order_of_figures_does_not_depend_on_what_was_imported_first() -> No
     assert done.stdout.split()[-2:] == ["null", "emergence"]
 
 
-def test_every_public_name_can_be_imported() -> None:
+def test_every_public_name_can_be_imported():
     for name in headscope.figures.__all__:
         assert getattr(headscope.figures, name) is not None
     assert set(headscope.figures.__all__) <= set(dir(headscope.figures))
@@ -118,11 +115,8 @@ def test_every_public_name_can_be_imported() -> None:
         _ = headscope.figures.nothing
 
 
-def test_an_unknown_figure_gets_a_suggestion() -> None:
-    with pytest.raises(
-        UserError,
-        match=r"^unknown figure 'positon'; did you mean 'position'\?",
-    ):
+def test_an_unknown_figure_gets_a_suggestion():
+    with pytest.raises(UserError, match=r"^unknown figure 'positon'; did you mean 'position'\?"):
         find_figure("positon", made_results())
 
 
@@ -135,7 +129,7 @@ def test_an_unknown_figure_gets_a_suggestion() -> None:
         ("change", "hs.compare(first, second, corpus)"),
     ],
 )
-def test_a_figure_that_needs_another_measure_says_how_to_get_it(name: str, python: str) -> None:
+def test_a_figure_that_needs_another_measure_says_how_to_get_it(name, python):
     need = find_figure(name).needs[0]
     with pytest.raises(UserError) as caught:
         find_figure(name, only("position"))
@@ -146,9 +140,7 @@ def test_a_figure_that_needs_another_measure_says_how_to_get_it(name: str, pytho
 
 
 @pytest.mark.parametrize(("shape", "causal"), [((1, 1), False), ((2, 40), True), ((24, 16), False)])
-def test_every_figure_is_valid_for_models_of_every_shape(
-    shape: tuple[int, int], causal: bool
-) -> None:
+def test_every_figure_is_valid_for_models_of_every_shape(shape, causal):
     results = made_results(*shape, causal=causal)
     for item in gallery(results):
         spec = item.draw(results).to_dict()  # validates against Vega-Lite's schema
@@ -167,14 +159,11 @@ def draw_means(results: Atlas) -> Any:
 
 
 @pytest.mark.usefixtures("registry")
-def test_a_figure_from_a_notebook_is_drawn_like_any_other() -> None:
+def test_a_figure_from_a_notebook_is_drawn_like_any_other():
     figure("means", title="Mean entropy", needs=["entropy"])(draw_means)
     item = find_figure("means", made_results())
-    assert (item.title, item.caption, item.needs) == (
-        "Mean entropy",
-        "Draw the mean entropy of each layer.",
-        ("entropy",),
-    )
+    expected = ("Mean entropy", "Draw the mean entropy of each layer.", ("entropy",))
+    assert (item.title, item.caption, item.needs) == expected
     assert item.draw(made_results()).to_dict()["mark"]["type"] == "bar"
     assert "means" in {item.name for item in gallery(only("entropy"))}
     assert "means" not in {item.name for item in gallery(only("position"))}
@@ -184,7 +173,7 @@ def test_a_figure_from_a_notebook_is_drawn_like_any_other() -> None:
 
 
 @pytest.mark.usefixtures("registry")
-def test_a_report_checks_a_user_s_figure_against_the_schema() -> None:
+def test_a_report_checks_a_user_s_figure_against_the_schema():
     def wrong(results: Atlas) -> Any:
         chart = draw_means(results)
         chart.height = {"no": "height"}
@@ -196,7 +185,7 @@ def test_a_report_checks_a_user_s_figure_against_the_schema() -> None:
 
 
 @pytest.mark.usefixtures("registry")
-def test_a_cell_that_is_run_again_replaces_its_figure_but_never_headscope_s() -> None:
+def test_a_cell_that_is_run_again_replaces_its_figure_but_never_headscope_s():
     figure("means", title="First", needs=["entropy"])(draw_means)
     figure("means", title="Second", needs=["entropy"])(draw_means)
     assert find_figure("means").title == "Second"
@@ -219,7 +208,7 @@ def plain(results):
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: None) -> Any:
+def package(tmp_path, monkeypatch, registry):
     """Install a package that brings figures; call with the entry points it declares."""
     (tmp_path / "some_figures.py").write_text(PACKAGE)
     (tmp_path / "no_figures.py").write_text("wrong = 3")
@@ -241,7 +230,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registry: None) -> 
         sys.modules.pop(name, None)
 
 
-def test_another_package_brings_figures_through_an_entry_point(package: Any) -> None:
+def test_another_package_brings_figures_through_an_entry_point(package):
     package(from_package="some_figures:draw", plain="some_figures:plain")
     item = find_figure("from-package", made_results())
     assert (item.title, item.needs) == ("From a package", ("entropy",))
@@ -250,9 +239,8 @@ def test_another_package_brings_figures_through_an_entry_point(package: Any) -> 
     assert (plain.title, plain.caption) == ("plain", "Draw without a decorator.")
 
 
-def test_an_entry_point_that_is_not_a_function_is_refused(package: Any) -> None:
+def test_an_entry_point_that_is_not_a_function_is_refused(package):
     package(wrong="no_figures:wrong")
-    with pytest.raises(
-        UserError, match=r"^the entry point 'wrong' .* must be a function that draws results"
-    ):
+    message = r"^the entry point 'wrong' .* must be a function that draws results"
+    with pytest.raises(UserError, match=message):
         all_figures()

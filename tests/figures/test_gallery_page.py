@@ -17,7 +17,7 @@ NAMES = [entry.name for entry in FIGURES.entries() if not entry.own]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_is_on_the_page_with_its_picture_and_commands(name: str) -> None:
+def test_every_figure_is_on_the_page_with_its_picture_and_commands(name):
     text = PAGE.read_text(encoding="utf-8")
     (entry,) = re.findall(rf"^### `{name}`\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL)
     assert f"(../images/gallery/{name}.png)" in entry
@@ -31,7 +31,7 @@ def test_the_page_is_what_the_tool_writes() -> None:
     assert PAGE.read_text(encoding="utf-8") == gallery.page()
 
 
-def test_no_picture_is_left_over_and_all_are_small() -> None:
+def test_no_picture_is_left_over_and_all_are_small():
     pictures = list(PICTURES.glob("*.png"))
     assert {picture.stem for picture in pictures} == set(NAMES)
     assert sum(picture.stat().st_size for picture in pictures) < 2_000_000

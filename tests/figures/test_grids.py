@@ -49,7 +49,7 @@ def rows_of(spec: dict[str, Any], panel: dict[str, Any]) -> list[dict[str, Any]]
 
 
 @pytest.mark.parametrize("name", NEEDS)
-def test_results_with_the_measure_allow_the_figure(name: str) -> None:
+def test_results_with_the_measure_allow_the_figure(name):
     results = sampled({NEEDS[name]: random_values(NEEDS[name])})
     assert name in {item.name for item in gallery(results)}
     other = "frame" if NEEDS[name] == "change" else "change"
@@ -57,7 +57,7 @@ def test_results_with_the_measure_allow_the_figure(name: str) -> None:
         find_figure(name, sampled({other: random_values(other)}))
 
 
-def test_the_similarity_of_maps_is_coloured_from_0_to_1() -> None:
+def test_the_similarity_of_maps_is_coloured_from_0_to_1():
     values = random_values("change")
     spec = draw("change", values)
     (rows,) = spec["datasets"].values()
@@ -81,9 +81,7 @@ def test_the_similarity_of_maps_is_coloured_from_0_to_1() -> None:
         ("links-change", LINKS[:4]),
     ],
 )
-def test_a_grid_has_a_small_heat_map_for_each_label_with_the_label_s_own_values(
-    name: str, labels: tuple[str, ...]
-) -> None:
+def test_a_grid_has_a_small_heat_map_for_each_label_with_the_label_s_own_values(name, labels):
     values = random_values(NEEDS[name], layers=3, heads=4)
     spec = draw(name, values)
     assert [panel["title"]["text"] for panel in spec["concat"]] == [
@@ -100,13 +98,11 @@ def test_a_grid_has_a_small_heat_map_for_each_label_with_the_label_s_own_values(
         most = drawn.max() if "change" in name else means.max()
         assert domain == pytest.approx([-most if "change" in name else 0, most])
         for layer in panel["layer"]:
-            assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == (
-                "layer",
-                "descending",
-            )
+            expected = ("layer", "descending")
+            assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == expected
 
 
-def test_a_change_map_can_have_a_colour_scale_of_its_own() -> None:
+def test_a_change_map_can_have_a_colour_scale_of_its_own():
     values = random_values("feature-change", layers=3, heads=4)
     results = sampled({"feature-change": values})
     spec = measure_grid(results, "feature-change", "Change", scale="each").to_dict()
@@ -119,7 +115,7 @@ def test_a_change_map_can_have_a_colour_scale_of_its_own() -> None:
         measure_grid(results, "feature-change", "Change", scale="own")  # type: ignore[arg-type]
 
 
-def test_more_is_orange_and_less_purple_in_a_difference() -> None:
+def test_more_is_orange_and_less_purple_in_a_difference():
     values = np.zeros((2, 1, 2, len(FEATURES)))
     values[:, 0, 0], values[:, 0, 1] = -0.5, 0.5
     svg = vl_convert.vegalite_to_svg(draw("features-change", values))
@@ -133,7 +129,7 @@ def test_more_is_orange_and_less_purple_in_a_difference() -> None:
         assert (int(red) > int(blue)) == (head == "2")
 
 
-def test_attention_from_cls_is_that_of_the_last_layer() -> None:
+def test_attention_from_cls_is_that_of_the_last_layer():
     values = random_values("link", layers=3, heads=4)
     (rows,) = draw("from-cls", values)["datasets"].values()
     means = values.mean(0)[-1]
@@ -146,9 +142,7 @@ def test_attention_from_cls_is_that_of_the_last_layer() -> None:
 
 
 @pytest.mark.parametrize("name", ["links", "from-cls"])
-def test_undefined_heads_are_grey_and_a_figure_of_undefined_heads_is_drawn(
-    name: str,
-) -> None:
+def test_undefined_heads_are_grey_and_a_figure_of_undefined_heads_is_drawn(name):
     values = random_values(NEEDS[name])
     values[:, -1, 0] = np.nan
     svg = vl_convert.vegalite_to_svg(draw(name, values))
@@ -158,7 +152,7 @@ def test_undefined_heads_are_grey_and_a_figure_of_undefined_heads_is_drawn(
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 40)])
 @pytest.mark.parametrize("name", NEEDS)
-def test_every_figure_is_valid_for_models_of_every_shape(name: str, shape: tuple[int, int]) -> None:
+def test_every_figure_is_valid_for_models_of_every_shape(name, shape):
     assert "NaN" not in repr(
         draw(name, random_values(NEEDS[name], layers=shape[0], heads=shape[1], examples=2))
     )

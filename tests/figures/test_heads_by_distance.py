@@ -41,7 +41,7 @@ def found(results: Atlas, **limits: float) -> dict[str, str]:
     }
 
 
-def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attention() -> None:
+def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attention():
     made = results(
         surface=surface(
             position_1=((0, 0, 0), 0.51),
@@ -70,7 +70,7 @@ def spread(shares: list[float]) -> Atlas:
     return results(surface=values)
 
 
-def test_a_threshold_is_where_the_heads_of_the_model_fall_apart() -> None:
+def test_a_threshold_is_where_the_heads_of_the_model_fall_apart():
     made = spread([0.02, 0.36, 0.44, 0.40, 0.06, 0.04])
     assert found(made) == dict.fromkeys(("1-2", "1-3", "2-1"), "[CLS]")
     assert behaviours(made).attrs["thresholds"]["[CLS]"] == pytest.approx((0.06 + 0.36) / 2)
@@ -86,15 +86,15 @@ def test_a_threshold_is_where_the_heads_of_the_model_fall_apart() -> None:
     ],
 )
 def test_thresholds_from_the_data_stay_between_a_fifth_and_the_papers_half(
-    shares: list[float], threshold: float, named: list[str]
-) -> None:
+    shares, threshold, named
+):
     made = spread(shares)
     assert behaviours(made).attrs["thresholds"]["[CLS]"] == threshold
     assert list(found(made)) == named
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_two_groups_are_those_of_two_means(seed: int) -> None:
+def test_two_groups_are_those_of_two_means(seed):
     from sklearn.cluster import KMeans
 
     random = np.random.default_rng(seed)
@@ -105,18 +105,18 @@ def test_two_groups_are_those_of_two_means(seed: int) -> None:
     assert not np.isclose(values, cut).any()
 
 
-def test_equal_or_missing_values_make_no_groups() -> None:
+def test_equal_or_missing_values_make_no_groups():
     assert np.isnan(two_groups([0.3, 0.3, np.nan]))
     assert np.isnan(two_groups([]))
     assert two_groups([0.1, np.nan, 0.3, 0.1]) == pytest.approx(0.2)
 
 
-def test_attention_from_separators_alone_makes_no_special_token_head() -> None:
+def test_attention_from_separators_alone_makes_no_special_token_head():
     to_sep_from_sep = surface(special_1=((0, 0, 1, 1), 0.99))
     assert found(results(surface=to_sep_from_sep)) == {}
 
 
-def test_the_first_that_fits_is_taken() -> None:
+def test_the_first_that_fits_is_taken():
     both = results(
         surface=surface(
             position_1=((0, 0, 0), 0.6), special_1=((0, 0, 1, 0), 0.9), entropy_1=((0, 0, 0), 3.9)
@@ -127,7 +127,7 @@ def test_the_first_that_fits_is_taken() -> None:
     assert found(both, position=0.7, token=0.95) == {"1-1": "broad"}
 
 
-def test_broad_heads_have_nine_tenths_of_the_entropy_of_uniform_attention() -> None:
+def test_broad_heads_have_nine_tenths_of_the_entropy_of_uniform_attention():
     made = results(surface=surface(entropy_1=((1, 2, 0), 3.61), entropy_2=((1, 1, 0), 3.59)))
     assert found(made) == {"2-3": "broad"}
     assert found(made, broad=0.85) == {"2-2": "broad", "2-3": "broad"}
@@ -142,25 +142,21 @@ ANSWERS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_the_best_head_of_a_relation_counts_where_it_beats_the_offset_and_all_is_no_relation() -> (
-    None
-):
+def test_the_best_head_of_a_relation_counts_where_it_beats_the_offset_and_all_is_no_relation():
     made = results(surface=surface(), dependency=dependency(ANSWERS))
     assert found(made) == {"2-3": "dependency"}
     assert found(made, p=1e-9) == {}
 
 
-def test_a_relation_says_more_than_attention_of_less_than_half_to_one_kind_of_token() -> None:
+def test_a_relation_says_more_than_attention_of_less_than_half_to_one_kind_of_token():
     some = surface(special_1=((1, 2, 0, 0), 0.4), special_2=((1, 1, 0, 0), 0.4))
-    assert found(results(surface=some, dependency=dependency(ANSWERS))) == {
-        "2-2": "[CLS]",
-        "2-3": "dependency",
-    }
+    expected = {"2-2": "[CLS]", "2-3": "dependency"}
+    assert found(results(surface=some, dependency=dependency(ANSWERS))) == expected
     most = surface(special_1=((1, 2, 0, 0), 0.6))
     assert found(results(surface=most, dependency=dependency(ANSWERS))) == {"2-3": "[CLS]"}
 
 
-def test_the_best_head_at_antecedents_is_one_too() -> None:
+def test_the_best_head_at_antecedents_is_one_too():
     made = results(
         surface=surface(),
         coreference=coreference(
@@ -174,12 +170,12 @@ def test_the_best_head_at_antecedents_is_one_too() -> None:
     assert found(made) == {"2-1": "coreference"}
 
 
-def test_without_mentions_no_head_is_best_at_antecedents() -> None:
+def test_without_mentions_no_head_is_best_at_antecedents():
     assert found(results(surface=surface(), coreference=coreference({}, {}))) == {}
 
 
 @pytest.mark.parametrize("words", [0, 12])
-def test_a_treebank_of_few_words_or_none_does_not_stand_in_the_way(words: int) -> None:
+def test_a_treebank_of_few_words_or_none_does_not_stand_in_the_way(words):
     few = {
         "all": {"n": words, "offset_right": 0, "offset": 1, "right": {(UP, 1, 1): (words, 0)}},
         "det": {"n": words, "offset_right": 0, "offset": 1, "right": {(UP, 1, 2): (words, 0)}},

@@ -64,7 +64,7 @@ def squares(svg: str) -> list[tuple[float, float, str]]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_head_has_its_own_value(name: str) -> None:
+def test_every_head_has_its_own_value(name):
     measure, label = FIGURES[name]
     values = made_values(4, 5)[measure]
     found = {
@@ -81,7 +81,7 @@ def test_every_head_has_its_own_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["heat-previous", "heat-entropy"])
-def test_the_interval_is_student_s_and_that_of_a_share_stays_between_0_and_1(name: str) -> None:
+def test_the_interval_is_student_s_and_that_of_a_share_stays_between_0_and_1(name):
     # Eight texts by turns 0.01 below and above the mean: without one it moves by 0.01 / 7.
     error = APART / 7 * math.sqrt(EXAMPLES)
     assert EXAMPLES == 8
@@ -98,16 +98,14 @@ def test_the_interval_is_student_s_and_that_of_a_share_stays_between_0_and_1(nam
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_layer_one_is_at_the_bottom_and_head_one_at_the_left(name: str) -> None:
+def test_layer_one_is_at_the_bottom_and_head_one_at_the_left(name):
     for layer in draw(name)["layer"]:
-        assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == (
-            "layer",
-            "descending",
-        )
+        expected = ("layer", "descending")
+        assert (layer["encoding"]["y"]["field"], layer["encoding"]["y"]["sort"]) == expected
         assert layer["encoding"]["x"]["field"] == "head"
 
 
-def test_the_drawing_has_layer_one_at_the_bottom() -> None:
+def test_the_drawing_has_layer_one_at_the_bottom():
     # Only head 1 of layer 1 is high: the brightest square must be the lowest and leftmost.
     svg = vl_convert.vegalite_to_svg(
         heat_map(grid([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), title="t", domain=(0, 1)).to_dict()
@@ -129,18 +127,18 @@ def color_domain(spec: dict[str, Any]) -> list[float]:
 
 
 @pytest.mark.parametrize("name", ["heat-previous", "heat-next", "heat-cls", "heat-sep"])
-def test_shares_are_coloured_from_nought_to_one(name: str) -> None:
+def test_shares_are_coloured_from_nought_to_one(name):
     assert color_domain(draw(name)) == [0, 1]
 
 
-def test_entropy_is_coloured_over_its_own_range() -> None:
+def test_entropy_is_coloured_over_its_own_range():
     values = made_values(2, 3)["entropy"][..., 0]
     assert color_domain(draw("heat-entropy")) == pytest.approx(
         [values.min(), values.max()], rel=1e-9
     )
 
 
-def test_undefined_heads_are_drawn_grey_with_a_dash() -> None:
+def test_undefined_heads_are_drawn_grey_with_a_dash():
     svg = vl_convert.vegalite_to_svg(
         heat_map(grid([[0.5, np.nan], [0.0, 1.0]]), title="t", domain=(0, 1)).to_dict()
     )
@@ -154,7 +152,7 @@ def test_undefined_heads_are_drawn_grey_with_a_dash() -> None:
     assert "NaN" not in svg
 
 
-def test_undefined_heads_are_grey_in_a_model_too_wide_for_numbers() -> None:
+def test_undefined_heads_are_grey_in_a_model_too_wide_for_numbers():
     svg = vl_convert.vegalite_to_svg(
         heat_map(grid([[np.nan] + [0.5] * 19]), title="t", domain=(0, 1)).to_dict()
     )
@@ -162,9 +160,7 @@ def test_undefined_heads_are_grey_in_a_model_too_wide_for_numbers() -> None:
 
 
 @pytest.mark.parametrize("domain", [None, (0.0, 1.0)])
-def test_a_map_without_a_single_defined_head_is_all_grey(
-    domain: tuple[float, float] | None,
-) -> None:
+def test_a_map_without_a_single_defined_head_is_all_grey(domain):
     svg = vl_convert.vegalite_to_svg(
         heat_map(grid([[np.nan, np.nan]]), title="t", domain=domain).to_dict()
     )
@@ -172,7 +168,7 @@ def test_a_map_without_a_single_defined_head_is_all_grey(
     assert "NaN" not in svg
 
 
-def test_numbers_are_readable_on_their_square() -> None:
+def test_numbers_are_readable_on_their_square():
     svg = vl_convert.vegalite_to_svg(
         heat_map(grid([[0.0, 1.0]]), title="t", domain=(0, 1)).to_dict()
     )
@@ -186,14 +182,14 @@ def test_numbers_are_readable_on_their_square() -> None:
 
 
 @pytest.mark.parametrize(("heads", "printed"), [(12, True), (16, True), (17, False), (32, False)])
-def test_numbers_are_printed_where_there_is_room(heads: int, printed: bool) -> None:
+def test_numbers_are_printed_where_there_is_room(heads, printed):
     assert (
         any(layer["mark"]["type"] == "text" for layer in draw("heat-cls", heads=heads)["layer"])
         is printed
     )
 
 
-def test_a_large_model_has_a_square_for_each_head() -> None:
+def test_a_large_model_has_a_square_for_each_head():
     spec = draw("heat-cls", layers=24, heads=16)
     assert len(rows_of(spec)) == 24 * 16
     assert spec["width"] == 34 * 16
@@ -201,7 +197,7 @@ def test_a_large_model_has_a_square_for_each_head() -> None:
 
 
 @given(st.floats(-100, 100), st.floats(1e-4, 1e4))
-def test_the_legend_has_round_numbers_inside_the_scale(low: float, width: float) -> None:
+def test_the_legend_has_round_numbers_inside_the_scale(low, width):
     high = low + width
     ticks = legend_ticks(low, high)
     values = ticks["values"]
@@ -213,5 +209,5 @@ def test_the_legend_has_round_numbers_inside_the_scale(low: float, width: float)
     assert [float(format(value, ticks["format"])) for value in values] == values
 
 
-def test_the_legend_of_a_single_value_is_that_value() -> None:
+def test_the_legend_of_a_single_value_is_that_value():
     assert legend_ticks(0.25, 0.25)["values"] == [0.25]

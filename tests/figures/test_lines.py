@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -39,9 +38,7 @@ def lines(**options: Any) -> dict[tuple[int, int], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.02, 0.05, 0.6])
-def test_there_is_one_line_for_each_pair_over_the_threshold_with_its_weight_and_words(
-    threshold: float,
-) -> None:
+def test_there_is_one_line_for_each_pair_over_the_threshold_with_its_weight_and_words(threshold):
     expected = {
         (i, j): (MAP[i, j], TOKENS[i], TOKENS[j])
         for i in range(4)
@@ -54,28 +51,23 @@ def test_there_is_one_line_for_each_pair_over_the_threshold_with_its_weight_and_
     } == expected
 
 
-def test_weights_too_small_to_see_are_not_drawn_by_default() -> None:
+def test_weights_too_small_to_see_are_not_drawn_by_default():
     assert (2, 2) not in lines()
     assert (0, 2) in lines()
 
 
-def test_the_opacity_of_a_line_is_its_weight() -> None:
+def test_the_opacity_of_a_line_is_its_weight():
     encoding = attention_lines(TOKENS, MAP, title="Head 1-1").to_dict()["layer"][0]["encoding"]
     assert encoding["opacity"] == {"field": "weight", "type": "quantitative", "scale": None}
 
 
-def test_attention_to_and_from_a_red_word_is_red_and_nothing_else_is() -> None:
-    assert {pair for pair, line in lines(red=[1]).items() if line["colour"] == RED} == {
-        (1, 0),
-        (1, 1),
-        (1, 2),
-        (1, 3),
-        (2, 1),
-    }
+def test_attention_to_and_from_a_red_word_is_red_and_nothing_else_is():
+    expected = {(1, 0), (1, 1), (1, 2), (1, 3), (2, 1)}
+    assert {pair for pair, line in lines(red=[1]).items() if line["colour"] == RED} == expected
     assert {line["colour"] for line in lines().values()} == {BLUE}
 
 
-def test_red_lines_lie_over_the_others_and_strong_ones_over_weak_ones() -> None:
+def test_red_lines_lie_over_the_others_and_strong_ones_over_weak_ones():
     records = layers(attention_lines(TOKENS, MAP, title="Head 1-1", red=[1]))[0]
     colours = [line["colour"] for line in records]
     assert colours == [BLUE] * colours.count(BLUE) + [RED] * colours.count(RED)
@@ -83,22 +75,20 @@ def test_red_lines_lie_over_the_others_and_strong_ones_over_weak_ones() -> None:
     assert weights == sorted(weights)
 
 
-def test_red_words_are_red_in_both_columns() -> None:
+def test_red_words_are_red_in_both_columns():
     _, left, right = layers(attention_lines(TOKENS, MAP, title="Head 1-1", red={1}))
     for column in (left, right):
         assert [row["word"] for row in column if row["colour"] == RED] == ["dogs"]
 
 
-def test_the_words_stand_in_order_in_both_columns_under_from_and_to() -> None:
+def test_the_words_stand_in_order_in_both_columns_under_from_and_to():
     _, left, right = layers(attention_lines(TOKENS, MAP, title="Head 1-1"))
     for column, heading in ((left, "from"), (right, "to")):
-        assert [row["word"] for row in sorted(column, key=lambda row: row["query"])] == [
-            heading,
-            *TOKENS,
-        ]
+        expected = [heading, *TOKENS]
+        assert [row["word"] for row in sorted(column, key=lambda row: row["query"])] == expected
 
 
-def test_attention_to_a_hidden_word_is_not_drawn_and_attention_from_it_is() -> None:
+def test_attention_to_a_hidden_word_is_not_drawn_and_attention_from_it_is():
     drawn = lines(hide=[3])
     assert not [pair for pair in drawn if pair[1] == 3]
     assert (3, 0) in drawn
@@ -108,7 +98,7 @@ def test_attention_to_a_hidden_word_is_not_drawn_and_attention_from_it_is() -> N
     assert right[3]["colour"] not in {right[2]["colour"], RED}
 
 
-def test_a_half_precision_weight_just_over_one_counts_as_one() -> None:
+def test_a_half_precision_weight_just_over_one_counts_as_one():
     records = layers(attention_lines(["a"], [[1.004]], title="Head 1-1"))[0]
     assert [line["weight"] for line in records] == [1.0]
 
@@ -168,29 +158,24 @@ def test_a_half_precision_weight_just_over_one_counts_as_one() -> None:
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_refused_with_the_reason(
-    call: Callable[[], Any], message: str
-) -> None:
+def test_what_cannot_be_drawn_is_refused_with_the_reason(call, message):
     with pytest.raises(UserError) as caught:
         call()
     assert caught.value.message == message
 
 
-def test_a_panel_holds_every_head_with_its_own_title_and_one_look() -> None:
+def test_a_panel_holds_every_head_with_its_own_title_and_one_look():
     heads = [attention_lines(TOKENS, MAP, title=f"Head 1-{head}") for head in (1, 2, 3)]
     spec = attention_panel(heads, columns=2).to_dict()
-    assert [part["title"]["text"] for part in spec["concat"]] == [
-        ["Head 1-1"],
-        ["Head 1-2"],
-        ["Head 1-3"],
-    ]
+    expected = [["Head 1-1"], ["Head 1-2"], ["Head 1-3"]]
+    assert [part["title"]["text"] for part in spec["concat"]] == expected
     assert spec["columns"] == 2
     assert "title" not in spec
     assert spec["config"] == heads[0].to_dict()["config"]
     assert not any("config" in part for part in spec["concat"])
 
 
-def test_a_panel_can_have_a_title_over_all_and_leaves_its_parts_as_they_were() -> None:
+def test_a_panel_can_have_a_title_over_all_and_leaves_its_parts_as_they_were():
     head = attention_lines(TOKENS, MAP, title="Head 1-1")
     before = head.to_dict()
     assert (
@@ -200,7 +185,7 @@ def test_a_panel_can_have_a_title_over_all_and_leaves_its_parts_as_they_were() -
     assert head.to_dict() == before
 
 
-def test_long_titles_are_broken_into_lines_and_no_word_of_them_is_lost() -> None:
+def test_long_titles_are_broken_into_lines_and_no_word_of_them_is_lost():
     subtitle = (
         "direct objects attend to their verbs, and other words mostly to the separator\n"
         "86.8 % right"
@@ -211,7 +196,7 @@ def test_long_titles_are_broken_into_lines_and_no_word_of_them_is_lost() -> None
     assert title["subtitle"][-1] == "86.8 % right"
 
 
-def test_sixty_tokens_leave_each_word_a_row_taller_than_its_letters() -> None:
+def test_sixty_tokens_leave_each_word_a_row_taller_than_its_letters():
     spec = attention_lines(
         ["word"] * 60, np.full((60, 60), 1 / 60), title="Head 1-1", threshold=0
     ).to_dict()
@@ -225,9 +210,7 @@ def drawn(chart: Any, path: Path) -> ElementTree.Element:
     )  # fails on SVG that is not XML
 
 
-def test_in_the_drawing_each_line_runs_from_its_word_on_the_left_to_its_word_on_the_right(
-    tmp_path: Path,
-) -> None:
+def test_in_the_drawing_each_line_runs_from_its_word_on_the_left_to_its_word_on_the_right(tmp_path):
     svg = drawn(
         attention_lines(TOKENS, MAP, title="Head 1-1", threshold=0.6, red=[1]),
         tmp_path / "lines.svg",
@@ -263,30 +246,18 @@ def test_in_the_drawing_each_line_runs_from_its_word_on_the_left_to_its_word_on_
     }
 
 
-def test_words_are_drawn_letter_for_letter_whatever_markup_they_look_like(tmp_path: Path) -> None:
+def test_words_are_drawn_letter_for_letter_whatever_markup_they_look_like(tmp_path):
     odd = ["<s>", "<b>x</b>", "&amp;", "Ġthe", "字", "$x^2$"]
     svg = drawn(attention_lines(odd, np.eye(6), title="<i>Head</i> & co"), tmp_path / "odd.svg")
     texts = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
     for word in odd:
         assert texts.count(word) == 2
     assert "<i>Head</i> & co" in texts
-    assert {element.tag.rpartition("}")[2] for element in svg.iter()} <= {
-        "svg",
-        "g",
-        "rect",
-        "path",
-        "line",
-        "text",
-        "tspan",
-        "defs",
-        "clipPath",
-        "style",
-    }
+    allowed = {"svg", "g", "rect", "path", "line", "text", "tspan", "defs", "clipPath", "style"}
+    assert {element.tag.rpartition("}")[2] for element in svg.iter()} <= allowed
 
 
-def test_only_a_word_too_wide_for_any_column_is_cut_and_its_whole_shows_on_hover(
-    tmp_path: Path,
-) -> None:
+def test_only_a_word_too_wide_for_any_column_is_cut_and_its_whole_shows_on_hover(tmp_path):
     words = ["WWWWWWWWWW", "iiiiiiiiii", "MMMM", "internationalisation", "x" * 80]
     chart = attention_lines(words, np.eye(5), title="Head 1-1", red=[3])
     texts = [
@@ -298,7 +269,7 @@ def test_only_a_word_too_wide_for_any_column_is_cut_and_its_whole_shows_on_hover
     assert words[4] in {row["word"] for row in layers(chart)[1]}
 
 
-def test_characters_that_cannot_be_drawn_are_spelled_out(tmp_path: Path) -> None:
+def test_characters_that_cannot_be_drawn_are_spelled_out(tmp_path):
     svg = drawn(
         attention_lines(["a\n", "\x00", "\ud800"], np.eye(3), title="Head 1-1"),
         tmp_path / "control.svg",
@@ -308,7 +279,7 @@ def test_characters_that_cannot_be_drawn_are_spelled_out(tmp_path: Path) -> None
     }
 
 
-def test_a_head_with_nothing_over_the_threshold_still_shows_its_words(tmp_path: Path) -> None:
+def test_a_head_with_nothing_over_the_threshold_still_shows_its_words(tmp_path):
     svg = drawn(
         attention_lines(["a", "b"], np.full((2, 2), 0.01), title="Head 1-1"), tmp_path / "empty.svg"
     )
@@ -322,7 +293,7 @@ def test_a_head_with_nothing_over_the_threshold_still_shows_its_words(tmp_path: 
     ("kind", "start"),
     [("png", b"\x89PNG\r\n\x1a\n"), ("pdf", b"%PDF-"), ("html", b"<!DOCTYPE html>")],
 )
-def test_a_panel_saves_in_every_format(tmp_path: Path, kind: str, start: bytes) -> None:
+def test_a_panel_saves_in_every_format(tmp_path, kind, start):
     panel = attention_panel(
         [attention_lines(TOKENS, MAP, title=f"Head 1-{head}", red=[1]) for head in (1, 2)]
     )
@@ -331,7 +302,7 @@ def test_a_panel_saves_in_every_format(tmp_path: Path, kind: str, start: bytes) 
     assert len(content) > 5000
 
 
-def test_two_narrow_drawings_fit_a_page_of_700_pixels_whatever_the_words() -> None:
+def test_two_narrow_drawings_fit_a_page_of_700_pixels_whatever_the_words():
     words = ["[CLS]", "industrial-production", "[SEP]"]
     chart = attention_lines(
         words, np.eye(3), title="Head 1-1", red=[1], widest=NARROW, between=NEAR

@@ -16,14 +16,14 @@ from tiny import tiny_model
 
 
 @pytest.fixture(scope="module")
-def tracked() -> hs.Atlas:
+def tracked():
     measures = ["position", "activity", "work", "spread"]
     models = [planted_checkpoint(number) for number in range(4)]
     return hs.track(models, TEXTS, measures=measures, max_length=24)
 
 
 @pytest.fixture(scope="module")
-def nulled() -> hs.Atlas:
+def nulled():
     texts = [f"the {one} {two} sat on a mat ." for one in "abc" for two in "defg"]
     nulls = ["shuffled-words", "random-weights"]
     return hs.survey(
@@ -37,7 +37,7 @@ def rows_of(chart: Any, *needed: str) -> list[dict[str, Any]]:
     return [row for rows in datasets for row in rows if set(needed) <= set(row)]
 
 
-def test_bands_and_points_are_those_of_the_tables(nulled: hs.Atlas) -> None:
+def test_bands_and_points_are_those_of_the_tables(nulled):
     chart = nulled.figure("null")
     bands = rows_of(chart, "low", "high", "words")
     chosen = {row["null"]: row for row in bands if row["label"] == "previous"}
@@ -54,7 +54,7 @@ def test_bands_and_points_are_those_of_the_tables(nulled: hs.Atlas) -> None:
     assert points["2-3"] == pytest.approx(float(means.sel(layer=2, head=3)))
 
 
-def test_lines_are_the_excess_at_the_role_of_the_end(tracked: hs.Atlas) -> None:
+def test_lines_are_the_excess_at_the_role_of_the_end(tracked):
     rows = rows_of(tracked.figure("emergence"), "excess", "appears")
     table = emergence(tracked)
     assert {row["head"] for row in rows} == set(table[table["main"]]["head"])
@@ -65,7 +65,7 @@ def test_lines_are_the_excess_at_the_role_of_the_end(tracked: hs.Atlas) -> None:
     assert line == pytest.approx(excess.tolist())
 
 
-def test_names_at_the_ends_do_not_overlap(tracked: hs.Atlas) -> None:
+def test_names_at_the_ends_do_not_overlap(tracked):
     heights = [row["height"] for row in rows_of(tracked.figure("emergence"), "height")]
     assert len(heights) == 2
     assert abs(heights[0] - heights[1]) >= 0.04
@@ -74,16 +74,14 @@ def test_names_at_the_ends_do_not_overlap(tracked: hs.Atlas) -> None:
 @pytest.mark.parametrize(
     ("steps", "scale"), [((0, 10, 1000), "symlog"), ((10, 20, 30), None), (None, None)]
 )
-def test_the_axis_is_logarithmic_where_steps_span_a_wide_range(
-    steps: tuple[int, ...] | None, scale: str | None
-) -> None:
+def test_the_axis_is_logarithmic_where_steps_span_a_wide_range(steps, scale):
     axis = _across(Track(("a", "b's", "c"), steps, {})).to_dict()
     assert axis.get("scale", {}).get("type") == scale
     if steps is None:
         assert '"b\'s"' in axis["axis"]["labelExpr"]
 
 
-def test_results_without_them_say_how_to_get_them(tracked: hs.Atlas) -> None:
+def test_results_without_them_say_how_to_get_them(tracked):
     assert "null" not in tracked.figures
     assert "emergence" in tracked.figures
     with pytest.raises(UserError, match="needs the measure 'null'") as error:
@@ -91,7 +89,7 @@ def test_results_without_them_say_how_to_get_them(tracked: hs.Atlas) -> None:
     assert 'hs.survey(model, corpus, null=["random-weights"])' in error.value.hint
 
 
-def test_a_track_without_roles_says_so() -> None:
+def test_a_track_without_roles_says_so():
     models = [planted_checkpoint(0, "a"), planted_checkpoint(2, "b")]
     plain = hs.track(models, TEXTS[:2], measures="position", max_length=24)
     words = plain.figure("emergence").to_dict()

@@ -6,7 +6,6 @@ import copy
 import pickle
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
@@ -24,13 +23,13 @@ NAMES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 
 @pytest.fixture(autouse=True)
-def usual_renderer() -> Iterator[None]:
+def usual_renderer():
     with alt.renderers.enable("default"):
         yield
 
 
 @pytest.fixture(scope="module")
-def results() -> Atlas:
+def results():
     return made_results()
 
 
@@ -39,7 +38,7 @@ def points() -> Any:
 
 
 @pytest.mark.parametrize("name", ["position", "entropy", "heat-previous"])
-def test_a_figure_is_svg_that_names_no_address(results: Atlas, name: str) -> None:
+def test_a_figure_is_svg_that_names_no_address(results, name):
     shown = results.figure(name)._repr_mimebundle_()
     assert set(shown) == {"image/svg+xml", "text/plain"}
     svg = shown["image/svg+xml"]
@@ -49,7 +48,7 @@ def test_a_figure_is_svg_that_names_no_address(results: Atlas, name: str) -> Non
     assert "<image" not in svg
 
 
-def test_every_figure_of_the_gallery_stays_an_altair_chart(results: Atlas) -> None:
+def test_every_figure_of_the_gallery_stays_an_altair_chart(results):
     for name in results.figures:
         chart = results.figure(name)
         assert isinstance(chart, alt.TopLevelMixin)
@@ -69,7 +68,7 @@ def test_every_figure_of_the_gallery_stays_an_altair_chart(results: Atlas) -> No
     ],
     ids=lambda chart: type(chart).__name__,
 )
-def test_every_kind_of_chart_can_be_shown_offline(chart: Any) -> None:
+def test_every_kind_of_chart_can_be_shown_offline(chart):
     kind, specification = type(chart), chart.to_dict()
     shown = offline(chart)
     assert isinstance(shown, kind)
@@ -77,7 +76,7 @@ def test_every_kind_of_chart_can_be_shown_offline(chart: Any) -> None:
     assert shown._repr_mimebundle_()["image/svg+xml"].startswith("<svg")
 
 
-def test_what_is_made_of_a_figure_is_offline_too(results: Atlas) -> None:
+def test_what_is_made_of_a_figure_is_offline_too(results):
     chart = results.figure("entropy")
     for made in (
         chart.properties(width=100),
@@ -88,19 +87,19 @@ def test_what_is_made_of_a_figure_is_offline_too(results: Atlas) -> None:
         assert "image/svg+xml" in made._repr_mimebundle_()
 
 
-def test_a_renderer_that_the_user_enabled_is_used(results: Atlas) -> None:
+def test_a_renderer_that_the_user_enabled_is_used(results):
     with alt.renderers.enable("mimetype"):
         shown = results.figure("entropy")._repr_mimebundle_()
     data = shown[0] if isinstance(shown, tuple) else shown
     assert any("vegalite" in kind for kind in data)
 
 
-def test_altairs_own_choice_is_not_changed(results: Atlas) -> None:
+def test_altairs_own_choice_is_not_changed(results):
     results.figure("entropy")._repr_mimebundle_()
     assert alt.renderers.active == "default"
 
 
-def test_a_users_figure_is_offline_too(results: Atlas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_figure_is_offline_too(results, monkeypatch):
     monkeypatch.setattr(FIGURES, "_entries", dict(FIGURES._entries))
 
     @figure("own", needs=["entropy"])
@@ -110,7 +109,7 @@ def test_a_users_figure_is_offline_too(results: Atlas, monkeypatch: pytest.Monke
     assert "image/svg+xml" in find_figure("own", results).draw(results)._repr_mimebundle_()
 
 
-def test_hostile_labels_are_text_in_the_svg() -> None:
+def test_hostile_labels_are_text_in_the_svg():
     frame = pd.DataFrame({"x": [1], "label": ["</text><script>alert(1)</script>"]})
     svg = chart_svg(alt.Chart(frame).mark_text().encode(x="x:Q", text="label:N"))
     assert "<script" not in svg

@@ -30,14 +30,14 @@ def rows(spec: dict[str, Any], place: int) -> list[dict[str, Any]]:
     return spec["datasets"][spec["layer"][place]["data"]["name"]]
 
 
-def test_every_head_is_a_point_in_its_place() -> None:
+def test_every_head_is_a_point_in_its_place():
     table = heads(20)
     spec = head_points(table, title="Heads", colour="layer").to_dict()
     found = {row["name"]: (row["x"], row["y"]) for row in rows(spec, 0)}
     assert found == {row.name: (row.x, row.y) for row in table.itertuples(index=False)}
 
 
-def test_heads_of_the_last_category_are_grey_small_below_and_without_names() -> None:
+def test_heads_of_the_last_category_are_grey_small_below_and_without_names():
     spec = head_points(
         heads(9), title="Heads", colour="behaviour", categories=["broad", "none"]
     ).to_dict()
@@ -51,7 +51,7 @@ def test_heads_of_the_last_category_are_grey_small_below_and_without_names() -> 
     assert {row["name"] for row in rows(spec, 1)} == {"1-1", "1-4", "1-7"}
 
 
-def test_names_stand_near_their_own_points() -> None:
+def test_names_stand_near_their_own_points():
     table = heads(12)
     spec = head_points(table, title="Heads", colour="layer").to_dict()
     spans = [spec["layer"][0]["encoding"][axis]["scale"]["domain"] for axis in "xy"]
@@ -69,7 +69,7 @@ def test_names_stand_near_their_own_points() -> None:
 
 
 @pytest.mark.parametrize("count", [30, 144])
-def test_names_hide_no_point_and_no_other_name(count: int) -> None:
+def test_names_hide_no_point_and_no_other_name(count):
     random = np.random.default_rng(1)
     across, down = random.uniform(0, 605, count), random.uniform(0, 520, count)
     names = [f"{1 + number // 12}-{1 + number % 12}" for number in range(count)]
@@ -87,20 +87,20 @@ def test_names_hide_no_point_and_no_other_name(count: int) -> None:
         assert free.all()
 
 
-def test_names_are_large_enough_to_read() -> None:
+def test_names_are_large_enough_to_read():
     spec = head_points(heads(3), title="Heads", colour="layer").to_dict()
     assert spec["layer"][1]["mark"]["fontSize"] == LETTERS
     # On a page 700 pixels wide, a figure has 622.
     assert LETTERS * min(1, 622 / (spec["width"] + 30)) >= 10.5
 
 
-def test_heads_that_all_coincide_still_draw() -> None:
+def test_heads_that_all_coincide_still_draw():
     table = heads(5).assign(x=0.0, y=0.0)
     spec = head_points(table, title="Heads", colour="layer").to_dict()
     assert len(rows(spec, 0)) == 5
     assert len(rows(spec, 1)) == 5
 
 
-def test_a_long_subtitle_has_lines_of_its_own() -> None:
+def test_a_long_subtitle_has_lines_of_its_own():
     chart = head_points(heads(3), title="Heads", subtitle="one\ntwo", colour="layer")
     assert chart.to_dict()["title"]["subtitle"] == ["one", "two"]

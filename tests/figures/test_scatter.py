@@ -25,10 +25,7 @@ FIGURES = {
         "to [SEP]": ("special", (1, 0)),
         "to full stop or comma": ("special", (2, 0)),
     },
-    "from-sep": {
-        "from [SEP]": ("special", (1, 1)),
-        "from other tokens": ("special", (1, 2)),
-    },
+    "from-sep": {"from [SEP]": ("special", (1, 1)), "from other tokens": ("special", (1, 2))},
     "entropy": {"from all tokens": ("entropy", 0), "from [CLS]": ("entropy", 1)},
 }
 
@@ -47,7 +44,7 @@ def rows_of(spec: dict[str, Any], layer: dict[str, Any]) -> list[dict[str, Any]]
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_head_is_a_point_with_its_own_value(name: str) -> None:
+def test_every_head_is_a_point_with_its_own_value(name):
     spec, values = draw(name, layers=4, heads=5), made_values(4, 5)
     (points,) = layer_of(spec, "point")
     found = {
@@ -63,7 +60,7 @@ def test_every_head_is_a_point_with_its_own_value(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_points_are_above_their_layer_and_named_as_people_write_heads(name: str) -> None:
+def test_points_are_above_their_layer_and_named_as_people_write_heads(name):
     spec = draw(name, layers=4, heads=5)
     for row in rows_of(spec, layer_of(spec, "point")[0]):
         assert abs(row["place"] - row["layer"]) < 0.5
@@ -71,7 +68,7 @@ def test_points_are_above_their_layer_and_named_as_people_write_heads(name: str)
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_lines_are_means_of_the_same_points_over_the_layer(name: str) -> None:
+def test_lines_are_means_of_the_same_points_over_the_layer(name):
     spec = draw(name)
     means = layer_of(spec, "line")[0]["encoding"]
     assert (
@@ -83,13 +80,13 @@ def test_lines_are_means_of_the_same_points_over_the_layer(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["position", "special", "from-sep"])
-def test_shares_are_drawn_from_0_to_1_and_the_axis_says_so(name: str) -> None:
+def test_shares_are_drawn_from_0_to_1_and_the_axis_says_so(name):
     (points,) = layer_of(draw(name), "point")
     assert points["encoding"]["y"]["scale"]["domain"] == [0, 1]
     assert points["encoding"]["y"]["title"] == "share of attention, 0–1"
 
 
-def test_entropy_starts_at_0_and_has_the_uniform_line() -> None:
+def test_entropy_starts_at_0_and_has_the_uniform_line():
     spec = draw("entropy", layers=4, heads=5)
     assert layer_of(spec, "point")[0]["encoding"]["y"]["scale"] == {"zero": True}
     reference = layer_of(spec, "line")[1]
@@ -100,7 +97,7 @@ def test_entropy_starts_at_0_and_has_the_uniform_line() -> None:
     assert rows_of(spec, layer_of(spec, "text")[0])[0]["what"] == "uniform attention"
 
 
-def test_series_differ_in_shape_as_well_as_colour() -> None:
+def test_series_differ_in_shape_as_well_as_colour():
     encoding = layer_of(draw("position"), "point")[0]["encoding"]
     assert (
         len(set(encoding["color"]["scale"]["range"]))
@@ -109,7 +106,7 @@ def test_series_differ_in_shape_as_well_as_colour() -> None:
     )
 
 
-def test_every_layer_is_on_the_axis_even_if_nothing_is_defined_there() -> None:
+def test_every_layer_is_on_the_axis_even_if_nothing_is_defined_there():
     values = made_values(4, 2)
     values["position"][3] = np.nan
     spec = draw("position", layers=4, heads=2, values=values)
@@ -119,19 +116,15 @@ def test_every_layer_is_on_the_axis_even_if_nothing_is_defined_there() -> None:
     assert {row["layer"] for row in rows_of(spec, layer_of(spec, "point")[0])} == {1, 2, 3}
 
 
-def test_a_causal_model_has_no_next_token_and_the_legend_keeps_its_colours() -> None:
+def test_a_causal_model_has_no_next_token_and_the_legend_keeps_its_colours():
     whole, causal = draw("position"), draw("position", causal=True)
-    assert {row["series"] for row in rows_of(causal, layer_of(causal, "point")[0])} == {
-        "previous token",
-        "current token",
-    }
-    assert (
-        layer_of(causal, "point")[0]["encoding"]["color"]
-        == layer_of(whole, "point")[0]["encoding"]["color"]
-    )
+    expected = {"previous token", "current token"}
+    assert {row["series"] for row in rows_of(causal, layer_of(causal, "point")[0])} == expected
+    expected = layer_of(whole, "point")[0]["encoding"]["color"]
+    assert layer_of(causal, "point")[0]["encoding"]["color"] == expected
 
 
-def test_a_figure_without_values_says_so() -> None:
+def test_a_figure_without_values_says_so():
     assert texts(draw("from-sep", causal=True)) == ["half", "not defined for this model or corpus"]
     assert texts(draw("from-sep")) == ["half"]
 
@@ -141,19 +134,19 @@ def texts(spec: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["position", "special", "from-sep"])
-def test_half_of_the_attention_is_a_line(name: str) -> None:
+def test_half_of_the_attention_is_a_line(name):
     spec = draw(name)
     (line,) = layer_of(spec, "rule")
     assert rows_of(spec, line) == [{"value": 0.5, "what": "half"}]
 
 
 @pytest.mark.parametrize("figure", [special, from_sep])
-def test_uniform_attention_to_separators_is_a_line_where_it_is_known(figure: Any) -> None:
+def test_uniform_attention_to_separators_is_a_line_where_it_is_known(figure):
     spec = figure(made_results(), uniform=2 / 128).to_dict()
     assert rows_of(spec, layer_of(spec, "rule")[0])[1] == {"value": 1 / 64, "what": "uniform: 1/64"}
 
 
-def test_heads_with_the_same_value_do_not_hide_each_other() -> None:
+def test_heads_with_the_same_value_do_not_hide_each_other():
     values = made_values(3, 12)
     values["special"][:] = 0.02
     spec = draw("special", layers=3, heads=12, values=values)
@@ -162,7 +155,7 @@ def test_heads_with_the_same_value_do_not_hide_each_other() -> None:
     assert layer_of(spec, "point")[0]["mark"]["filled"] is False
 
 
-def test_series_of_a_layer_stand_beside_each_other_without_mixing() -> None:
+def test_series_of_a_layer_stand_beside_each_other_without_mixing():
     spec = draw("special", layers=2, heads=12)
     points = rows_of(spec, layer_of(spec, "point")[0])
     for layer in (1, 2):
@@ -173,27 +166,27 @@ def test_series_of_a_layer_stand_beside_each_other_without_mixing() -> None:
         assert max(abs(place - layer) for place, _ in here) < 0.4
 
 
-def test_the_subtitle_names_model_corpus_and_number_of_examples() -> None:
+def test_the_subtitle_names_model_corpus_and_number_of_examples():
     assert draw("position", model="google/bert", corpus="data/deep/en.conllu")["title"][
         "subtitle"
     ] == ["google/bert on en.conllu, 8 examples"]
 
 
-def test_a_model_folder_is_named_by_its_last_part() -> None:
+def test_a_model_folder_is_named_by_its_last_part():
     assert draw("position", model="/home/me/models/bert/")["title"]["subtitle"] == [
         "bert on texts.txt, 8 examples"
     ]
 
 
-def test_a_subtitle_is_cut_rather_than_widening_the_figure() -> None:
+def test_a_subtitle_is_cut_rather_than_widening_the_figure():
     assert draw("position", model="x" * 300)["title"]["limit"] < 500
 
 
-def test_more_layers_make_a_wider_figure() -> None:
+def test_more_layers_make_a_wider_figure():
     assert draw("position", layers=24)["width"] > 2 * draw("position", layers=6)["width"]
 
 
-def test_a_scatter_can_be_made_of_any_array_by_layer_and_head() -> None:
+def test_a_scatter_can_be_made_of_any_array_by_layer_and_head():
     import xarray as xr
 
     values = xr.DataArray(

@@ -9,11 +9,7 @@ import pytest
 import vl_convert
 
 from headscope.figures.ablation import heads_off_by_task, layer_off, layers_off_by_task
-from headscope.figures.changes import (
-    from_cls_by_task,
-    similarity_by_task,
-    special_by_task,
-)
+from headscope.figures.changes import from_cls_by_task, similarity_by_task, special_by_task
 from headscope.measures import Feature, Link
 from headscope.stats.tables.ablation import scored
 from stats.made_ablation import made_ablation
@@ -54,7 +50,7 @@ def by_head(values: np.ndarray) -> dict[tuple[int, int], float]:
     return {(i + 1, j + 1): values[i, j] for i in range(layers) for j in range(heads)}
 
 
-def test_similarity_has_one_panel_per_task_on_one_scale() -> None:
+def test_similarity_has_one_panel_per_task_on_one_scale():
     values = {name: random_values("change", seed=seed) for seed, name in enumerate(("RTE", "MRPC"))}
     chart = similarity_by_task({name: sampled({"change": one}) for name, one in values.items()})
     for (title, found, domain), (name, one) in zip(panels(chart), values.items(), strict=True):
@@ -64,18 +60,14 @@ def test_similarity_has_one_panel_per_task_on_one_scale() -> None:
     vl_convert.vegalite_to_svg(chart.to_dict())
 
 
-def test_sep_stands_above_cls_with_all_tasks_on_one_scale() -> None:
+def test_sep_stands_above_cls_with_all_tasks_on_one_scale():
     values = {
         name: random_values("feature", seed=seed) for seed, name in enumerate(("RTE", "SST-2"))
     }
     chart = special_by_task({name: sampled({"feature": one}) for name, one in values.items()})
     found = panels(chart)
-    assert [title for title, _, _ in found] == [
-        "[SEP], RTE",
-        "[SEP], SST-2",
-        "[CLS], RTE",
-        "[CLS], SST-2",
-    ]
+    expected = ["[SEP], RTE", "[SEP], SST-2", "[CLS], RTE", "[CLS], SST-2"]
+    assert [title for title, _, _ in found] == expected
     assert chart.to_dict()["columns"] == 2
     special = [FEATURES.index(name) for name in ("sep", "cls")]
     most = max(one.mean(0)[..., special].max() for one in values.values())
@@ -84,7 +76,7 @@ def test_sep_stands_above_cls_with_all_tasks_on_one_scale() -> None:
     assert [domain for _, _, domain in found] == [pytest.approx([0, most])] * 4
 
 
-def test_attention_from_cls_is_that_of_the_last_layer_of_each_task() -> None:
+def test_attention_from_cls_is_that_of_the_last_layer_of_each_task():
     values = {name: random_values("link", seed=seed) for seed, name in enumerate(("RTE", "MRPC"))}
     spec = from_cls_by_task(
         {name: sampled({"link": one}) for name, one in values.items()}
@@ -104,7 +96,7 @@ def ablated(right: np.ndarray) -> Any:
     return scored(made_ablation(outputs, gold), resamples=2000)
 
 
-def test_gains_are_in_points_and_sure_ones_are_framed() -> None:
+def test_gains_are_in_points_and_sure_ones_are_framed():
     right = np.repeat(np.arange(60)[None] < 30, 9, axis=0)
     right[1] = False
     right[2] = np.arange(60) < 33
@@ -125,7 +117,7 @@ def test_gains_are_in_points_and_sure_ones_are_framed() -> None:
     assert framed == [[{"layer": 1, "head": 1}]]
 
 
-def test_the_axis_holds_the_baseline_where_no_layer_changes_anything() -> None:
+def test_the_axis_holds_the_baseline_where_no_layer_changes_anything():
     results = ablated(np.repeat(np.arange(60)[None] < 30, 9, axis=0))
     for chart in (layer_off(results), layers_off_by_task({"RTE": results})):
         svg = vl_convert.vegalite_to_svg(chart.to_dict())

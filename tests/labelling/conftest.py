@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -34,7 +33,7 @@ def network() -> PatternNet:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Callable[..., LabelSession]:
+def start(tmp_path):
     """Start a session in a folder; a second one in the same folder continues it."""
 
     def start(folder: Path = tmp_path / "labels", *, seed: int = 0) -> LabelSession:

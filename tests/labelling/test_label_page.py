@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +44,7 @@ class Opened:
 
 
 @pytest.fixture
-def serving() -> Iterator[Callable[[LabelSession], tuple[str, threading.Thread]]]:
+def serving():
     """Serve a session in the background; the test must press Finish."""
     threads: list[threading.Thread] = []
 
@@ -69,7 +67,7 @@ def serving() -> Iterator[Callable[[LabelSession], tuple[str, threading.Thread]]
 
 
 @pytest.fixture
-def opened(browser: Any, serving: Any, start: Callable[..., LabelSession]) -> Iterator[Opened]:
+def opened(browser, serving, start):
     session = start()
     address, thread = serving(session)
     page = browser.new_page(viewport={"width": 1200, "height": 900})
@@ -99,7 +97,7 @@ def wait(page: Any, place: str, text: str) -> None:
 
 
 @pytest.mark.page
-def test_keys_and_buttons_label_skip_and_undo(opened: Opened, tmp_path: Path) -> None:
+def test_keys_and_buttons_label_skip_and_undo(opened, tmp_path):
     page = opened.page
     wait(page, "#left", str(SIZE))
     page.keyboard.press("2")
@@ -116,7 +114,7 @@ def test_keys_and_buttons_label_skip_and_undo(opened: Opened, tmp_path: Path) ->
 
 
 @pytest.mark.page
-def test_the_prediction_is_hidden_until_asked_for_or_the_map_is_labelled(opened: Opened) -> None:
+def test_the_prediction_is_hidden_until_asked_for_or_the_map_is_labelled(opened):
     page, prediction = opened.page, opened.session.prediction()
     wait(page, "#message", "")
     page.keyboard.press("g")
@@ -131,7 +129,7 @@ def test_the_prediction_is_hidden_until_asked_for_or_the_map_is_labelled(opened:
 
 
 @pytest.mark.page
-def test_the_canvas_shows_each_cell_and_pointing_at_one_shows_its_weight(opened: Opened) -> None:
+def test_the_canvas_shows_each_cell_and_pointing_at_one_shows_its_weight(opened):
     shown = opened.session.current()
     values = shades(shown.attention)
     count = len(values)
@@ -155,7 +153,7 @@ def test_the_canvas_shows_each_cell_and_pointing_at_one_shows_its_weight(opened:
 
 
 @pytest.mark.page
-def test_the_page_requests_only_its_own_address_and_logs_no_problem(opened: Opened) -> None:
+def test_the_page_requests_only_its_own_address_and_logs_no_problem(opened):
     opened.page.keyboard.press("1")
     wait(opened.page, "#labelled", "1")
     opened.page.set_viewport_size({"width": 390, "height": 800})
@@ -165,9 +163,7 @@ def test_the_page_requests_only_its_own_address_and_logs_no_problem(opened: Open
 
 
 @pytest.mark.page
-def test_the_page_says_when_no_map_remains_and_the_last_label_can_be_undone(
-    opened: Opened,
-) -> None:
+def test_the_page_says_when_no_map_remains_and_the_last_label_can_be_undone(opened):
     page = opened.page
     while len(opened.session.remaining) > 2:
         opened.session.skip()
@@ -184,9 +180,7 @@ def test_the_page_says_when_no_map_remains_and_the_last_label_can_be_undone(
 
 
 @pytest.mark.page
-def test_names_that_contain_markup_are_shown_as_text(
-    browser: Any, serving: Any, tmp_path: Path
-) -> None:
+def test_names_that_contain_markup_are_shown_as_text(browser, serving, tmp_path):
     hostile = "<img src=x onerror=alert(1)>"
     model = replace(planted(), name=hostile)
     session = LabelSession(
@@ -213,7 +207,7 @@ def test_names_that_contain_markup_are_shown_as_text(
     page.close()
 
 
-def test_a_port_in_use_is_an_error() -> None:
+def test_a_port_in_use_is_an_error():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -225,12 +219,12 @@ def test_a_port_in_use_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
-def test_a_port_out_of_range_is_an_error(port: int) -> None:
+def test_a_port_out_of_range_is_an_error(port):
     with pytest.raises(UserError, match=f"between 0 and 65535, got {port} instead"):
         open_port(port)
 
 
-def test_answers_are_sent_at_once() -> None:
+def test_answers_are_sent_at_once():
     sent: list[int] = []
 
     def made(transport: asyncio.Transport) -> None:
@@ -254,6 +248,6 @@ def test_answers_are_sent_at_once() -> None:
     assert sent == [1]
 
 
-def test_only_this_machine_can_reach_the_page() -> None:
+def test_only_this_machine_can_reach_the_page():
     with open_port(0) as opened:
         assert opened.getsockname()[0] == "127.0.0.1"

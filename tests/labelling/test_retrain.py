@@ -40,18 +40,12 @@ def labelled(each: int, seed: int, **known: str) -> Labelled:
     )
 
 
-def test_the_new_network_is_compared_with_the_old_on_maps_that_neither_saw() -> None:
+def test_the_new_network_is_compared_with_the_old_on_maps_that_neither_saw():
     builtin = labelled(6, 1, split="train") + labelled(2, 2, split="test")
     own = labelled(3, 3)
     ticks: list[tuple[int, int]] = []
-    done = retrain(
-        network(),
-        builtin,
-        own,
-        seed=0,
-        epochs=2,
-        progress=lambda now, total: ticks.append((now, total)),
-    )
+    how = {"seed": 0, "epochs": 2, "progress": lambda now, total: ticks.append((now, total))}
+    done = retrain(network(), builtin, own, **how)
     assert ticks[-1] == (2, 2)
     assert list(done.before) == list(done.after) == ["built-in test maps", "your held-out maps"]
     assert done.after["built-in test maps"].classes["count"].tolist() == [2] * 5
@@ -66,7 +60,7 @@ def test_the_new_network_is_compared_with_the_old_on_maps_that_neither_saw() -> 
         assert reports["built-in test maps"].accuracy == pytest.approx(right / 10)
 
 
-def test_maps_of_one_example_are_never_on_both_sides() -> None:
+def test_maps_of_one_example_are_never_on_both_sides():
     maps = labelled(4, 0)
     own = Labelled(
         maps.maps,
@@ -80,7 +74,7 @@ def test_maps_of_one_example_are_never_on_both_sides() -> None:
 
 
 @pytest.mark.parametrize(("count", "examples"), [(9, 9), (20, 1)])
-def test_few_maps_or_a_single_example_are_all_trained_on(count: int, examples: int) -> None:
+def test_few_maps_or_a_single_example_are_all_trained_on(count, examples):
     maps = labelled(4, 0).take(list(range(count)))
     own = Labelled(
         maps.maps,
@@ -91,6 +85,6 @@ def test_few_maps_or_a_single_example_are_all_trained_on(count: int, examples: i
     assert (len(inside), len(outside)) == (count, 0)
 
 
-def test_no_maps_are_refused() -> None:
+def test_no_maps_are_refused():
     with pytest.raises(UserError, match="no labelled maps to train on"):
         retrain(network(), labelled(1, 0), Labelled((), (), ()), seed=0)

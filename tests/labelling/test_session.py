@@ -41,7 +41,7 @@ def go_through(session: LabelSession) -> list[MapId]:
     return seen
 
 
-def test_every_map_of_every_text_is_shown_once(start: Start) -> None:
+def test_every_map_of_every_text_is_shown_once(start):
     seen = go_through(start())
     assert len(seen) == SIZE
     assert {(map_id.example, str(map_id.head)) for map_id in seen} == {
@@ -52,7 +52,7 @@ def test_every_map_of_every_text_is_shown_once(start: Start) -> None:
     }
 
 
-def test_the_seed_decides_the_order(start: Start, tmp_path: Path) -> None:
+def test_the_seed_decides_the_order(start, tmp_path):
     orders = [
         go_through(start(tmp_path / name, seed=seed))
         for name, seed in (("a", 0), ("b", 0), ("c", 1))
@@ -60,7 +60,7 @@ def test_the_seed_decides_the_order(start: Start, tmp_path: Path) -> None:
     assert orders[0] == orders[1] != orders[2]
 
 
-def test_a_map_shows_what_the_planted_head_does() -> None:
+def test_a_map_shows_what_the_planted_head_does():
     seen = example_maps(planted(), Example("1", (TEXTS[0],)), max_length=24)
     assert seen.tokens == ("[CLS]", "the", "dog", "sat", "on", "the", "mat", "[SEP]")
     layer, head = HEADS["previous"]
@@ -69,17 +69,17 @@ def test_a_map_shows_what_the_planted_head_does() -> None:
     assert seen.second == 0
 
 
-def test_the_second_text_of_a_pair_begins_after_the_first_separator() -> None:
+def test_the_second_text_of_a_pair_begins_after_the_first_separator():
     seen = example_maps(planted(), Example("1", ("the dog sat", "it saw")), max_length=24)
     assert seen.tokens[seen.second - 1 : seen.second + 1] == ("[SEP]", "it")
 
 
-def test_a_text_without_tokens_is_refused() -> None:
+def test_a_text_without_tokens_is_refused():
     with pytest.raises(CorpusError, match="none of the texts has a token"):
         CorpusMaps(planted(), from_texts(["", " "]), limit=2, seed=0)
 
 
-def test_a_label_is_saved_at_once_with_its_map_and_its_origin(start: Start, tmp_path: Path) -> None:
+def test_a_label_is_saved_at_once_with_its_map_and_its_origin(start, tmp_path):
     session = start()
     shown = session.current()
     assert shown is not None
@@ -103,7 +103,7 @@ def test_a_label_is_saved_at_once_with_its_map_and_its_origin(start: Start, tmp_
     assert sorted(path.name for path in (tmp_path / "labels").iterdir()) == [LABELS, MAPS]
 
 
-def test_a_stopped_session_resumes_with_the_remaining_maps(start: Start) -> None:
+def test_a_stopped_session_resumes_with_the_remaining_maps(start):
     first = start()
     done = []
     for name in ("vertical", "diagonal", "block"):
@@ -124,7 +124,7 @@ def test_a_stopped_session_resumes_with_the_remaining_maps(start: Start) -> None
     assert not set(left) & set(done)
 
 
-def test_labels_of_another_corpus_are_added_to_the_folder(start: Start, tmp_path: Path) -> None:
+def test_labels_of_another_corpus_are_added_to_the_folder(start, tmp_path):
     session = start()
     session.label("block")
     other = LabelSession(
@@ -137,9 +137,7 @@ def test_labels_of_another_corpus_are_added_to_the_folder(start: Start, tmp_path
     assert read_labelled(tmp_path / "labels").labels == ("block", "vertical")
 
 
-def test_undo_removes_labels_and_skips_and_shows_their_maps_again(
-    start: Start, tmp_path: Path
-) -> None:
+def test_undo_removes_labels_and_skips_and_shows_their_maps_again(start, tmp_path):
     session = start()
     shown = []
     for act in (lambda: session.label("vertical"), session.skip, lambda: session.label("block")):
@@ -161,7 +159,7 @@ def test_undo_removes_labels_and_skips_and_shows_their_maps_again(
     assert len(session.remaining) == SIZE
 
 
-def test_a_label_of_an_earlier_session_can_be_undone(start: Start, tmp_path: Path) -> None:
+def test_a_label_of_an_earlier_session_can_be_undone(start, tmp_path):
     session = start()
     session.label("vertical")
     session.label("block")
@@ -169,7 +167,7 @@ def test_a_label_of_an_earlier_session_can_be_undone(start: Start, tmp_path: Pat
     assert read_labelled(tmp_path / "labels").labels == ("vertical",)
 
 
-def test_the_prediction_is_known_after_the_label(start: Start) -> None:
+def test_the_prediction_is_known_after_the_label(start):
     session = start()
     prediction = session.prediction()
     assert prediction in CLASSES
@@ -179,16 +177,14 @@ def test_the_prediction_is_known_after_the_label(start: Start) -> None:
     assert (session.last.label, session.last.prediction) == ("block", prediction)
 
 
-def test_an_unknown_label_is_refused_and_nothing_is_saved(start: Start, tmp_path: Path) -> None:
+def test_an_unknown_label_is_refused_and_nothing_is_saved(start, tmp_path):
     session = start()
     with pytest.raises(UserError, match=r"the pattern must be one of .*got 'blok' instead"):
         session.label("blok")
     assert not (tmp_path / "labels" / LABELS).exists()
 
 
-def test_a_session_killed_between_the_two_files_loses_only_the_last_label(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_session_killed_between_the_two_files_loses_only_the_last_label(start, tmp_path):
     session = start()
     for name in ("vertical", "block", "diagonal"):
         session.label(name)
@@ -200,29 +196,27 @@ def test_a_session_killed_between_the_two_files_loses_only_the_last_label(
     assert read_labelled(folder).labels == ("vertical", "block")
 
 
-def test_maps_whose_labels_are_missing_are_not_deleted(tmp_path: Path) -> None:
+def test_maps_whose_labels_are_missing_are_not_deleted(tmp_path):
     write_maps(tmp_path / MAPS, [np.zeros((2, 2), np.uint8)] * 2)
     with pytest.raises(UserError, match=r"has 2 maps, but labels\.tsv is missing"):
         LabelStore(tmp_path)
     assert len(read_maps(tmp_path / MAPS)) == 2
 
 
-def test_an_unknown_label_in_the_file_is_an_error(tmp_path: Path) -> None:
+def test_an_unknown_label_in_the_file_is_an_error(tmp_path):
     write_labelled(tmp_path, label_maps([np.eye(2)], ["block"]))
     (tmp_path / LABELS).write_text("index\tlabel\n0\tround\n")
     with pytest.raises(UserError, match=r"the pattern must be one of .*got 'round' instead"):
         LabelStore(tmp_path)
 
 
-def test_a_damaged_list_of_skipped_maps_is_an_error(tmp_path: Path) -> None:
+def test_a_damaged_list_of_skipped_maps_is_an_error(tmp_path):
     (tmp_path / "skipped.tsv").write_text("model\tcorpus\nx\ty\n")
     with pytest.raises(UserError, match=r"skipped\.tsv is not a list of skipped maps"):
         LabelStore(tmp_path)
 
 
-def test_a_damaged_label_is_asked_for_again_and_the_others_are_kept(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_damaged_label_is_asked_for_again_and_the_others_are_kept(start, tmp_path):
     session = start()
     for name in ("vertical", "block", "diagonal"):
         session.label(name)
@@ -240,9 +234,7 @@ def test_a_damaged_label_is_asked_for_again_and_the_others_are_kept(
     assert read_labelled(folder).labels == ("vertical", "diagonal")
 
 
-def test_a_label_that_was_changed_by_hand_counts_once_its_check_is_empty(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_label_that_was_changed_by_hand_counts_once_its_check_is_empty(start, tmp_path):
     start().label("block")
     path = tmp_path / "labels" / LABELS
     row = path.read_text().splitlines()[1]
@@ -251,7 +243,7 @@ def test_a_label_that_was_changed_by_hand_counts_once_its_check_is_empty(
     assert read_labelled(path.parent).labels == ("diagonal",)
 
 
-def test_labels_without_an_origin_are_kept(tmp_path: Path, start: Start) -> None:
+def test_labels_without_an_origin_are_kept(tmp_path, start):
     write_labelled(tmp_path / "labels", label_maps([np.eye(3)], ["diagonal"]))
     session = start()
     assert len(session.remaining) == SIZE
@@ -260,7 +252,7 @@ def test_labels_without_an_origin_are_kept(tmp_path: Path, start: Start) -> None
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])
-def test_a_folder_that_is_a_file_is_refused(tmp_path: Path, place: str) -> None:
+def test_a_folder_that_is_a_file_is_refused(tmp_path, place):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match="a file of that name exists\nnext: choose another folder"):
         LabelStore(tmp_path / place)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ def until(page: Any, condition: str, seconds: float = 120.0) -> None:
 
 
 @pytest.fixture
-def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
+def visit(browser):
     """Open a file in a window; every request except the file itself is refused and recorded."""
     contexts = []
 
@@ -88,7 +87,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Opened]]:
 
 
 @pytest.fixture
-def explore(visit: Callable[..., Opened]) -> Callable[..., Opened]:
+def explore(visit):
     """Open a report at one of its views, and wait until it is drawn."""
 
     def explore(path: Path, at: str = "#/atlas", **options: Any) -> Opened:
@@ -100,12 +99,12 @@ def explore(visit: Callable[..., Opened]) -> Callable[..., Opened]:
 
 
 @pytest.fixture(scope="session")
-def demo_results(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
+def demo_results(tmp_path_factory):
     """Survey six examples of the built-in corpus with the embedded model, once."""
     return Atlas.open(demo_file(tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture(scope="session")
-def demo_page(demo_results: Atlas, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_page(demo_results, tmp_path_factory):
     """Write the report of the embedded model."""
     return write_report(demo_results, tmp_path_factory.mktemp("report") / "demo.html")

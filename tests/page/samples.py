@@ -105,35 +105,16 @@ def _provenance(
         ("truncated", "split", "too_long", "empty", "words", "words_lost", "nonfinite"), 0
     )
     return {
-        "model": {
-            "name": model,
-            "revision": "r1",
-            "type": "bert",
-            "dtype": "float32",
-            "weights": "0" * 16,
-            "stack": "encoder",
-            "layers": layers,
-            "heads": heads,
-        },
+        "model": {"name": model, "type": "bert", "layers": layers, "heads": heads}
+        | {"revision": "r1", "dtype": "float32", "weights": "0" * 16, "stack": "encoder"},
         "corpus": {"name": corpus, "format": "text", "sha256": "0" * 64},
-        "settings": {
-            "max_length": 128,
-            "long": "truncate",
-            "batch_size": 16,
-            "stack": "encoder",
-            "limit": None,
-            "seed": 0,
-        },
+        "settings": {"max_length": 128, "long": "truncate", "batch_size": 16, "stack": "encoder"}
+        | {"limit": None, "seed": 0},
         "measures": measures,
         "shards": ["1/1"],
-        "counts": {
-            **zero,
-            "read": EXAMPLES,
-            "used": EXAMPLES,
-            "seen": EXAMPLES,
-            "dropped": [],
-            "nonfinite_examples": [],
-        },
+        "counts": zero
+        | dict.fromkeys(("read", "used", "seen"), EXAMPLES)
+        | {"dropped": [], "nonfinite_examples": []},
         "versions": {"python": "3.11", "headscope": "0.1.0"},
         "created": "2024-01-01T00:00:00Z",
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import struct
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -42,14 +41,14 @@ def kept(words: list[str], weights: list[list[float]], pieces: list[int] | None 
     return KeptMap(text, 0.5, np.full(size, size, np.uint8), keys, full.ravel())
 
 
-def test_a_card_has_the_name_the_sentence_and_the_model(demo_results: Atlas) -> None:
+def test_a_card_has_the_name_the_sentence_and_the_model(demo_results):
     said = texts(drawing(demo_results, "3-9"))
     assert said[:2] == ["3-9", "L2H8"]
     assert " ".join(said).count(demo_results.head("3-9").description.lead.split(",")[0]) == 1
     assert "demo, 6 layers of 12 heads, on demo" in said
 
 
-def test_its_grid_has_every_head_with_this_one_in_a_frame(demo_results: Atlas) -> None:
+def test_its_grid_has_every_head_with_this_one_in_a_frame(demo_results):
     rects = list(drawing(demo_results, "3-9").iter(f"{SVG}rect"))
     cells = [one for one in rects if one.get("stroke") and one.get("rx") is None]
     assert len(cells) == 72
@@ -61,7 +60,7 @@ def test_its_grid_has_every_head_with_this_one_in_a_frame(demo_results: Atlas) -
     assert float(frame.get("x", 0)) == pytest.approx(by_column[8] - 2)
 
 
-def test_its_example_is_a_stretch_of_the_strongest_one(demo_results: Atlas) -> None:
+def test_its_example_is_a_stretch_of_the_strongest_one(demo_results):
     svg = drawing(demo_results, "3-9")
     words = [one.text for one in svg.iter(f"{SVG}text") if one.get("y") == str(BASELINE)]
     source = list(demo_results.kept.strongest("3-9")[0].text.words)
@@ -72,7 +71,7 @@ def test_its_example_is_a_stretch_of_the_strongest_one(demo_results: Atlas) -> N
         assert 0 < float(one.get("y", -1)) < HEIGHT
 
 
-def test_attention_between_words_is_that_of_a_plain_loop() -> None:
+def test_attention_between_words_is_that_of_a_plain_loop():
     rng = np.random.default_rng(0)
     pieces = [0, 1, 1, 2, 2, 2, 3]
     weights = rng.dirichlet(np.ones(8), 8).tolist()
@@ -84,7 +83,7 @@ def test_attention_between_words_is_that_of_a_plain_loop() -> None:
     np.testing.assert_allclose(between_words(example), expected, rtol=1e-6)
 
 
-def test_links_are_those_of_a_visible_weight_without_the_word_itself() -> None:
+def test_links_are_those_of_a_visible_weight_without_the_word_itself():
     weights = [[1, 0, 0, 0], [0, 0.9, 0.1, 0], [0.2, 0.8, 0, 0], [0.1, 0.3, 0.6, 0]]
     words, links = excerpt(kept(["The", "dog", "barks"], weights))
     assert words == ["The", "dog", "barks"]
@@ -93,7 +92,7 @@ def test_links_are_those_of_a_visible_weight_without_the_word_itself() -> None:
     assert [link[2] for link in links] == pytest.approx([0.8, 0.6, 0.3])
 
 
-def test_only_words_that_fit_are_drawn_those_with_the_most_attention() -> None:
+def test_only_words_that_fit_are_drawn_those_with_the_most_attention():
     names = [f"word{number}" for number in range(60)]
     weights = np.zeros((61, 61))
     weights[41, 40] = weights[43, 42] = 0.9
@@ -104,7 +103,7 @@ def test_only_words_that_fit_are_drawn_those_with_the_most_attention() -> None:
     assert [words[query] for query, _, _ in links] == ["word40", "word42"]
 
 
-def test_hostile_words_are_text(demo_results: Atlas, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_words_are_text(demo_results, monkeypatch):
     words = ["<script>alert(1)</script>", "a\u202eb\x00c", "&amp;"]
     weights = [[1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [0, 1, 0, 0]]
     monkeypatch.setattr(type(demo_results.kept), "strongest", lambda *_: [kept(words, weights)])
@@ -117,28 +116,26 @@ def test_hostile_words_are_text(demo_results: Atlas, monkeypatch: pytest.MonkeyP
     assert "a·b·c" in said
 
 
-def test_a_png_has_the_size_that_sites_ask_for(demo_results: Atlas, tmp_path: Path) -> None:
+def test_a_png_has_the_size_that_sites_ask_for(demo_results, tmp_path):
     data = demo_results.card("3-9", tmp_path / "card.png").read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">II", data[16:24]) == (1200, 630)
 
 
 @pytest.mark.parametrize("name", ["card.jpg", "card", "card.html"])
-def test_other_files_are_refused_before_anything_is_drawn(
-    demo_results: Atlas, tmp_path: Path, name: str
-) -> None:
+def test_other_files_are_refused_before_anything_is_drawn(demo_results, tmp_path, name):
     with pytest.raises(ResultsError, match=r"must be a \.png or an \.svg file; got 'card"):
         demo_results.card("3-9", tmp_path / name)
 
 
-def test_packs_hold_the_same_card(demo_results: Atlas) -> None:
+def test_packs_hold_the_same_card(demo_results):
     packs = example_packs(demo_results)
     grid = unpack(packs["texts"])[0]["grid"]
     part = unpack(packs["head/3-9"])[0]["card"]
     assert part.replace(Cards.place, grid) == Cards(demo_results).svg("3-9")
 
 
-def test_a_folder_has_a_preview(demo_results: Atlas, tmp_path: Path) -> None:
+def test_a_folder_has_a_preview(demo_results, tmp_path):
     page = demo_results.report(tmp_path / "site", folder=True).read_text(encoding="utf-8")
     named = dict(re.findall(r'<meta property="([^"]+)" content="([^"]*)">', page))
     assert named["og:title"] == "demo on demo – Headscope"

@@ -33,7 +33,7 @@ def rows(table: Table) -> list[list[str | None]]:
 @pytest.mark.parametrize(
     "text", ["</script>", "<!--<script>", "]]>", "\u2028", 'quote " and \\ backslash', "é漢🙂"]
 )
-def test_text_in_a_script_is_safe_and_comes_back_whole(text: str) -> None:
+def test_text_in_a_script_is_safe_and_comes_back_whole(text):
     written = str(script_json({"text": text}))
     assert not set("<>&\u2028") & set(written)
     assert json.loads(written) == {"text": text}
@@ -55,11 +55,11 @@ def test_text_in_a_script_is_safe_and_comes_back_whole(text: str) -> None:
         ("3-9", "head", "3-9"),
     ],
 )
-def test_cells_are_written_for_reading(value: object, column: str, text: str) -> None:
+def test_cells_are_written_for_reading(value, column, text):
     assert cell_text(value, column) == text
 
 
-def test_whole_numbers_among_measured_ones_keep_their_decimals() -> None:
+def test_whole_numbers_among_measured_ones_keep_their_decimals():
     table = Table(
         [
             {"accuracy": 85.0, "distance": 2.0, "heads": 12.0, "mentions": 55, "p": 0.0},
@@ -74,7 +74,7 @@ def test_whole_numbers_among_measured_ones_keep_their_decimals() -> None:
     ]
 
 
-def test_mentions_are_counted_without_decimals(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mentions_are_counted_without_decimals(monkeypatch):
     table = pd.DataFrame(
         [
             {"system": "nearest", "all": 0.487, "low": math.nan, "high": math.nan},
@@ -86,7 +86,7 @@ def test_mentions_are_counted_without_decimals(monkeypatch: pytest.MonkeyPatch) 
     assert rows(table) == [["nearest", "0.487", "–"], ["mentions", "150", "–"]]
 
 
-def test_a_column_of_equal_numbers_is_a_sentence_below_the_table() -> None:
+def test_a_column_of_equal_numbers_is_a_sentence_below_the_table():
     several = [{"head": f"1-{n}", "rate": 1.0, "n": 5, "mean": n / 7} for n in (1, 2, 3)]
     table = page_table(Table(several, note="By texts."))
     assert [column["title"] for column in table["columns"]] == ["head", "n", "mean"]
@@ -114,7 +114,7 @@ def content(*charts: Any, shape: tuple[int, int] = (2, 3)) -> tuple[list[Any], d
     return made["sections"][0]["plots"], arrays
 
 
-def test_charts_of_heads_reach_the_page_as_numbers() -> None:
+def test_charts_of_heads_reach_the_page_as_numbers():
     looks = {"title": "P", "subtitle": "demo on texts", "unit": "share of attention, 0–1"}
     points = layer_scatter({"a": GRID, "b": 2 * GRID}, line=3 * GRID, line_name="even", **looks)
     squares = heat_map(GRID, low=GRID - 0.1, high=GRID + 0.1, **looks)
@@ -129,7 +129,7 @@ def test_charts_of_heads_reach_the_page_as_numbers() -> None:
     np.testing.assert_allclose(arrays["chart/p1/low"][0], GRID - 0.1, rtol=1e-6)
 
 
-def test_grids_keep_their_frames_and_their_scales() -> None:
+def test_grids_keep_their_frames_and_their_scales():
     change = xr.concat([GRID, -GRID], "task").assign_coords(task=["one", "cls"])
     grids = heat_grid(change, "task", title="P", diverging=True, framed=change > 0.2)
     (plot,), arrays = content(grids)
@@ -137,7 +137,7 @@ def test_grids_keep_their_frames_and_their_scales() -> None:
     assert arrays["chart/p0/framed"].tolist() == (change > 0.2).values.astype(int).tolist()
 
 
-def test_rows_of_relations_reach_the_page_as_numbers() -> None:
+def test_rows_of_relations_reach_the_page_as_numbers():
     row = {"relation": "det", "head": "3-9", "accuracy": 0.9, "low": 0.8, "high": 0.95}
     table = pd.DataFrame([row | {"baseline": np.nan}])
     (plot,), _ = content(ranked_bars(table, label="relation", title="P"))
@@ -146,7 +146,7 @@ def test_rows_of_relations_reach_the_page_as_numbers() -> None:
     ]
 
 
-def test_other_charts_and_those_of_other_models_are_drawn_beforehand() -> None:
+def test_other_charts_and_those_of_other_models_are_drawn_beforehand():
     own = alt.Chart(alt.InlineData(values=[{"x": 1}]), title="P").mark_point().encode(x="x:Q")
     heat = heat_map(GRID, title="P", subtitle="another model")
     plots, arrays = content(own, heat, heat.properties(width=90), shape=(6, 12))
@@ -156,14 +156,14 @@ def test_other_charts_and_those_of_other_models_are_drawn_beforehand() -> None:
     assert not arrays
 
 
-def test_a_document_holds_its_atlas_and_one_without_results_none(tmp_path: Path) -> None:
+def test_a_document_holds_its_atlas_and_one_without_results_none(tmp_path):
     results = made_results()
     page = render_document(Document("T", "t", atlases=[results], label="Mine"))
     assert sorted(Reader(page).packs()) == ["atlas", "document"]
     assert sorted(Reader(render_document(Document("T", "t"))).packs()) == ["document"]
 
 
-def test_pages_about_the_same_weights_link_to_each_other(tmp_path: Path) -> None:
+def test_pages_about_the_same_weights_link_to_each_other(tmp_path):
     weights = made_results().provenance["model"] | {"weights": "abc"}
     results = made_results(**{"model": "made"}).described(
         made_results().provenance | {"model": weights}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -19,7 +17,7 @@ from page.samples import demo_file, made_results
 pytestmark = pytest.mark.page
 
 
-def test_a_figure_as_html_draws_without_a_network(visit, tmp_path: Path) -> None:
+def test_a_figure_as_html_draws_without_a_network(visit, tmp_path):
     results = made_results()
     opened = visit(
         save_chart(find_figure("heat-cls", results).draw(results), tmp_path / "x.html"),
@@ -62,8 +60,8 @@ def refused(opened) -> None:
 
 @pytest.mark.slow
 def test_every_figure_is_drawn_without_eval_and_the_page_refuses_attacks(
-    visit, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+    visit, tmp_path, tmp_path_factory
+):
     results = Atlas.open(demo_file(tmp_path_factory.getbasetemp()))
     plots = [
         Plot(entry.name, entry.name, "caption", entry.draw(results)) for entry in gallery(results)
@@ -89,9 +87,7 @@ LETTERS = """Object.fromEntries([...document.querySelectorAll('.hs-picture')].ma
 
 
 @pytest.mark.parametrize("width", [700, 1280])
-def test_the_figures_of_roles_can_be_read_on_narrow_and_wide_pages(
-    visit, tmp_path: Path, width: int
-) -> None:
+def test_the_figures_of_roles_can_be_read_on_narrow_and_wide_pages(visit, tmp_path, width):
     results = made_scores(random_scores(12, 12))  # the size of the model of Pande et al. 2021
     shift = role_shift(results, made_scores(random_scores(12, 12) + 0.5))
     several = pd.concat([shift.assign(corpus=name) for name in ("MRPC", "QNLI", "SST-2")])

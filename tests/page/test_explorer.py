@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from headscope.page import serving
 from headscope.page.explorer.start import Explorer, check_results
 from headscope.page.explorer.worker import Busy, Job, Superseded, Worker
 from headscope.page.packs.pack import unpack
-from headscope.results import Atlas
 from tiny import tiny_network, tiny_tokenizer
 
 WAIT = 60
@@ -56,12 +55,12 @@ class FakeModel:
 
 
 @pytest.fixture
-def model() -> FakeModel:
+def model():
     return FakeModel()
 
 
 @pytest.fixture(scope="module")
-def tiny_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_bert_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     tiny_network("bert").save_pretrained(folder)
     tiny_tokenizer("bert").save_pretrained(folder)
@@ -69,14 +68,14 @@ def tiny_bert_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def explorer(model: FakeModel) -> Iterator[Explorer]:
+def explorer(model):
     with Explorer(model) as explorer:
         yield explorer
         model.go.set()
 
 
 @pytest.fixture
-def client(explorer: Explorer) -> Iterator[httpx.Client]:
+def client(explorer):
     with httpx.Client(base_url=explorer.address, timeout=WAIT) as client:
         yield client
 
@@ -88,9 +87,7 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def test_the_page_is_served_with_the_model_and_nothing_from_elsewhere(
-    client: httpx.Client,
-) -> None:
+def test_the_page_is_served_with_the_model_and_nothing_from_elsewhere(client):
     answer = client.get("")
     assert answer.status_code == 200
     assert '"name": "fake \\u003c/script>"' in answer.text
@@ -106,7 +103,7 @@ def test_the_page_is_served_with_the_model_and_nothing_from_elsewhere(
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_nothing_is_answered_without_the_token(explorer: Explorer) -> None:
+def test_nothing_is_answered_without_the_token(explorer):
     base, _, token = explorer.address.rstrip("/").rpartition("/")
     assert len(token) >= 32
     with httpx.Client(timeout=WAIT) as client:
@@ -118,14 +115,12 @@ def test_nothing_is_answered_without_the_token(explorer: Explorer) -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "[::1]", "x"]
 )
-def test_another_host_name_is_refused(client: httpx.Client, host: str) -> None:
+def test_another_host_name_is_refused(client, host):
     assert client.get("", headers={"host": host}).status_code == 400
     assert client.post("live/read", json={}, headers={"host": host}).status_code == 400
 
 
-def test_another_sites_page_cannot_ask(
-    client: httpx.Client, explorer: Explorer, model: FakeModel
-) -> None:
+def test_another_sites_page_cannot_ask(client, explorer, model):
     port = explorer.address.split(":")[2].split("/")[0]
     for origin in ("http://evil.example", "null", f"http://127.0.0.1:{int(port) + 1}", "https://x"):
         answer = client.post("live/read", json={"text": "a"}, headers={"origin": origin})
@@ -135,7 +130,7 @@ def test_another_sites_page_cannot_ask(
     assert client.post("live/read", json={"text": "a"}, headers=own).status_code == 200
 
 
-def test_an_answer_is_a_pack(client: httpx.Client) -> None:
+def test_an_answer_is_a_pack(client):
     answer = client.post("live/read", json={"text": "a dog", "page": "p", "slot": "s"})
     document, arrays = unpack(answer.content)
     assert document == {"said": "a dog"}
@@ -155,16 +150,14 @@ def test_an_answer_is_a_pack(client: httpx.Client) -> None:
         (b'{"text": "a"}', "application/x-www-form-urlencoded"),
     ],
 )
-def test_a_body_that_is_not_a_json_object_of_a_megabyte_is_refused(
-    client: httpx.Client, model: FakeModel, body: bytes, kind: str
-) -> None:
+def test_a_body_that_is_not_a_json_object_of_a_megabyte_is_refused(client, model, body, kind):
     answer = client.post("live/read", content=body, headers={"content-type": kind})
     assert answer.status_code == 400
     assert answer.json()["error"] == "the request must be a JSON object of at most 1 MB"
     assert model.begun == []
 
 
-def test_a_body_of_unknown_length_is_refused(client: httpx.Client, model: FakeModel) -> None:
+def test_a_body_of_unknown_length_is_refused(client, model):
     answer = client.post(
         "live/read", content=iter([b'{"text": "a"}']), headers={"content-type": "application/json"}
     )
@@ -172,9 +165,7 @@ def test_a_body_of_unknown_length_is_refused(client: httpx.Client, model: FakeMo
     assert model.begun == []
 
 
-def test_only_known_questions_and_methods_are_answered(
-    client: httpx.Client, model: FakeModel
-) -> None:
+def test_only_known_questions_and_methods_are_answered(client, model):
     assert client.get("live/read").status_code == 405
     assert client.put("live/read", json={}).status_code == 405
     assert client.post("", json={}).status_code == 405
@@ -189,9 +180,7 @@ def test_only_known_questions_and_methods_are_answered(
     assert model.begun == []
 
 
-def test_a_model_that_fails_is_reported_and_the_server_lives_on(
-    client: httpx.Client, model: FakeModel
-) -> None:
+def test_a_model_that_fails_is_reported_and_the_server_lives_on(client, model):
     answer = client.post("live/fail", json={"text": "a"})
     assert answer.status_code == 500
     assert answer.json() == {"error": "the model failed: RuntimeError: the weights", "hint": ""}
@@ -205,9 +194,7 @@ def test_a_model_that_fails_is_reported_and_the_server_lives_on(
     assert client.post("live/read", json={"text": "a"}).status_code == 200
 
 
-def test_a_slow_request_blocks_neither_the_page_nor_the_queues_state(
-    client: httpx.Client, model: FakeModel
-) -> None:
+def test_a_slow_request_blocks_neither_the_page_nor_the_queues_state(client, model):
     def ask(page: str, slot: str) -> httpx.Response:
         return client.post("live/slow", json={"text": f"{page}{slot}", "page": page, "slot": slot})
 
@@ -225,9 +212,7 @@ def test_a_slow_request_blocks_neither_the_page_nor_the_queues_state(
     assert client.get("queue", params={"page": "two"}).json() == {"ahead": 0}
 
 
-def test_a_newer_request_of_the_same_page_replaces_the_older_one(
-    client: httpx.Client, model: FakeModel
-) -> None:
+def test_a_newer_request_of_the_same_page_replaces_the_older_one(client, model):
     def ask(text: str) -> httpx.Response:
         body = {"text": text, "page": "one", "slot": "maps"}
         return client.post("live/slow", json=body)
@@ -244,13 +229,13 @@ def test_a_newer_request_of_the_same_page_replaces_the_older_one(
         assert unpack(newest.result(WAIT).content)[0] == {"said": "3"}
 
 
-def test_what_nobody_waits_for_is_given_up(client: httpx.Client, model: FakeModel) -> None:
+def test_what_nobody_waits_for_is_given_up(client, model):
     with pytest.raises(httpx.ReadTimeout):
         client.post("live/slow", json={"text": "gone", "page": "one", "slot": "a"}, timeout=0.3)
     assert client.post("live/read", json={"text": "next"}).status_code == 200  # though never set
 
 
-def test_a_full_queue_is_refused_and_dropped_jobs_are_never_run() -> None:
+def test_a_full_queue_is_refused_and_dropped_jobs_are_never_run():
     worker, go, ran = Worker(), threading.Event(), []
     worker.submit(Job("p", "", lambda check: go.wait(WAIT)))
     until(lambda: worker._running is not None)
@@ -271,7 +256,7 @@ def test_a_full_queue_is_refused_and_dropped_jobs_are_never_run() -> None:
 
 
 @pytest.mark.slow
-def test_memory_stays_flat_over_hundreds_of_requests(client: httpx.Client) -> None:
+def test_memory_stays_flat_over_hundreds_of_requests(client):
     text = "x" * 10_000
 
     def ask(count: int) -> int:
@@ -289,7 +274,7 @@ def test_memory_stays_flat_over_hundreds_of_requests(client: httpx.Client) -> No
         tracemalloc.stop()
 
 
-def test_results_are_served_as_packs(demo_results: Atlas, model: FakeModel) -> None:
+def test_results_are_served_as_packs(demo_results, model):
     with Explorer(model, demo_results) as explorer, httpx.Client(timeout=WAIT) as client:
         boot = client.get(explorer.address).text
         about = json.loads(boot.partition('id="headscope-boot">')[2].partition("</script>")[0])
@@ -303,7 +288,7 @@ def test_results_are_served_as_packs(demo_results: Atlas, model: FakeModel) -> N
             assert unpack(head.content)[0]["examples"]
 
 
-def test_results_of_a_model_of_another_shape_are_an_error(demo_results: Atlas) -> None:
+def test_results_of_a_model_of_another_shape_are_an_error(demo_results):
     class Other(FakeModel):
         def describe(self) -> dict[str, Any]:
             return super().describe() | {"name": "other", "layers": 2, "heads": 4}
@@ -315,13 +300,13 @@ def test_results_of_a_model_of_another_shape_are_an_error(demo_results: Atlas) -
     )
 
 
-def test_results_of_another_name_are_a_warning(demo_results: Atlas, model: FakeModel) -> None:
+def test_results_of_another_name_are_a_warning(demo_results, model):
     assert check_results(model, demo_results) == [
         "the results are those of demo, and the model is fake </script>"
     ]
 
 
-def test_a_port_in_use_is_an_error(model: FakeModel) -> None:
+def test_a_port_in_use_is_an_error(model):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -330,9 +315,7 @@ def test_a_port_in_use_is_an_error(model: FakeModel) -> None:
             Explorer(model, port=port)
 
 
-def test_a_missing_web_server_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, model: FakeModel
-) -> None:
+def test_a_missing_web_server_is_an_error(monkeypatch, model):
     monkeypatch.setattr(serving, "PACKAGES", ("starlette", "no_such_package"))
     with pytest.raises(UserError) as caught:
         hs.explore("demo")
@@ -342,7 +325,7 @@ def test_a_missing_web_server_is_an_error(
     assert caught.value.hint == "pip install 'headscope[explorer]'"
 
 
-def test_a_closed_explorer_does_not_answer_any_more(model: FakeModel) -> None:
+def test_a_closed_explorer_does_not_answer_any_more(model):
     explorer = Explorer(model)
     assert httpx.get(explorer.address, timeout=WAIT).status_code == 200
     explorer.close()
@@ -350,9 +333,7 @@ def test_a_closed_explorer_does_not_answer_any_more(model: FakeModel) -> None:
         httpx.get(explorer.address, timeout=WAIT)
 
 
-def test_the_browser_s_command_line_does_not_hold_the_secret(
-    monkeypatch: pytest.MonkeyPatch, tiny_bert_folder: Path
-) -> None:
+def test_the_browser_s_command_line_does_not_hold_the_secret(monkeypatch, tiny_bert_folder):
     given: list[str] = []
     monkeypatch.setattr("webbrowser.open", given.append)
     with hs.explore(tiny_bert_folder, wait=False, say=lambda _: None) as explorer:
@@ -364,5 +345,5 @@ def test_the_browser_s_command_line_does_not_hold_the_secret(
     assert not file.exists()
 
 
-def test_only_this_machine_is_listened_to(explorer: Explorer) -> None:
+def test_only_this_machine_is_listened_to(explorer):
     assert explorer.address.startswith("http://127.0.0.1:")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -41,7 +40,7 @@ def front(site: Path) -> Reader:
     return Reader((site / "index.html").read_text(encoding="utf-8"))
 
 
-def test_a_site_has_a_front_page_and_a_report_of_every_model(tmp_path: Path) -> None:
+def test_a_site_has_a_front_page_and_a_report_of_every_model(tmp_path):
     first, second = made_results(), other()
     index = write_gallery([first, second], tmp_path / "site")
     assert index == tmp_path / "site" / "index.html"
@@ -54,7 +53,7 @@ def test_a_site_has_a_front_page_and_a_report_of_every_model(tmp_path: Path) -> 
     assert [one["folder"] for one in packs["gallery"][0]["models"]] == ["made", "other"]
 
 
-def test_the_front_page_shows_what_the_reports_show(demo_results: Atlas, tmp_path: Path) -> None:
+def test_the_front_page_shows_what_the_reports_show(demo_results, tmp_path):
     index = write_gallery([demo_results, other()], tmp_path / "site")
     mine = front(index.parent).packs()["atlas-1"]
     report = Reader((index.parent / "demo" / "index.html").read_text(encoding="utf-8"))
@@ -66,19 +65,19 @@ def test_the_front_page_shows_what_the_reports_show(demo_results: Atlas, tmp_pat
         assert values.tobytes() == whole[1][name].tobytes()
 
 
-def test_two_models_of_one_name_have_two_folders(tmp_path: Path) -> None:
+def test_two_models_of_one_name_have_two_folders(tmp_path):
     index = write_gallery([other("a/x", "1"), other("b/x", "2")], tmp_path / "site")
     names = [one["folder"] for one in front(index.parent).packs()["gallery"][0]["models"]]
     assert names == ["x", "x-2"]
 
 
-def test_models_of_one_shape_are_compared_in_their_reports(tmp_path: Path) -> None:
+def test_models_of_one_shape_are_compared_in_their_reports(tmp_path):
     index = write_gallery([made_results(), other()], tmp_path / "site")
     report = Reader((index.parent / "other" / "index.html").read_text(encoding="utf-8"))
     assert {"atlas", "atlas-2"} <= report.packs().keys()
 
 
-def test_claims_stand_side_by_side(tmp_path: Path) -> None:
+def test_claims_stand_side_by_side(tmp_path):
     first, second = other("made", "w1"), other()
     pages = [
         paper(tmp_path / "a.html", first, ["yes", "no", "not tested"]),
@@ -96,10 +95,8 @@ def test_claims_stand_side_by_side(tmp_path: Path) -> None:
     ]
     assert [one["verdicts"] for one in pande["claims"]] == [["", "yes"]]
     papers = gallery["models"][1]["papers"]
-    assert [(one["title"], one["href"]) for one in papers] == [
-        ("Clark et al. 2019", "other/b.html"),
-        ("Pande et al. 2021", "other/c.html"),
-    ]
+    expected = [("Clark et al. 2019", "other/b.html"), ("Pande et al. 2021", "other/c.html")]
+    assert [(one["title"], one["href"]) for one in papers] == expected
     for one in papers:
         assert (index.parent / one["href"]).is_file()
 
@@ -117,8 +114,8 @@ def test_claims_stand_side_by_side(tmp_path: Path) -> None:
     ],
 )
 def test_pages_that_are_not_of_these_models_are_refused_before_anything_is_written(
-    write: Callable[[Path], object], message: str, tmp_path: Path
-) -> None:
+    write, message, tmp_path
+):
     path = tmp_path / "paper.html"
     write(path)
     with pytest.raises(ResultsError, match=message):
@@ -126,7 +123,7 @@ def test_pages_that_are_not_of_these_models_are_refused_before_anything_is_writt
     assert not (tmp_path / "site").exists()
 
 
-def test_no_page_takes_the_place_of_another(tmp_path: Path) -> None:
+def test_no_page_takes_the_place_of_another(tmp_path):
     first = other("made", "w1")
     pages = []
     for at, label in enumerate(["Clark et al. 2019", "Pande et al. 2021", "Portrait"]):
@@ -144,19 +141,19 @@ def test_no_page_takes_the_place_of_another(tmp_path: Path) -> None:
         pack_of(index.parent / "made" / "index.html", "document")
 
 
-def test_a_site_of_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_site_of_nothing_is_refused(tmp_path):
     with pytest.raises(UserError, match="the results of one model or more; got none"):
         write_gallery([], tmp_path / "site")
     assert not (tmp_path / "site").exists()
 
 
-def test_a_pack_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pack_that_would_fill_the_memory_is_refused(monkeypatch):
     monkeypatch.setitem(unpack.__globals__, "LARGEST", 1000)
     with pytest.raises(ValueError, match="unpacks to more"):
         unpack(gzip.compress(bytes(5000)))
 
 
-def test_names_are_text_on_the_front_page(tmp_path: Path) -> None:
+def test_names_are_text_on_the_front_page(tmp_path):
     index = write_gallery([hostile(), other()], tmp_path / "site")
     page = index.read_text(encoding="utf-8")
     plain = write_gallery([made_results(), other()], tmp_path / "plain").read_text(encoding="utf-8")
@@ -166,7 +163,7 @@ def test_names_are_text_on_the_front_page(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"[\w-]+", name) for name in folders)
 
 
-def test_the_pack_of_a_page_is_read_back(tmp_path: Path) -> None:
+def test_the_pack_of_a_page_is_read_back(tmp_path):
     page = paper(tmp_path / "a.html", made_results(), ["yes"])
     assert pack_of(page, "document")["verdicts"] == ["yes"]
     with pytest.raises(KeyError):
@@ -174,7 +171,7 @@ def test_the_pack_of_a_page_is_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.page
-def test_the_front_page_in_a_browser(visit, demo_results: Atlas, tmp_path: Path) -> None:
+def test_the_front_page_in_a_browser(visit, demo_results, tmp_path):
     pages = [paper(tmp_path / "clark.html", demo_results, ["yes", "no"])]
     index = write_gallery([demo_results, other()], tmp_path / "site", papers=pages)
     opened = visit(index, charts=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -53,7 +52,7 @@ class Opened:
 
 
 @pytest.fixture
-def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
+def opened(browser):
     contexts: list[Any] = []
     explorers: list[Explorer] = []
 
@@ -87,9 +86,7 @@ def opened(browser: Any) -> Iterator[Callable[..., Opened]]:
         explorer.close()
 
 
-def test_the_file_that_the_browser_is_given_leads_on_to_the_page(
-    opened: Callable[..., Opened], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_that_the_browser_is_given_leads_on_to_the_page(opened, monkeypatch):
     found = opened()
     given: list[str] = []
     monkeypatch.setattr("webbrowser.open", given.append)
@@ -122,7 +119,7 @@ def percent(value: float) -> str:
     return "< 0.1 %" if value < 0.001 else f"{100 * value:.1f} %"
 
 
-def test_typing_a_text_draws_it_and_keeps_it_in_the_address(opened: Any) -> None:
+def test_typing_a_text_draws_it_and_keeps_it_in_the_address(opened):
     one = opened()
     one.go(text="the cat sat", heads="1-2")
     shown(one.page, ".hs-arcs", "sat")
@@ -137,7 +134,7 @@ def test_typing_a_text_draws_it_and_keeps_it_in_the_address(opened: Any) -> None
     assert one.foreign == []
 
 
-def test_predictions_are_those_of_the_model(opened: Any) -> None:
+def test_predictions_are_those_of_the_model(opened):
     one = opened()
     one.go(text=TEXT)
     shown(one.page, ".hs-live-table", "%")
@@ -145,7 +142,7 @@ def test_predictions_are_those_of_the_model(opened: Any) -> None:
     assert rows(one.page) == [[quoted(choice.name), percent(choice.before)] for choice in expected]
 
 
-def test_a_click_draws_a_head_and_a_shift_click_switches_it_off(opened: Any) -> None:
+def test_a_click_draws_a_head_and_a_shift_click_switches_it_off(opened):
     one = opened()
     one.go(text=TEXT, heads="1-2")
     shown(one.page, ".hs-live-table", "%")
@@ -171,7 +168,7 @@ def test_a_click_draws_a_head_and_a_shift_click_switches_it_off(opened: Any) -> 
     assert one.complaints == []
 
 
-def test_a_deep_link_holds_the_whole_state(opened: Any) -> None:
+def test_a_deep_link_holds_the_whole_state(opened):
     one = opened()
     one.go(text=TEXT, heads="1-2,2-4", off="2-1", how="mean", unit="pieces", map="1-2", over="5")
     shown(one.page, ".hs-live-table thead", "2-1 off")
@@ -186,7 +183,7 @@ def test_a_deep_link_holds_the_whole_state(opened: Any) -> None:
     assert one.complaints == []
 
 
-def test_the_page_begins_by_itself_with_each_head_off_in_turn(opened: Any) -> None:
+def test_the_page_begins_by_itself_with_each_head_off_in_turn(opened):
     one = opened()
     one.go(text=TEXT)
     shown(one.page, ".hs-live-table", "%")
@@ -204,7 +201,7 @@ def test_the_page_begins_by_itself_with_each_head_off_in_turn(opened: Any) -> No
     shown(one.page, ".hs-live-table thead", "2-1 off")
 
 
-def test_a_word_is_masked_by_two_clicks(opened: Any) -> None:
+def test_a_word_is_masked_by_two_clicks(opened):
     one = opened()
     one.go(text="the cat sat on the mat")
     shown(one.page, ".hs-live-hints", "Click a word below to mask it")
@@ -214,7 +211,7 @@ def test_a_word_is_masked_by_two_clicks(opened: Any) -> None:
     assert one.page.get_by_label("Text", exact=True).input_value() == "the [MASK] sat on the mat"
 
 
-def test_a_causal_model_writes_on(opened: Any) -> None:
+def test_a_causal_model_writes_on(opened):
     one = opened("gpt2")
     text = "the cat sat on the mat"
     one.go(text=text, heads="1-1")
@@ -228,7 +225,7 @@ def test_a_causal_model_writes_on(opened: Any) -> None:
     assert one.complaints == []
 
 
-def test_a_text_that_is_too_long_says_the_limit_and_the_page_lives_on(opened: Any) -> None:
+def test_a_text_that_is_too_long_says_the_limit_and_the_page_lives_on(opened):
     one = opened()
     one.go(text="cat " * 100, heads="1-1")
     shown(one.page, ".hs-live-error", "The text has 102 tokens, and at most 64 can be read")
@@ -238,7 +235,7 @@ def test_a_text_that_is_too_long_says_the_limit_and_the_page_lives_on(opened: An
     shown(one.page, ".hs-arcs", "cat")
 
 
-def test_hostile_text_is_shown_as_text(opened: Any) -> None:
+def test_hostile_text_is_shown_as_text(opened):
     one = opened()
     hostile = "</script><img src=x onerror=alert(1)> ‮ 'a' [MASK]"
     one.go(text=hostile, unit="words")
@@ -248,7 +245,7 @@ def test_hostile_text_is_shown_as_text(opened: Any) -> None:
     assert one.complaints == []
 
 
-def test_a_stopped_server_is_a_sentence(opened: Any) -> None:
+def test_a_stopped_server_is_a_sentence(opened):
     one = opened()
     one.go(text="the cat", heads="1-1")
     shown(one.page, ".hs-arcs", "cat")
@@ -259,14 +256,14 @@ def test_a_stopped_server_is_a_sentence(opened: Any) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1024])
-def test_nothing_overflows(opened: Any, width: int, scheme: str) -> None:
+def test_nothing_overflows(opened, width, scheme):
     one = opened(viewport={"width": width, "height": 800}, color_scheme=scheme)
     one.go(text=TEXT, heads="1-2,2-3", off="1-1")
     shown(one.page, ".hs-live-moves", "looks more at")
     assert one.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_two_texts_are_compared(opened: Any) -> None:
+def test_two_texts_are_compared(opened):
     one = opened()
     one.go(text="the cat sat", heads="1-2", other="the dog sat")
     shown(one.page, ".hs-live-pair", "Difference")
@@ -275,7 +272,7 @@ def test_two_texts_are_compared(opened: Any) -> None:
     shown(one.page, ".hs-live-pair", "a difference needs equally many")
 
 
-def test_the_keyboard_reaches_heads_and_words(opened: Any) -> None:
+def test_the_keyboard_reaches_heads_and_words(opened):
     one = opened()
     one.go(text=TEXT, heads="1-2")
     shown(one.page, ".hs-live-table", "%")

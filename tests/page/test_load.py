@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
 from urllib.parse import urlsplit
@@ -39,28 +39,28 @@ class DyingModel:
 
 
 @pytest.fixture
-def model() -> DyingModel:
+def model():
     return DyingModel()
 
 
 @pytest.fixture
-def address(model: DyingModel) -> Iterator[str]:
+def address(model):
     with Explorer(model) as explorer:
         yield explorer.address
 
 
-def test_fifty_clients_at_once_are_all_answered(address: str) -> None:
+def test_fifty_clients_at_once_are_all_answered(address):
     codes, _ = load_test.many_clients(address, load_test.ask_explorer, 50, 2)
     assert set(codes) <= {200, 503}
     assert codes[200] >= 75
 
 
-def test_slow_clients_do_not_keep_others_waiting(address: str) -> None:
+def test_slow_clients_do_not_keep_others_waiting(address):
     with load_test.slow_clients(address, 100), httpx.Client(base_url=address) as client:
         assert load_test.ask_explorer(client, 1) == 200
 
 
-def test_a_body_that_never_ends_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_never_ends_is_refused(address, monkeypatch):
     monkeypatch.setattr(local_app, "PATIENCE", 0.3)
     parts = urlsplit(address)
     start = f"POST {parts.path}live/maps HTTP/1.1\r\nHost: {parts.netloc}\r\n"
@@ -68,7 +68,7 @@ def test_a_body_that_never_ends_is_refused(address: str, monkeypatch: pytest.Mon
     assert load_test.raw(parts.hostname, parts.port, (start + more).encode()) == 400
 
 
-def test_huge_requests_are_refused(address: str) -> None:
+def test_huge_requests_are_refused(address):
     body, head, length = load_test.huge(address)
     assert body == 400
     assert head in {400, 431, 0}
@@ -79,9 +79,7 @@ def test_huge_requests_are_refused(address: str) -> None:
 @pytest.mark.parametrize(
     "death", [SystemExit(3), KeyboardInterrupt(), MemoryError(), RecursionError("deep"), OSError(5)]
 )
-def test_a_model_that_dies_in_the_middle_leaves_the_server_alive(
-    address: str, model: DyingModel, death: BaseException
-) -> None:
+def test_a_model_that_dies_in_the_middle_leaves_the_server_alive(address, model, death):
     model.death = death
     with httpx.Client(base_url=address, timeout=WAIT) as client:
         answer = client.post("live/die", json={"text": "a"})
@@ -90,7 +88,7 @@ def test_a_model_that_dies_in_the_middle_leaves_the_server_alive(
         assert load_test.ask_explorer(client, 1) == 200
 
 
-def test_an_answer_that_nobody_waits_for_any_more_does_not_end_the_worker() -> None:
+def test_an_answer_that_nobody_waits_for_any_more_does_not_end_the_worker():
     worker, gone = Worker(), threading.Event()
     future: Future[Any] = worker.submit(Job("p", "", lambda check: gone.wait(WAIT)))
     future.cancel()
@@ -99,7 +97,7 @@ def test_an_answer_that_nobody_waits_for_any_more_does_not_end_the_worker() -> N
     worker.close()
 
 
-def test_the_labelling_page_answers_many_clients_at_once() -> None:
+def test_the_labelling_page_answers_many_clients_at_once():
     with load_test.labelling() as address:
         codes, _ = load_test.many_clients(address, load_test.ask_labelling, 50, 1)
         assert codes == {200: 50}
@@ -107,5 +105,5 @@ def test_the_labelling_page_answers_many_clients_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_memory_stays_flat_over_hundreds_of_requests(address: str) -> None:
+def test_memory_stays_flat_over_hundreds_of_requests(address):
     assert load_test.memory(address, load_test.ask_explorer, 400) < 10_000_000

@@ -18,7 +18,7 @@ def surveyed(seed: int = 0) -> hs.Atlas:
     return hs.survey(model, ["the cat sat", "a dog"], measures="position", max_length=16)
 
 
-def test_every_head_has_its_strongest_earlier_and_later_heads() -> None:
+def test_every_head_has_its_strongest_earlier_and_later_heads():
     circuits = hs.circuits(tiny_model("gpt2"))
     joined = surveyed().with_circuits(circuits)
     document, arrays = atlas_content(joined)
@@ -41,20 +41,20 @@ def test_every_head_has_its_strongest_earlier_and_later_heads() -> None:
     assert {int(one) for one in later[0, 0] if one >= 0} == {4, 5, 6, 7}
 
 
-def test_statistics_of_circuits_stand_beside_those_of_the_survey() -> None:
+def test_statistics_of_circuits_stand_beside_those_of_the_survey():
     document, _ = atlas_content(surveyed().with_circuits(hs.circuits(tiny_model("gpt2"))))
     listed = {one["measure"] for one in document["statistics"] if one["listed"]}
     assert {"position", "copying", "ov_norm", "qk_norm"} <= listed
     assert document["corpus"]["examples"] == 2
 
 
-def test_results_without_circuits_have_no_composition() -> None:
+def test_results_without_circuits_have_no_composition():
     document, arrays = atlas_content(surveyed())
     assert document["composition"] is None
     assert not [name for name in arrays if name.startswith("composition")]
 
 
-def test_circuits_go_to_the_results_of_their_own_weights() -> None:
+def test_circuits_go_to_the_results_of_their_own_weights():
     first, second = surveyed(), surveyed(seed=1)
     joined = join_all([first, hs.circuits(tiny_model("gpt2", seed=1)), second])
     assert ["copying" in atlas for atlas in joined] == [False, True]
@@ -62,7 +62,7 @@ def test_circuits_go_to_the_results_of_their_own_weights() -> None:
         join_all([first, hs.circuits(tiny_model("gpt2", seed=1))])
 
 
-def test_a_page_of_circuits_alone_is_titled_without_a_corpus() -> None:
+def test_a_page_of_circuits_alone_is_titled_without_a_corpus():
     from headscope.page import render
 
     assert "<title>tiny-gpt2 – Headscope</title>" in render(hs.circuits(tiny_model("gpt2")))

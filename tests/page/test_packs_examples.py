@@ -101,12 +101,12 @@ class NoCards:
 
 
 @pytest.fixture(autouse=True)
-def no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_cards(monkeypatch):
     monkeypatch.setattr("headscope.page.packs.examples.Cards", NoCards)
 
 
 @pytest.fixture
-def kept() -> FakeKept:
+def kept():
     texts = tuple(text(n, WORDS[n % len(WORDS)]) for n in range(12))
     heads = ("1-1", "1-2")
     drawn = {
@@ -120,7 +120,7 @@ def kept() -> FakeKept:
     return FakeKept(texts, strong, drawn)
 
 
-def test_three_strong_three_typical_one_weak_and_three_random_are_chosen() -> None:
+def test_three_strong_three_typical_one_weak_and_three_random_are_chosen():
     texts = [text(n) for n in range(20)]
     strongest = [kept_map(texts[n], 0.9 - n / 100) for n in (0, 1, 2, 3)]
     scores = [0.80, 0.75, 0.50, 0.48, 0.46, 0.44, 0.30, 0.20, 0.10, 0.05, 0.0]
@@ -137,7 +137,7 @@ def test_three_strong_three_typical_one_weak_and_three_random_are_chosen() -> No
     assert [(one.map.score, one.rank) for one in by_kind["weak"]] == [(0.05, 10)]
 
 
-def test_no_text_is_shown_twice_though_it_is_strong_and_in_the_sample() -> None:
+def test_no_text_is_shown_twice_though_it_is_strong_and_in_the_sample():
     texts = [text(n) for n in range(4)]
     strongest = [kept_map(one, 0.9 - one.number / 10) for one in texts]
     chosen = choose(strongest, strongest[::1], Lottery(texts), most=10)
@@ -146,7 +146,7 @@ def test_no_text_is_shown_twice_though_it_is_strong_and_in_the_sample() -> None:
 
 
 @pytest.mark.parametrize("most", [0, 1, 4, 10])
-def test_there_are_at_most_as_many_as_asked_for(most: int) -> None:
+def test_there_are_at_most_as_many_as_asked_for(most):
     texts = [text(n) for n in range(40)]
     strongest = [kept_map(texts[n], 0.9) for n in range(8)]
     sample = [kept_map(texts[8 + n], 0.8 - n / 100) for n in range(32)]
@@ -156,7 +156,7 @@ def test_there_are_at_most_as_many_as_asked_for(most: int) -> None:
         assert [one.kind for one in chosen] == ["strong", "typical", "weak", "random"]
 
 
-def test_all_that_were_kept_are_chosen_without_a_limit() -> None:
+def test_all_that_were_kept_are_chosen_without_a_limit():
     texts = [text(n) for n in range(40)]
     strongest = [kept_map(texts[n], 0.9) for n in range(8)]
     sample = [kept_map(texts[8 + n], 0.8 - n / 100) for n in range(32)]
@@ -166,7 +166,7 @@ def test_all_that_were_kept_are_chosen_without_a_limit() -> None:
     assert sum(one.kind == "weak" for one in chosen) == 1
 
 
-def test_random_examples_are_the_same_texts_for_every_head() -> None:
+def test_random_examples_are_the_same_texts_for_every_head():
     texts = [text(n) for n in range(32)]
     drawn = []
     for seed in (1, 2):
@@ -179,13 +179,13 @@ def test_random_examples_are_the_same_texts_for_every_head() -> None:
     assert drawn[0] == drawn[1]
 
 
-def test_a_sample_without_any_attention_at_work_has_no_weak_example() -> None:
+def test_a_sample_without_any_attention_at_work_has_no_weak_example():
     texts = [text(n) for n in range(3)]
     chosen = choose([], [kept_map(one, 0.0) for one in texts], Lottery(texts), most=10)
     assert {one.kind for one in chosen} <= {"typical", "random"}
 
 
-def test_packs_give_back_the_maps_that_were_kept(kept: FakeKept) -> None:
+def test_packs_give_back_the_maps_that_were_kept(kept):
     packs = example_packs(FakeAtlas(kept))
     assert set(packs) == {"texts", "tokens", "head/1-1", "head/1-2"}
     texts = unpack(packs["texts"])[0]["texts"]
@@ -206,7 +206,7 @@ def test_packs_give_back_the_maps_that_were_kept(kept: FakeKept) -> None:
         assert arrays["uniform"] == pytest.approx(np.full(33, 1 / 33))
 
 
-def test_compact_packs_keep_the_largest_links_of_each_row(kept: FakeKept) -> None:
+def test_compact_packs_keep_the_largest_links_of_each_row(kept):
     whole, small = (example_packs(FakeAtlas(kept), compact=compact) for compact in (False, True))
     for head in ("1-1", "1-2"):
         document, arrays = unpack(small[f"head/{head}"])
@@ -229,7 +229,7 @@ def test_compact_packs_keep_the_largest_links_of_each_row(kept: FakeKept) -> Non
         assert arrays["counts"].tolist() == counts
 
 
-def test_the_words_that_heads_link_are_there_for_the_search(kept: FakeKept) -> None:
+def test_the_words_that_heads_link_are_there_for_the_search(kept):
     packs = example_packs(FakeAtlas(kept))
     tokens = unpack(packs["tokens"])[0]["tokens"]
     for place, head in enumerate(("1-1", "1-2")):
@@ -237,7 +237,7 @@ def test_the_words_that_heads_link_are_there_for_the_search(kept: FakeKept) -> N
         assert set(tokens[place]) == {pair[side] for pair in pairs for side in ("query", "key")}
 
 
-def test_texts_that_no_head_shows_are_not_packed(kept: FakeKept) -> None:
+def test_texts_that_no_head_shows_are_not_packed(kept):
     packs = example_packs(FakeAtlas(kept), most=1)
     used = {
         example["text"]
@@ -252,7 +252,7 @@ def test_texts_that_no_head_shows_are_not_packed(kept: FakeKept) -> None:
     assert texts[0]["special"] == [1, 0, 0, 0, 0, 0, 0, 0, 1]
 
 
-def test_hostile_text_survives() -> None:
+def test_hostile_text_survives():
     bad = text(1, ("</script><script>", "\u202eabc", "x" * 10_000))
     one = kept_map(bad, 0.5)
     fake = FakeKept((bad,), {"1-1": [one]}, {"1-1": [one]})
@@ -260,12 +260,12 @@ def test_hostile_text_survives() -> None:
     assert unpack(packs["texts"])[0]["texts"][0]["words"] == list(bad.words)
 
 
-def test_results_without_examples_have_no_packs() -> None:
+def test_results_without_examples_have_no_packs():
     assert example_packs(FakeAtlas(None)) == {}
     assert example_packs(FakeAtlas(FakeKept((), {}, {}))) == {}
 
 
-def test_top_words_are_those_that_the_statistics_of_a_single_head_give(kept: FakeKept) -> None:
+def test_top_words_are_those_that_the_statistics_of_a_single_head_give(kept):
     words = SampleWords([one.text for one in kept.sample("1-2")])
     for head in ("1-1", "1-2"):
         found = words.top(kept.sample(head), n=6)
@@ -283,7 +283,7 @@ def test_top_words_are_those_that_the_statistics_of_a_single_head_give(kept: Fak
                 assert one["share"] == pytest.approx(shares[one["token"]], abs=1e-5)
 
 
-def test_a_pair_of_words_counts_by_hand() -> None:
+def test_a_pair_of_words_counts_by_hand():
     one = text(1, ("The", "dog", "sleeps"))  # tokens: [CLS] The dog dog sleeps [SEP]
     counts = np.array([0, 1, 1, 2, 1, 0], np.uint8)
     keys = np.array([3, 1, 1, 4, 4], np.uint16)
@@ -296,8 +296,5 @@ def test_a_pair_of_words_counts_by_hand() -> None:
         ("dog", "the"): pytest.approx(0.5),
         ("dog", "sleeps"): pytest.approx(0.25),
     }
-    assert {one["token"]: one["share"] for one in found["keys"]} == {
-        "dog": pytest.approx(0.4),
-        "the": pytest.approx(0.4),
-        "sleeps": pytest.approx(0.2),
-    }
+    expected = {"dog": pytest.approx(0.4), "the": pytest.approx(0.4), "sleeps": pytest.approx(0.2)}
+    assert {one["token"]: one["share"] for one in found["keys"]} == expected

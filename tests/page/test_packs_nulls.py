@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ NOUNS = [f"{first}{second}" for first in "bcdfg" for second in "aeiou"]
 
 
 @pytest.fixture(scope="module")
-def atlas() -> hs.Atlas:
+def atlas():
     """A survey with trees, which shuffled words keep."""
     examples = []
     for noun in NOUNS:
@@ -37,7 +36,7 @@ def bands_of(entry: dict[str, Any]) -> dict[str, list[float]]:
     return {band["null"]: [band["low"], band["high"]] for band in entry.get("nulls", [])}
 
 
-def test_bands_are_quantiles_of_the_null_models_heads(atlas: hs.Atlas) -> None:
+def test_bands_are_quantiles_of_the_null_models_heads(atlas):
     document = atlas_content(atlas)[0]
     entries = {entry["id"]: entry for entry in document["statistics"]}
     bands = bands_of(entries["position:previous"])
@@ -48,7 +47,7 @@ def test_bands_are_quantiles_of_the_null_models_heads(atlas: hs.Atlas) -> None:
         assert found == pytest.approx(np.percentile(values, [2.5, 97.5]).tolist())
 
 
-def test_roles_and_relations_have_bands_too(atlas: hs.Atlas) -> None:
+def test_roles_and_relations_have_bands_too(atlas):
     document = atlas_content(atlas)[0]
     work = {entry["id"]: entry for entry in document["work"]}
     null = atlas.nulls["shuffled-words"].analysis.excess
@@ -66,7 +65,7 @@ def test_roles_and_relations_have_bands_too(atlas: hs.Atlas) -> None:
         assert found == pytest.approx(np.percentile(accuracy, [2.5, 97.5]).tolist())
 
 
-def test_results_without_null_models_have_no_bands() -> None:
+def test_results_without_null_models_have_no_bands():
     document = atlas_content(made_results())[0]
     entries = [*document["statistics"], *document["work"], *document["relations"]]
     assert entries
@@ -74,7 +73,7 @@ def test_results_without_null_models_have_no_bands() -> None:
 
 
 @pytest.fixture
-def with_bands(tmp_path: Path) -> Path:
+def with_bands(tmp_path):
     """A model's heads 1-1, 1-2, 1-3 are below, inside and above the band of attention 0.2 to 0.4.
 
     The null model's six heads have 0.2, 0.24, … 0.4; their quantiles are 0.205 and 0.395.
@@ -87,9 +86,7 @@ def with_bands(tmp_path: Path) -> Path:
 
 
 @pytest.mark.page
-def test_a_heads_page_shows_each_band_and_whether_the_head_is_outside(
-    explore: Any, with_bands: Path
-) -> None:
+def test_a_heads_page_shows_each_band_and_whether_the_head_is_outside(explore, with_bands):
     for head, where in (("1-1", "below"), ("1-2", "inside"), ("1-3", "above")):
         opened = explore(with_bands, f"#/head/{head}")
         row = opened.page.locator(".hs-row", has_text="Previous token").first
@@ -103,7 +100,7 @@ def test_a_heads_page_shows_each_band_and_whether_the_head_is_outside(
 
 
 @pytest.mark.page
-def test_heads_inside_a_band_can_be_faded_in_the_atlas(explore: Any, with_bands: Path) -> None:
+def test_heads_inside_a_band_can_be_faded_in_the_atlas(explore, with_bands):
     opened = explore(with_bands, "#/atlas?colour=position:previous")
     page = opened.page
     assert page.locator("[data-face='1-2'] text").text_content() == "30"
@@ -120,7 +117,7 @@ def test_heads_inside_a_band_can_be_faded_in_the_atlas(explore: Any, with_bands:
 
 
 @pytest.mark.page
-def test_a_page_without_null_models_offers_no_fading(explore: Any, tmp_path: Path) -> None:
+def test_a_page_without_null_models_offers_no_fading(explore, tmp_path):
     path = write_report(made_results(), tmp_path / "x.html")
     page = explore(path, "#/atlas?colour=position:previous").page
     assert page.get_by_role("button", name="Sort heads").count() == 1

@@ -14,13 +14,13 @@ from planted_track import STEPS, TEXTS, planted_checkpoint
 
 
 @pytest.fixture(scope="module")
-def atlas() -> hs.Atlas:
+def atlas():
     measures = ["position", "entropy", "activity", "work", "spread"]
     models = [planted_checkpoint(number) for number in range(4)]
     return hs.track(models, TEXTS, measures=measures, max_length=24)
 
 
-def test_values_and_families_of_every_checkpoint_are_there(atlas: hs.Atlas) -> None:
+def test_values_and_families_of_every_checkpoint_are_there(atlas):
     document, arrays = atlas_content(atlas)
     about = document["track"]
     assert about["names"] == [f"step-{step}" for step in STEPS]
@@ -36,7 +36,7 @@ def test_values_and_families_of_every_checkpoint_are_there(atlas: hs.Atlas) -> N
     assert np.isnan(main[:, 0, 1]).all()  # head 1-2 has no role at the end
 
 
-def test_the_page_lists_when_roles_appear(atlas: hs.Atlas) -> None:
+def test_the_page_lists_when_roles_appear(atlas):
     rows = atlas_content(atlas)[0]["track"]["appear"]
     table = emergence(atlas)
     assert [row["head"] for row in rows] == table["head"].tolist()
@@ -44,16 +44,14 @@ def test_the_page_lists_when_roles_appear(atlas: hs.Atlas) -> None:
     assert found == {"1-1": 2, "1-3": 2}
 
 
-def test_statistics_beyond_what_a_page_can_hold_are_left_out(
-    atlas: hs.Atlas, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_statistics_beyond_what_a_page_can_hold_are_left_out(atlas, monkeypatch):
     monkeypatch.setattr(packs, "CELLS", 2 * 4 * 10)  # two statistics, four checkpoints, ten heads
     document, arrays = atlas_content(atlas)
     assert len(document["track"]["statistics"]) == 2
     assert arrays["track/value"].shape == (4, 2, 2, 5)
 
 
-def test_results_of_one_model_have_no_track(atlas: hs.Atlas) -> None:
+def test_results_of_one_model_have_no_track(atlas):
     alone = hs.survey(planted_checkpoint(3), TEXTS[:4], measures="position", max_length=24)
     document, arrays = atlas_content(alone)
     assert document["track"] is None

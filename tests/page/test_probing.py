@@ -10,7 +10,7 @@ from headscope.results import Atlas
 from stats.made_probing import changed, made_probing
 
 
-def test_the_table_of_gains_warns_of_tests_with_few_sentences() -> None:
+def test_the_table_of_gains_warns_of_tests_with_few_sentences():
     results = made_probing(2, 3, ("past_present", "subj_number"))
     assert probe_section(results).tables[0].note == ""
     few = changed(results, "probe", test_size=lambda _: np.array([99.0, 100.0]))
@@ -19,7 +19,7 @@ def test_the_table_of_gains_warns_of_tests_with_few_sentences() -> None:
     )
 
 
-def test_scores_of_the_embeddings_stand_before_those_of_layers() -> None:
+def test_scores_of_the_embeddings_stand_before_those_of_layers():
     results = made_probing(2, 3, ("past_present", "subj_number"))
     columns = [*probe_section(results).tables[0].rows[0]]
     assert "embeddings only" not in columns

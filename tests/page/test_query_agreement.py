@@ -10,7 +10,6 @@ import pytest
 
 from headscope.page.html import page_html
 from headscope.page.packs import atlas_pack
-from headscope.results import Atlas
 
 pytestmark = pytest.mark.page
 
@@ -39,7 +38,7 @@ SHOWN = "query => document.querySelector('.hs-selection')?.dataset.query === que
 
 
 @pytest.fixture(scope="module")
-def page(browser: Any, demo_results: Atlas, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def page(browser, demo_results, tmp_path_factory):
     """The atlas of the embedded model in a window."""
     boot = {"title": "demo", "source": "embedded", "atlases": ["atlas"]}
     path: Path = tmp_path_factory.mktemp("query") / "page.html"
@@ -61,19 +60,17 @@ def asked(page: Any, query: str) -> list[str]:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_page_selects_the_heads_that_python_finds(
-    page: Any, demo_results: Atlas, query: str
-) -> None:
+def test_the_page_selects_the_heads_that_python_finds(page, demo_results, query):
     expected = {str(head) for head in demo_results.find(query)}
     assert set(asked(page, query)) == expected
 
 
-def test_these_queries_tell_heads_apart(demo_results: Atlas) -> None:
+def test_these_queries_tell_heads_apart(demo_results):
     counts = [len(demo_results.find(query)) for query in QUERIES]
     assert sum(0 < count < 72 for count in counts) >= len(QUERIES) - 3
 
 
-def test_a_query_with_a_mistake_is_answered_in_words_and_selects_nothing(page: Any) -> None:
+def test_a_query_with_a_mistake_is_answered_in_words_and_selects_nothing(page):
     line = page.locator(".hs-search input")
     line.fill("entrpy < 1")
     line.press("Enter")
@@ -81,14 +78,14 @@ def test_a_query_with_a_mistake_is_answered_in_words_and_selects_nothing(page: A
     answer.get_by_text("did you mean entropy?").wait_for()
 
 
-def test_the_name_of_a_head_opens_its_page(page: Any) -> None:
+def test_the_name_of_a_head_opens_its_page(page):
     line = page.locator(".hs-search input")
     line.fill("L2H8")
     line.press("Enter")
     page.wait_for_function("location.hash.startsWith('#/head/3-9')")
 
 
-def test_the_selection_stays_when_another_view_opens(page: Any) -> None:
+def test_the_selection_stays_when_another_view_opens(page):
     asked(page, "top 5 by entropy")
     page.locator(".hs-nav a", has_text="Finder").click()
     page.wait_for_function(ASKED, arg="top 5 by entropy")

@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,7 +65,7 @@ def hostile() -> Atlas:
     return Atlas.build(results.sums(), about)
 
 
-def test_the_page_holds_every_statistic_of_every_head() -> None:
+def test_the_page_holds_every_statistic_of_every_head():
     values = made_values(2, 3)
     document, arrays = Reader(render(made_results())).packs()["atlas"]
     ids = [one["id"] for one in document["statistics"]]
@@ -87,14 +86,14 @@ def test_the_page_holds_every_statistic_of_every_head() -> None:
     assert document["statistics"][at]["reference"] == pytest.approx(np.log(20))
 
 
-def test_what_a_causal_model_cannot_have_is_absent() -> None:
+def test_what_a_causal_model_cannot_have_is_absent():
     document, _ = Reader(render(made_results(causal=True))).packs()["atlas"]
     ids = {one["id"] for one in document["statistics"]}
     assert "position:previous" in ids
     assert not {"position:next", "special:sep"} & ids
 
 
-def test_the_policy_allows_this_very_script_and_style_only() -> None:
+def test_the_policy_allows_this_very_script_and_style_only():
     html = render(made_results())
     reader = Reader(html)
     (policy,) = [
@@ -119,7 +118,7 @@ def test_the_policy_allows_this_very_script_and_style_only() -> None:
     assert "unsafe" not in policy
 
 
-def test_no_name_can_add_an_element_to_the_page() -> None:
+def test_no_name_can_add_an_element_to_the_page():
     plain, attacked = Reader(render(made_results())), Reader(render(hostile()))
     assert [tag for tag, _ in attacked.elements] == [tag for tag, _ in plain.elements]
     # A name stands in what previews show, as the value of an attribute, and nowhere else.
@@ -133,7 +132,7 @@ def test_no_name_can_add_an_element_to_the_page() -> None:
     assert document["notes"] == [HOSTILE]
 
 
-def test_the_page_asks_for_nothing_from_outside() -> None:
+def test_the_page_asks_for_nothing_from_outside():
     for tag, attributes in Reader(render(made_results())).elements:
         if attributes.get("rel") == "icon":
             assert attributes.pop("href").startswith("data:image/svg+xml;base64,")
@@ -142,17 +141,17 @@ def test_the_page_asks_for_nothing_from_outside() -> None:
         assert not attributes.keys() & {"src", "srcset", "href"}
 
 
-def test_the_same_results_give_the_same_page() -> None:
+def test_the_same_results_give_the_same_page():
     assert render(made_results()) == render(made_results())
 
 
-def test_several_results_of_one_model_are_told_apart() -> None:
+def test_several_results_of_one_model_are_told_apart():
     packs = Reader(render(made_results(), others=[made_results(corpus="b.txt")])).packs()
     names = [packs[name][0]["model"]["name"] for name in ("atlas", "atlas-2")]
     assert names == ["made (some/texts.txt, 1)", "made (b.txt, 2)"]
 
 
-def test_a_report_replaces_the_old_one_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
+def test_a_report_replaces_the_old_one_whole_and_leaves_nothing_else(tmp_path):
     path = tmp_path / "x.html"
     path.write_text("old")
     assert write_report(made_results(), path) == path
@@ -160,9 +159,7 @@ def test_a_report_replaces_the_old_one_whole_and_leaves_nothing_else(tmp_path: P
     assert [file.name for file in tmp_path.iterdir()] == ["x.html"]
 
 
-def test_a_report_that_fails_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_that_fails_leaves_the_old_one(tmp_path, monkeypatch):
     path = tmp_path / "x.html"
     path.write_text("old")
 
@@ -175,7 +172,7 @@ def test_a_report_that_fails_leaves_the_old_one(
     assert path.read_text() == "old"
 
 
-def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot be written"):
         write_report(made_results(), tmp_path / "file" / "x.html")
@@ -183,7 +180,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         write_folder(made_results(), tmp_path / "file")
 
 
-def test_a_folder_has_the_page_and_its_data_in_files(tmp_path: Path) -> None:
+def test_a_folder_has_the_page_and_its_data_in_files(tmp_path):
     page = write_folder(made_results(), tmp_path / "site")
     files = sorted(str(file.relative_to(tmp_path / "site")) for file in page.parent.rglob("*.*"))
     assert files == ["card.png", "data/atlas.pack", "index.html"]
@@ -194,7 +191,7 @@ def test_a_folder_has_the_page_and_its_data_in_files(tmp_path: Path) -> None:
     assert "connect-src 'self'" in html
 
 
-def test_figures_are_drawn_on_request_as_images_that_cannot_run() -> None:
+def test_figures_are_drawn_on_request_as_images_that_cannot_run():
     results = made_results(values={"entropy": made_values(2, 3)["entropy"]})
     document, _ = Reader(render(results, figures=True)).packs()["atlas"]
     assert {one["id"] for one in document["figures"]} == {"entropy", "heat-entropy"}

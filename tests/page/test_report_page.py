@@ -5,9 +5,7 @@ from __future__ import annotations
 import http.server
 import struct
 import threading
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,6 @@ import pytest
 
 import headscope as hs
 from headscope.page import write_folder, write_report
-from headscope.results import Atlas
 from page.samples import made_results, made_values
 from page.test_report import HOSTILE, hostile
 
@@ -30,7 +27,7 @@ def quiet(opened: Any) -> None:
     assert (opened.asked, opened.complaints) == ([], [])
 
 
-def test_the_first_look_shows_every_head_and_what_they_do(explore, demo_page: Path) -> None:
+def test_the_first_look_shows_every_head_and_what_they_do(explore, demo_page):
     opened = explore(demo_page)
     page = opened.page
     assert page.locator(CELLS).count() == 72
@@ -40,9 +37,7 @@ def test_the_first_look_shows_every_head_and_what_they_do(explore, demo_page: Pa
     quiet(opened)
 
 
-def test_a_click_on_a_head_opens_its_page_with_its_sentence(
-    explore, demo_page: Path, demo_results: Atlas
-) -> None:
+def test_a_click_on_a_head_opens_its_page_with_its_sentence(explore, demo_page, demo_results):
     opened = explore(demo_page)
     opened.page.locator("[data-head='1-3']").click()
     opened.page.wait_for_url("**#/head/1-3*")
@@ -52,7 +47,7 @@ def test_a_click_on_a_head_opens_its_page_with_its_sentence(
     quiet(opened)
 
 
-def test_a_sentence_of_the_summary_selects_its_heads(explore, demo_page: Path) -> None:
+def test_a_sentence_of_the_summary_selects_its_heads(explore, demo_page):
     page = explore(demo_page).page
     line = page.locator(".hs-families li").filter(has_text="previous token").first
     line.get_by_text("head").first.click()
@@ -62,7 +57,7 @@ def test_a_sentence_of_the_summary_selects_its_heads(explore, demo_page: Path) -
     assert 0 < chosen.count() < 72
 
 
-def test_examples_are_drawn_with_lines_and_as_a_map(explore, demo_page: Path) -> None:
+def test_examples_are_drawn_with_lines_and_as_a_map(explore, demo_page):
     opened = explore(demo_page, "#/head/1-3")
     page = opened.page
     page.wait_for_selector(".hs-examples svg path")
@@ -73,7 +68,7 @@ def test_examples_are_drawn_with_lines_and_as_a_map(explore, demo_page: Path) ->
     quiet(opened)
 
 
-def test_a_link_to_a_head_opens_it_by_either_name(explore, demo_page: Path) -> None:
+def test_a_link_to_a_head_opens_it_by_either_name(explore, demo_page):
     for name in ("2-9", "L1H8"):
         page = explore(demo_page, f"#/head/{name}").page
         assert "2-9" in page.locator(".hs-main").inner_text()
@@ -82,8 +77,8 @@ def test_a_link_to_a_head_opens_it_by_either_name(explore, demo_page: Path) -> N
 
 
 def test_a_query_in_the_search_line_selects_the_heads_that_python_finds(
-    explore, demo_page: Path, demo_results: Atlas
-) -> None:
+    explore, demo_page, demo_results
+):
     opened = explore(demo_page, "#/finder")
     page = opened.page
     query = "position:previous > 0.2 and entropy < 3"
@@ -100,7 +95,7 @@ def test_a_query_in_the_search_line_selects_the_heads_that_python_finds(
     quiet(opened)
 
 
-def test_a_mistake_in_a_query_is_explained(explore, demo_page: Path) -> None:
+def test_a_mistake_in_a_query_is_explained(explore, demo_page):
     page = explore(demo_page, "#/finder").page
     line = page.locator(".hs-search input").first
     line.fill("entropy >")
@@ -108,7 +103,7 @@ def test_a_mistake_in_a_query_is_explained(explore, demo_page: Path) -> None:
     page.get_by_text("a number is expected there").first.wait_for()
 
 
-def test_dragging_over_the_points_selects_heads(explore, demo_page: Path) -> None:
+def test_dragging_over_the_points_selects_heads(explore, demo_page):
     page = explore(demo_page, "#/finder").page
     box = page.locator("svg.hs-scatter, .hs-main svg[role=img]").first.bounding_box()
     page.mouse.move(box["x"] + 60, box["y"] + 30)
@@ -120,7 +115,7 @@ def test_dragging_over_the_points_selects_heads(explore, demo_page: Path) -> Non
     assert 0 < rows < 72
 
 
-def test_arrows_and_enter_open_a_head_without_a_pointer(explore, demo_page: Path) -> None:
+def test_arrows_and_enter_open_a_head_without_a_pointer(explore, demo_page):
     page = explore(demo_page).page
     page.locator(".hs-grid [tabindex='0']").focus()
     page.keyboard.press("ArrowRight")
@@ -139,7 +134,7 @@ def test_arrows_and_enter_open_a_head_without_a_pointer(explore, demo_page: Path
 
 
 @pytest.mark.parametrize("view", ["atlas", "finder", "head/3-9", "papers"])
-def test_no_view_overflows_from_wide_to_narrow(explore, demo_page: Path, view: str) -> None:
+def test_no_view_overflows_from_wide_to_narrow(explore, demo_page, view):
     opened = explore(demo_page, f"#/{view}", width=1440)
     for width in (1440, 1024, 400):
         opened.page.set_viewport_size({"width": width, "height": 900})
@@ -148,7 +143,7 @@ def test_no_view_overflows_from_wide_to_narrow(explore, demo_page: Path, view: s
     quiet(opened)
 
 
-def test_dark_is_the_readers_preference_or_choice(explore, demo_page: Path) -> None:
+def test_dark_is_the_readers_preference_or_choice(explore, demo_page):
     page = explore(demo_page, dark=True).page
     ground = "getComputedStyle(document.querySelector('.headscope')).backgroundColor"
     dark = page.evaluate(ground)
@@ -160,7 +155,7 @@ def test_dark_is_the_readers_preference_or_choice(explore, demo_page: Path) -> N
     assert page.evaluate(ground) == dark
 
 
-def test_tables_of_the_papers_have_heads_as_links(explore, demo_page: Path) -> None:
+def test_tables_of_the_papers_have_heads_as_links(explore, demo_page):
     opened = explore(demo_page, "#/papers")
     page = opened.page
     page.get_by_role("heading", name="Dependencies").wait_for()
@@ -169,7 +164,7 @@ def test_tables_of_the_papers_have_heads_as_links(explore, demo_page: Path) -> N
     quiet(opened)
 
 
-def test_two_results_are_compared_head_by_head(explore, tmp_path: Path) -> None:
+def test_two_results_are_compared_head_by_head(explore, tmp_path):
     values = made_values(2, 3)
     changed = {name: array.copy() for name, array in values.items()}
     changed["position"][1, 2, 0] += 5  # far more than the interval of two examples
@@ -188,14 +183,14 @@ def test_two_results_are_compared_head_by_head(explore, tmp_path: Path) -> None:
     quiet(opened)
 
 
-def test_a_name_that_is_a_script_is_shown_and_not_run(explore, tmp_path: Path) -> None:
+def test_a_name_that_is_a_script_is_shown_and_not_run(explore, tmp_path):
     opened = explore(write_report(hostile(), tmp_path / "x.html"))
     assert HOSTILE in opened.page.locator(".hs-header").text_content()
     assert opened.page.locator("img").count() == 0
     quiet(opened)
 
 
-def test_a_text_that_is_a_script_is_shown_and_not_run(explore, tmp_path: Path) -> None:
+def test_a_text_that_is_a_script_is_shown_and_not_run(explore, tmp_path):
     texts = [
         "<script>alert(1)</script> </script><img src=x onerror=alert(2)>",
         "\u202eright to left\u202c zero\u200bwidth",
@@ -209,9 +204,7 @@ def test_a_text_that_is_a_script_is_shown_and_not_run(explore, tmp_path: Path) -
     quiet(opened)
 
 
-def test_results_without_examples_or_main_roles_say_how_to_get_them(
-    explore, tmp_path: Path
-) -> None:
+def test_results_without_examples_or_main_roles_say_how_to_get_them(explore, tmp_path):
     path = write_report(made_results(), tmp_path / "x.html")
     opened = explore(path, "#/head/1-1")
     assert "--examples" in opened.page.locator(".hs-main").inner_text()
@@ -222,14 +215,14 @@ def test_results_without_examples_or_main_roles_say_how_to_get_them(
     quiet(opened)
 
 
-def test_results_without_a_single_number_still_make_a_page(explore, tmp_path: Path) -> None:
+def test_results_without_a_single_number_still_make_a_page(explore, tmp_path):
     values = {name: np.full_like(array, np.nan) for name, array in made_values(2, 3).items()}
     path = write_report(made_results(values=values), tmp_path / "x.html")
     for view in ("atlas", "finder", "head/1-1", "papers"):
         quiet(explore(path, f"#/{view}"))
 
 
-def test_a_model_of_384_heads_is_one_page_of_bounded_size(explore, tmp_path: Path) -> None:
+def test_a_model_of_384_heads_is_one_page_of_bounded_size(explore, tmp_path):
     path = write_report(made_results(24, 16), tmp_path / "x.html")
     assert path.stat().st_size < 6e6
     opened = explore(path, "#/atlas", width=1440)
@@ -240,7 +233,7 @@ def test_a_model_of_384_heads_is_one_page_of_bounded_size(explore, tmp_path: Pat
     quiet(opened)
 
 
-def test_very_many_heads_are_drawn_on_a_canvas(explore, tmp_path: Path) -> None:
+def test_very_many_heads_are_drawn_on_a_canvas(explore, tmp_path):
     values = {"entropy": made_values(48, 64)["entropy"]}
     opened = explore(write_report(made_results(48, 64, values=values), tmp_path / "x.html"))
     opened.page.wait_for_selector("canvas")
@@ -249,7 +242,7 @@ def test_very_many_heads_are_drawn_on_a_canvas(explore, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def served(demo_results: Atlas, tmp_path: Path) -> Iterator[str]:
+def served(demo_results, tmp_path):
     """The folder form of a report behind a static web server."""
     write_folder(demo_results, tmp_path / "site")
     quiet_handler = type(
@@ -263,7 +256,7 @@ def served(demo_results: Atlas, tmp_path: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_folder_loads_a_heads_examples_when_they_are_asked_for(browser: Any, served: str) -> None:
+def test_a_folder_loads_a_heads_examples_when_they_are_asked_for(browser, served):
     context = browser.new_context()
     page = context.new_page()
     asked: list[str] = []
@@ -278,9 +271,7 @@ def test_a_folder_loads_a_heads_examples_when_they_are_asked_for(browser: Any, s
     context.close()
 
 
-def test_the_card_of_a_head_is_saved_from_its_page(
-    explore, demo_page: Path, tmp_path: Path
-) -> None:
+def test_the_card_of_a_head_is_saved_from_its_page(explore, demo_page, tmp_path):
     opened = explore(demo_page, "#/head/3-9")
     opened.page.wait_for_selector("button:has-text('Save card')")
     with opened.page.expect_download() as download:

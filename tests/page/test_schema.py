@@ -63,36 +63,36 @@ def problems(value: Any, kind: Any, place: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def surveyed(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
+def surveyed(tmp_path_factory):
     return Atlas.open(demo_file(tmp_path_factory.getbasetemp()))
 
 
-def test_the_types_of_typescript_are_written_from_the_schema() -> None:
+def test_the_types_of_typescript_are_written_from_the_schema():
     line = [sys.executable, str(ROOT / "tools" / "page_types.py"), "--check"]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
-def test_the_document_of_a_survey_is_as_the_schema_says(surveyed: Atlas) -> None:
+def test_the_document_of_a_survey_is_as_the_schema_says(surveyed):
     document, _ = unpack(atlas_pack(surveyed, figures=True))
     assert problems(document, schema.AtlasDocument, "atlas") == []
     assert document["statistics"]
     assert document["figures"]
 
 
-def test_the_document_of_made_results_is_as_the_schema_says() -> None:
+def test_the_document_of_made_results_is_as_the_schema_says():
     document, _ = unpack(atlas_pack(made_results()))
     assert problems(document, schema.AtlasDocument, "atlas") == []
 
 
-def test_the_packs_of_texts_and_heads_are_as_the_schema_says(surveyed: Atlas) -> None:
+def test_the_packs_of_texts_and_heads_are_as_the_schema_says(surveyed):
     packs = example_packs(surveyed)
     assert problems(unpack(packs["texts"])[0], schema.TextsDocument, "texts") == []
     assert problems(unpack(packs["tokens"])[0], schema.TokensDocument, "tokens") == []
     assert problems(unpack(packs["head/1-1"])[0], schema.HeadDocument, "head") == []
 
 
-def test_a_document_with_a_field_more_or_less_is_noticed() -> None:
+def test_a_document_with_a_field_more_or_less_is_noticed():
     corpus = {"name": "x", "examples": 3}
     assert problems(corpus, schema.Corpus, "corpus") == []
     assert problems(corpus | {"more": 1}, schema.Corpus, "corpus") == ["corpus.more is unknown"]

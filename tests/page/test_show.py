@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from page.samples import made_results
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def shown(monkeypatch):
     """What is displayed in a notebook."""
     found: list[Any] = []
     monkeypatch.setattr("headscope.page.show.in_notebook", lambda: True)
@@ -24,9 +23,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def test_outside_a_notebook_the_report_opens_in_the_browser(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outside_a_notebook_the_report_opens_in_the_browser(tmp_path, monkeypatch):
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     page = show(made_results(), path=tmp_path / "a b.html")
@@ -40,8 +37,8 @@ def test_outside_a_notebook_the_report_opens_in_the_browser(
 
 
 def test_in_a_notebook_the_widget_is_shown_at_the_view_and_height_asked_for(
-    tmp_path: Path, shown: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, shown, monkeypatch
+):
     made: list[HeadscopeWidget] = []
     real = AtlasViews.widget
     keep = lambda *given, **how: made.append(real(*given, **how)) or made[-1]  # noqa: E731
@@ -58,9 +55,7 @@ def test_in_a_notebook_the_widget_is_shown_at_the_view_and_height_asked_for(
     assert page.exists()
 
 
-def test_without_anywidget_the_report_is_shown_in_a_frame_that_holds_it_escaped(
-    monkeypatch: pytest.MonkeyPatch, shown: list[Any]
-) -> None:
+def test_without_anywidget_the_report_is_shown_in_a_frame_that_holds_it_escaped(monkeypatch, shown):
     monkeypatch.setattr("headscope.page.notebook.find_spec", lambda name: None)
     show(made_results(), height=444)
     frame = shown[0]["text/html"]
@@ -69,12 +64,12 @@ def test_without_anywidget_the_report_is_shown_in_a_frame_that_holds_it_escaped(
     assert "<script" not in frame  # all of the page is inside the attribute
 
 
-def test_a_height_of_nothing_is_refused() -> None:
+def test_a_height_of_nothing_is_refused():
     with pytest.raises(UserError, match="height must be 1 or more, got 0 instead"):
         show(made_results(), height=0)
 
 
-def test_a_results_file_is_opened(tmp_path: Path) -> None:
+def test_a_results_file_is_opened(tmp_path):
     path = made_results().save(tmp_path / "run.nc")
     page = show(path, browser=False)
     assert page is not None
@@ -82,12 +77,12 @@ def test_a_results_file_is_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, 3, {"a": 1}])
-def test_anything_else_is_refused(wrong: Any) -> None:
+def test_anything_else_is_refused(wrong):
     with pytest.raises(UserError, match="atlas must be an Atlas or the path of a results file"):
         show(wrong)
 
 
-def test_it_is_public() -> None:
+def test_it_is_public():
     import headscope as hs
 
     assert hs.show is show

@@ -13,7 +13,7 @@ import pytest
 
 from headscope.page.notebook import AtlasViews, TextViews
 from headscope.page.widget import HeadscopeWidget
-from headscope.results import Atlas, TextAttention
+from headscope.results import TextAttention
 
 pytestmark = pytest.mark.page
 
@@ -90,7 +90,7 @@ def notebook(
 
 
 @pytest.fixture
-def two(demo_results: Atlas, tmp_path: Path) -> Path:
+def two(demo_results, tmp_path):
     views = AtlasViews(demo_results)
     widgets = [views.widget("atlas"), views.widget("head/2-1", height=400)]
     return notebook(tmp_path / "notebook.html", widgets, answers=views._examples)
@@ -102,7 +102,7 @@ def open_page(visit: Any, path: Path) -> Any:
     return opened
 
 
-def test_two_widgets_show_their_views_without_errors_or_requests(visit: Any, two: Path) -> None:
+def test_two_widgets_show_their_views_without_errors_or_requests(visit, two):
     opened = open_page(visit, two)
     page = opened.page
     page.wait_for_selector("#first .hs-main :text('heads')")
@@ -116,9 +116,7 @@ def test_two_widgets_show_their_views_without_errors_or_requests(visit: Any, two
     assert [url for url in opened.asked if not url.startswith("blob:")] == []
 
 
-def test_a_widget_hides_the_html_that_stands_for_it_and_no_other(
-    visit: Any, demo_results: Atlas, tmp_path: Path
-) -> None:
+def test_a_widget_hides_the_html_that_stands_for_it_and_no_other(visit, demo_results, tmp_path):
     widget = AtlasViews(demo_results).widget("atlas")
     path = notebook(tmp_path / "notebook.html", [widget])
     still = f'<div id="mine" class="{widget.still}">a</div><div id="other" class="x">b</div>'
@@ -128,9 +126,7 @@ def test_a_widget_hides_the_html_that_stands_for_it_and_no_other(
     assert page.evaluate(heights) == [False, True]
 
 
-def test_a_click_on_a_head_opens_it_in_that_widget_only_and_the_address_stays(
-    visit: Any, two: Path
-) -> None:
+def test_a_click_on_a_head_opens_it_in_that_widget_only_and_the_address_stays(visit, two):
     opened = open_page(visit, two)
     page = opened.page
     page.locator("#first nav a", has_text="Heads").click()
@@ -145,7 +141,7 @@ def test_a_click_on_a_head_opens_it_in_that_widget_only_and_the_address_stays(
     assert opened.complaints == []
 
 
-def test_the_kernel_can_change_the_view_and_the_height(visit: Any, two: Path) -> None:
+def test_the_kernel_can_change_the_view_and_the_height(visit, two):
     page = open_page(visit, two).page
     page.evaluate("models[0].set('route', 'head/3-9')")
     page.wait_for_selector("#first .hs-main :text('3-9')")
@@ -153,7 +149,7 @@ def test_the_kernel_can_change_the_view_and_the_height(visit: Any, two: Path) ->
     assert page.evaluate("document.querySelector('#first > div').offsetHeight") == 300
 
 
-def test_the_notebook_keeps_its_own_look(visit: Any, two: Path, tmp_path: Path) -> None:
+def test_the_notebook_keeps_its_own_look(visit, two, tmp_path):
     page = open_page(visit, two).page
     bare = open_page(visit, notebook(tmp_path / "bare.html", [], style="")).page
     assert page.evaluate(BARE) == bare.evaluate(BARE)
@@ -170,9 +166,7 @@ def test_the_notebook_keeps_its_own_look(visit: Any, two: Path, tmp_path: Path) 
         ("", "light"),
     ],
 )
-def test_the_colours_follow_the_notebooks_theme(
-    visit: Any, demo_results: Atlas, tmp_path: Path, body: str, theme: str
-) -> None:
+def test_the_colours_follow_the_notebooks_theme(visit, demo_results, tmp_path, body, theme):
     widget = AtlasViews(demo_results).widget("atlas")
     page = open_page(visit, notebook(tmp_path / "theme.html", [widget], body=body)).page
     assert page.get_attribute("#first > div", "data-theme") == theme
@@ -183,16 +177,14 @@ def test_the_colours_follow_the_notebooks_theme(
         page.wait_for_selector(f"#first > div[data-theme='{other}']")
 
 
-def test_a_closed_widget_leaves_nothing_behind(visit: Any, two: Path) -> None:
+def test_a_closed_widget_leaves_nothing_behind(visit, two):
     page = open_page(visit, two).page
     page.evaluate("ends.forEach(end => end())")
     assert page.evaluate("document.querySelectorAll('.headscope').length") == 0
     assert page.evaluate("models.map(model => model.heard.length)") == [0, 0]
 
 
-def test_without_a_kernel_a_sentence_says_so(
-    visit: Any, demo_results: Atlas, tmp_path: Path
-) -> None:
+def test_without_a_kernel_a_sentence_says_so(visit, demo_results, tmp_path):
     views = AtlasViews(demo_results)
     opened = open_page(visit, notebook(tmp_path / "saved.html", [views.widget("atlas")]))
     page = opened.page
@@ -202,9 +194,7 @@ def test_without_a_kernel_a_sentence_says_so(
     assert opened.complaints == []
 
 
-def test_one_text_is_drawn_as_lines_and_as_a_map_and_its_words_are_inert(
-    visit: Any, tmp_path: Path
-) -> None:
+def test_one_text_is_drawn_as_lines_and_as_a_map_and_its_words_are_inert(visit, tmp_path):
     tokens = ["[CLS]", "<img src=x onerror=alert(1)>", "barks", "[SEP]"]
     weights = np.zeros((1, 2, 4, 4))
     weights[0, :, :, 0] = 0.4

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from cli.conftest import run, small_nc, text, tiny_folder  # noqa: F401 (fixtures)
@@ -14,7 +12,7 @@ EPOCHS = 1
 
 
 @pytest.fixture(scope="session")
-def clark(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clark(tmp_path_factory):
     """The folder of ``headscope paper clark2019 --limit 3 --epochs 1``."""
     folder = tmp_path_factory.mktemp("papers") / "clark"
     Clark2019("demo", output=folder, limit=LIMIT, epochs=EPOCHS).run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -47,7 +46,7 @@ LOW, NONE = SEPARATOR.finding({"share": 0.12}), SEPARATOR.finding({"share": np.n
 SOME = BROAD.finding({"heads": "head 1-7"})
 
 
-def test_the_table_has_the_papers_words_our_number_the_verdict_and_its_rule() -> None:
+def test_the_table_has_the_papers_words_our_number_the_verdict_and_its_rule():
     section = claims_section([LOW, SOME])
     assert (section.id, section.text) == ("claims", "1 of 2 claims that were tested hold here.")
     assert list(section.tables[0].rows) == [
@@ -68,7 +67,7 @@ def test_the_table_has_the_papers_words_our_number_the_verdict_and_its_rule() ->
     ]
 
 
-def test_a_claim_that_was_not_tested_counts_neither_for_nor_against_the_paper() -> None:
+def test_a_claim_that_was_not_tested_counts_neither_for_nor_against_the_paper():
     findings = [SOME, NONE]
     assert count_of(findings) == "1 of 1"
     section = claims_section(findings)
@@ -101,9 +100,7 @@ Claiming.claim("Section 3.2", "over 90 %", "over 90 %")(separator)
 Claiming.claim("Section 3.3", "layer 1", "one is")(broad)
 
 
-def test_the_page_begins_with_the_claims_and_their_verdicts(
-    tiny_folder: Path, tmp_path: Path
-) -> None:
+def test_the_page_begins_with_the_claims_and_their_verdicts(tiny_folder, tmp_path):
     report = Claiming(tiny_folder, share=0.12, output=tmp_path).run()
     assert [section.id for section in report.sections] == ["surface", "claims"]
     assert report.tables["claims/claims"]["holds"].tolist() == ["no", "yes"]
@@ -112,19 +109,17 @@ def test_the_page_begins_with_the_claims_and_their_verdicts(
     assert document_of(report.page)["verdicts"] == ["no", "yes"]
 
 
-def test_a_page_without_results_for_claims_has_no_such_section(
-    tiny_folder: Path, tmp_path: Path
-) -> None:
+def test_a_page_without_results_for_claims_has_no_such_section(tiny_folder, tmp_path):
     report = Claiming(tiny_folder, output=tmp_path).run()
     assert [section.id for section in report.sections] == ["surface"]
     assert "claims hold" not in said(report.page)
 
 
-def test_the_docstring_of_a_test_is_what_the_paper_says() -> None:
+def test_the_docstring_of_a_test_is_what_the_paper_says():
     assert [claim.text for claim in Claiming.claims] == [SEPARATOR.text, BROAD.text]
 
 
-def test_a_claim_is_tested_on_each_corpus_and_most_decide() -> None:
+def test_a_claim_is_tested_on_each_corpus_and_most_decide():
     each = replace(SEPARATOR, each="corpora")
     two = each.finding({"share": {"a": 0.95, "b": 0.2, "c": np.nan}})
     assert (two.here, two.holds) == ("a: 95.0 %; b: 20.0 %", "no")
@@ -154,13 +149,11 @@ GAIN = Claim("probes parse", "Section 5", "77 UAS", "10 points above", gain, our
         ([(float("nan"), float("nan"))], "undecided"),
     ],
 )
-def test_intervals_decide_only_if_they_lie_on_one_side_of_the_threshold(
-    intervals: list[tuple[float, float]], written: str
-) -> None:
+def test_intervals_decide_only_if_they_lie_on_one_side_of_the_threshold(intervals, written):
     assert GAIN.finding({"intervals": intervals}).holds == written
 
 
-def test_undecided_claims_are_counted_as_tested_and_explained() -> None:
+def test_undecided_claims_are_counted_as_tested_and_explained():
     findings = [GAIN.finding({"intervals": [(0.09, 0.2)]}), SOME]
     section = claims_section([*findings, NONE])
     assert section.text == (
@@ -170,7 +163,7 @@ def test_undecided_claims_are_counted_as_tested_and_explained() -> None:
     assert INTERVALS not in claims_section(findings[1:]).tables[0].note
 
 
-def test_what_is_our_choice_in_a_rule_is_marked() -> None:
+def test_what_is_our_choice_in_a_rule_is_marked():
     section = claims_section([GAIN.finding({"intervals": [(0.11, 0.13)]})])
     assert section.tables[0].rows[0]["holds if"] == "10 points above (our choice: 10 points)"
     assert OURS in section.tables[0].note

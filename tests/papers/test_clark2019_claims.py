@@ -62,7 +62,7 @@ def surface(uniform: float = 0.1, **changes: Any) -> dict[str, Finding]:
     return findings(Clark2019, surface=Made(**changes), uniform=uniform)
 
 
-def test_heads_over_half_on_the_previous_token_are_counted_and_named() -> None:
+def test_heads_over_half_on_the_previous_token_are_counted_and_named():
     claim = "previous"
     assert found(surface(), claim) == ("no head; largest share 5.0 %", False)
     some = {"offset": "previous", "layer": 2, "head": 3, "value": 0.51}
@@ -71,7 +71,7 @@ def test_heads_over_half_on_the_previous_token_are_counted_and_named() -> None:
     assert found(surface(position=half), claim) == ("no head; largest share 50.0 %", False)
 
 
-def test_a_model_that_does_not_see_the_next_token_is_not_tested_on_it() -> None:
+def test_a_model_that_does_not_see_the_next_token_is_not_tested_on_it():
     causal = {"offset": "next", "value": np.nan}
     text, holds = found(surface(position=causal), "following")
     assert (text, holds) == ("the model does not see the next token", None)
@@ -85,9 +85,7 @@ def test_a_model_that_does_not_see_the_next_token_is_not_tested_on_it() -> None:
         ((), "there are no such heads", None),
     ],
 )
-def test_heads_on_neighbours_are_early_if_most_are_in_the_lower_half(
-    layers: tuple[int, ...], text: str, holds: bool | None
-) -> None:
+def test_heads_on_neighbours_are_early_if_most_are_in_the_lower_half(layers, text, holds):
     offsets = ("previous", "next", "previous")
     changes = [
         {"offset": offset, "layer": layer, "head": 1, "value": 0.8}
@@ -96,13 +94,13 @@ def test_heads_on_neighbours_are_early_if_most_are_in_the_lower_half(
     assert found(surface(position=changes), "early") == (text, holds)
 
 
-def test_little_attention_on_the_current_token_is_under_a_tenth() -> None:
+def test_little_attention_on_the_current_token_is_under_a_tenth():
     assert found(surface(), "current") == ("12 of 12 heads under 10 %", True)
     half = [{"offset": "current", "layer": layer, "value": 0.1} for layer in (1, 2)]
     assert found(surface(position=half), "current") == ("6 of 12 heads under 10 %", False)
 
 
-def test_the_layer_with_the_most_attention_to_separators_decides() -> None:
+def test_the_layer_with_the_most_attention_to_separators_decides():
     most = [
         {"token": "sep", "row": "all", "layer": 3, "head": head, "value": value}
         for head, value in ((1, 0.9), (2, 0.6), (3, 0.3))  # mean 0.6
@@ -123,14 +121,14 @@ def test_the_layer_with_the_most_attention_to_separators_decides() -> None:
     assert found(early, "separator")[1] is False
 
 
-def test_a_model_without_separators_is_not_tested_on_them() -> None:
+def test_a_model_without_separators_is_not_tested_on_them():
     some = surface(special={"token": "sep", "value": np.nan})
     for claim in ("separator", "some_separator", "order", "from_separator"):
         assert found(some, claim) == ("the model has no [SEP]", None)
 
 
 @pytest.mark.parametrize(("layers", "holds"), [((1, 2, 4), True), ((1, 2, 2), False)])
-def test_special_tokens_come_in_the_papers_order(layers: tuple[int, ...], holds: bool) -> None:
+def test_special_tokens_come_in_the_papers_order(layers, holds):
     changes = [
         {"token": token, "row": "all", "layer": layer, "value": 0.4}
         for token, layer in zip(("cls", "sep", "punctuation"), layers, strict=True)
@@ -139,7 +137,7 @@ def test_special_tokens_come_in_the_papers_order(layers: tuple[int, ...], holds:
     assert found(surface(special=changes), "order") == (text, holds)
 
 
-def test_broad_heads_and_their_largest_weight() -> None:
+def test_broad_heads_and_their_largest_weight():
     some = surface()
     assert found(some, "some_broad") == ("no head in the lower half", False)
     assert found(some, "at_most") == ("there are no such heads", None)
@@ -157,7 +155,7 @@ def test_broad_heads_and_their_largest_weight() -> None:
     assert found(surface(entropy=deep), "some_broad")[1] is False
 
 
-def test_the_last_layer_is_broad_from_cls_if_it_has_the_papers_share_of_uniform() -> None:
+def test_the_last_layer_is_broad_from_cls_if_it_has_the_papers_share_of_uniform():
     broad = {"row": "cls", "layer": 4, "value": 3.3}
     assert found(surface(entropy=broad), "last_cls") == ("3.30 nats, 82.5 % of uniform", True)
     narrow = {"row": "cls", "layer": 4, "value": 3.1}
@@ -166,7 +164,7 @@ def test_the_last_layer_is_broad_from_cls_if_it_has_the_papers_share_of_uniform(
     assert found(surface(entropy=none), "last_cls") == ("the model has no [CLS]", None)
 
 
-def test_gradients_fall_where_attention_rises() -> None:
+def test_gradients_fall_where_attention_rises():
     rising = [
         {"token": "sep", "row": "all", "layer": layer, "value": 0.1 * layer}
         for layer in Made.layers
@@ -206,7 +204,7 @@ class Distances:
         return self.values
 
 
-def test_heads_of_one_layer_are_close() -> None:
+def test_heads_of_one_layer_are_close():
     def within(*distances: float, **shape: int) -> tuple[str, bool | None]:
         made = Distances(*distances, **shape)
         return found(findings(Clark2019, distance=made, seed=0), "within_layers")
@@ -246,7 +244,7 @@ def relations(**changes: dict[str, Any]) -> dict[str, Finding]:
     return findings(Clark2019, relations=Best(rows, labels | {"prep": None}))
 
 
-def test_a_head_that_gets_half_of_all_words_would_be_a_parser() -> None:
+def test_a_head_that_gets_half_of_all_words_would_be_a_parser():
     low = relations(all={"held_out": 0.345, "held_out_baseline": 0.263})
     text = "34.5 % (32.5 to 36.5; offset 26.3 %)"
     assert found(low, "no_parser") == (text, True)
@@ -254,7 +252,7 @@ def test_a_head_that_gets_half_of_all_words_would_be_a_parser() -> None:
     assert relations()["no_parser"].holds == "undecided"
 
 
-def test_all_four_relations_must_be_over_three_quarters() -> None:
+def test_all_four_relations_must_be_over_three_quarters():
     high = {name: {"held_out": 0.8} for name in ("dobj", "det", "pobj", "poss")}
     numbers = ", ".join(f"{name} 80.0 (78.0 to 82.0)" for name in high)
     assert found(relations(**high), "over_75") == (f"{numbers} %", True)
@@ -267,11 +265,9 @@ def test_all_four_relations_must_be_over_three_quarters() -> None:
     assert found_few == ("poss: fewer than 20 words", None)
 
 
-def test_a_gain_counts_if_it_is_large_and_significant() -> None:
-    assert found(relations(), "specialise") == (
-        "0 of 5 relations by over 20 points; most for dobj, +10.0",
-        False,
-    )
+def test_a_gain_counts_if_it_is_large_and_significant():
+    expected = ("0 of 5 relations by over 20 points; most for dobj, +10.0", False)
+    assert found(relations(), "specialise") == expected
     large = {"held_out": 0.9, "held_out_baseline": 0.5}
     text = "1 of 5 relations by over 20 points; most for det, +40.0"
     assert found(relations(det=large), "specialise") == (text, True)
@@ -279,20 +275,20 @@ def test_a_gain_counts_if_it_is_large_and_significant() -> None:
     assert found(relations(det=by_chance), "specialise")[1] is False
 
 
-def test_directions_count_for_every_relation_but_pobj() -> None:
+def test_directions_count_for_every_relation_but_pobj():
     assert found(relations(pobj={"direction": DOWN}), "direction") == ("4 of 4", True)
     text = "3 of 4, not nsubj"
     both = relations(nsubj={"direction": DOWN})
     assert found(both, "direction") == (text, False)
 
 
-def test_a_treebank_without_the_papers_relations_tests_nothing() -> None:
+def test_a_treebank_without_the_papers_relations_tests_nothing():
     best = Best([{"relation": "all", "words": 100, "held_out": 0.3}], {"all": "all", "det": None})
     some = findings(Clark2019, relations=best)
     assert [finding.holds for finding in some.values()] == ["not tested"] * 5
 
 
-def test_gains_under_ten_points_are_slight() -> None:
+def test_gains_under_ten_points_are_slight():
     names = ("dobj", "det", "pobj", "poss", "nsubj")
     assert found(relations(**{name: {"held_out": 0.55} for name in names}), "slight")[1] is False
     low = {name: {"held_out": 0.55} for name in names} | {
@@ -316,7 +312,7 @@ class Accuracies:
         return self.data[name]
 
 
-def test_special_tokens_matter_little_if_most_heads_change_by_less_than_a_point() -> None:
+def test_special_tokens_matter_little_if_most_heads_change_by_less_than_a_point():
     before = Accuracies(0.3, 0.3, 0.2, 0.2, 0.1, 0.1)
     little = Accuracies(0.295, 0.295, 0.2, 0.2, 0.0, 0.0)
     both = findings(Clark2019, dependency=before, dependency_special=little)
@@ -360,7 +356,7 @@ def antecedents(spread: float = 0.005, **chosen: float) -> dict[str, Finding]:
 PAPER = {"all": 0.65, "pronoun": 0.64, "proper": 0.73, "nominal": 0.58}
 
 
-def test_the_papers_own_table_meets_its_claims() -> None:
+def test_the_papers_own_table_meets_its_claims():
     some = antecedents(**PAPER)
     text = "65.0 against 52.0 %: +13.0 points (+12.5 to +13.5)"
     assert found(some, "over_strings") == (text, True)
@@ -370,12 +366,12 @@ def test_the_papers_own_table_meets_its_claims() -> None:
     assert found(some, "nominal") == (text, True)
 
 
-def test_wide_intervals_leave_the_claims_on_antecedents_undecided() -> None:
+def test_wide_intervals_leave_the_claims_on_antecedents_undecided():
     wide = antecedents(spread=0.05, **PAPER)
     assert [finding.holds for finding in wide.values()] == ["undecided"] * 3
 
 
-def test_a_head_chosen_on_the_same_mentions_does_not_count() -> None:
+def test_a_head_chosen_on_the_same_mentions_does_not_count():
     some = antecedents(all=0.61, pronoun=0.64, proper=0.73, nominal=0.50)
     assert [finding.holds for finding in some.values()] == ["no"] * 3
     assert [finding.holds for finding in antecedents().values()] == ["not tested"] * 3
@@ -411,7 +407,7 @@ def probes(spread: float = 0.01, **uas: float) -> dict[str, Finding]:
 TABLE_3 = {"right": 0.26, "distances": 0.58, "random": 0.30, "attention": 0.61, "words": 0.77}
 
 
-def test_probes_must_be_ten_points_above_every_baseline() -> None:
+def test_probes_must_be_ten_points_above_every_baseline():
     paper = probes(**TABLE_3)
     text = "77.0 against 58.0, 30.0, 26.0 UAS: +19.0 points (+18.0 to +20.0) over words + distances"
     assert found(paper, "with_words") == (text, True)
@@ -423,19 +419,19 @@ def test_probes_must_be_ten_points_above_every_baseline() -> None:
     assert "-3.0 points (-4.0 to -2.0)" in found(worse, "with_words")[0]
 
 
-def test_the_paired_bootstrap_decides_on_probes_not_the_difference_alone() -> None:
+def test_the_paired_bootstrap_decides_on_probes_not_the_difference_alone():
     near = TABLE_3 | {"distances": 0.665, "attention": 0.365}  # 10.5 points
     assert [finding.holds for finding in probes(**near).values()] == ["undecided"] * 2
     assert [finding.holds for finding in probes(spread=0.004, **near).values()] == ["yes"] * 2
 
 
-def test_probes_that_were_not_compared_are_not_tested() -> None:
+def test_probes_that_were_not_compared_are_not_tested():
     table = pd.DataFrame([{"probe": NAMES[key], "uas": value} for key, value in TABLE_3.items()])
     here = [finding.here for finding in findings(Clark2019, probes=table).values()]
     assert here == ["the probes were not tested on the same sentences"] * 2
 
 
-def test_without_word_vectors_only_attention_is_tested() -> None:
+def test_without_word_vectors_only_attention_is_tested():
     some = probes(right=0.26, attention=0.61)
     assert found(some, "with_words") == ("no word vectors were given", None)
     assert found(some, "attention_only")[1] is True
@@ -445,7 +441,7 @@ PAIR = Example("1", ("the dog sat", "a cat"))
 SINGLE = Example("2", ("the dogs sat on the old mat",))
 
 
-def test_the_share_of_separators_is_that_of_tokens() -> None:
+def test_the_share_of_separators_is_that_of_tokens():
     # [CLS] the dog sat [SEP] a cat [SEP]; [CLS] the dog ##s sat on the old mat [SEP]
     def share(model: Any, *texts: Example) -> float:
         return Clark2019(model, text=from_examples(texts), max_length=20).uniform
@@ -455,7 +451,7 @@ def test_the_share_of_separators_is_that_of_tokens() -> None:
     assert np.isnan(share(planted_gpt2(), SINGLE))
 
 
-def test_split_words_are_those_of_several_pieces() -> None:
+def test_split_words_are_those_of_several_pieces():
     texts = ("the", "dogs", "sat", "barking", "on", "the", "old", "mat")
     example = Example("1", (" ".join(texts),), tuple(map(Word, texts)))
     made = Clark2019(planted_bert(), max_length=20)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 
 
 @pytest.mark.slow
-def test_the_table_of_relations_prints_the_best_head_of_each_relation(
-    clark: Path, run: Run
-) -> None:
+def test_the_table_of_relations_prints_the_best_head_of_each_relation(clark, run):
     path = clark / "dependency.nc"
     asked = ("table", path, "relations", "--relation", "det", "--relation", "dobj", "--json")
     rows: list[dict[str, Any]] = json.loads(run(*asked).out)
@@ -33,7 +29,7 @@ def test_the_table_of_relations_prints_the_best_head_of_each_relation(
 
 
 @pytest.mark.slow
-def test_the_table_of_relations_refuses_unknown_names(clark: Path, run: Run) -> None:
+def test_the_table_of_relations_refuses_unknown_names(clark, run):
     path = clark / "dependency.nc"
     error, _ = mistake(run("table", path, "relations", "--relation", "dett"))
     assert error.startswith("unknown relation 'dett'; did you mean 'det'? ")
@@ -47,7 +43,7 @@ def test_the_table_of_relations_refuses_unknown_names(clark: Path, run: Run) -> 
 
 
 @pytest.mark.slow
-def test_the_table_of_relations_refuses_results_without_enough_words(clark: Path, run: Run) -> None:
+def test_the_table_of_relations_refuses_results_without_enough_words(clark, run):
     path = clark / "surface.nc"
     error, advice = mistake(run("table", path, "relations"))
     assert error == (
@@ -60,7 +56,7 @@ def test_the_table_of_relations_refuses_results_without_enough_words(clark: Path
 
 
 @pytest.mark.slow
-def test_the_table_of_antecedents_prints_baselines_and_the_best_head(clark: Path, run: Run) -> None:
+def test_the_table_of_antecedents_prints_baselines_and_the_best_head(clark, run):
     path = clark / "coreference.nc"
     rows: list[dict[str, Any]] = json.loads(run("table", path, "coreference", "--json").out)
     assert [row["system"] for row in rows][:3] == ["nearest", "same head word", "rules"]
@@ -78,9 +74,7 @@ def test_the_table_of_antecedents_prints_baselines_and_the_best_head(clark: Path
 
 
 @pytest.mark.slow
-def test_the_table_of_antecedents_refuses_an_unknown_kind_of_candidates(
-    clark: Path, run: Run
-) -> None:
+def test_the_table_of_antecedents_refuses_an_unknown_kind_of_candidates(clark, run):
     error, _ = mistake(
         run("table", clark / "coreference.nc", "coreference", "--candidates", "word")
     )

@@ -39,7 +39,7 @@ def name(planted: str) -> str:
     return f"{layer}-{head}"
 
 
-def test_figure_1_draws_the_clearest_head_of_each_kind() -> None:
+def test_figure_1_draws_the_clearest_head_of_each_kind():
     drawn = titles(planted_bert(), TEXTS)
     assert list(drawn) == [
         f"Head {name('uniform')}: broad",
@@ -55,7 +55,7 @@ def test_figure_1_draws_the_clearest_head_of_each_kind() -> None:
     ]
 
 
-def test_figure_1_draws_tokens_with_their_separators() -> None:
+def test_figure_1_draws_tokens_with_their_separators():
     chart = titles(planted_bert(), TEXTS)[f"Head {name('sep')}: [SEP]"]
     lines = chart["lines"]
     assert {line["to"] for line in lines} == {"[SEP]"}
@@ -63,18 +63,18 @@ def test_figure_1_draws_tokens_with_their_separators() -> None:
     assert {round(line["weight"], 3) for line in lines} == {0.5}  # there are two
 
 
-def test_figure_1_leaves_out_what_a_causal_model_does_not_have() -> None:
+def test_figure_1_leaves_out_what_a_causal_model_does_not_have():
     drawn = titles(planted_gpt2(), [Example("1", ("the old dog sat on the mat .",))])
     assert [title.partition(": ")[2] for title in drawn] == ["broad", "full stop, comma"]
 
 
-def test_without_a_short_text_there_is_no_figure_1() -> None:
+def test_without_a_short_text_there_is_no_figure_1():
     corpus = from_examples([Example("1", ("the dog",))])
     results = survey(planted_bert(), corpus, measures=MEASURES, max_length=24)
     assert Clark2019(planted_bert(), text=corpus).figure_1(results) == []
 
 
-def test_figure_2_has_the_uniform_line_only_where_there_are_separators() -> None:
+def test_figure_2_has_the_uniform_line_only_where_there_are_separators():
     results = survey(planted_bert(), from_examples(TEXTS), measures=["special"], max_length=24)
     for uniform, expected in ((0.1, ["half", "uniform: 1/10"]), (np.nan, ["half"])):
         made = Clark2019(planted_bert())
@@ -102,26 +102,22 @@ TABLE = pd.DataFrame(
 )
 
 
-def test_figure_5_has_the_papers_relations_in_the_papers_order() -> None:
+def test_figure_5_has_the_papers_relations_in_the_papers_order():
     labels = {"pobj": "pobj (SD)", "dobj": "obj", "det": None, "poss": "nmod:poss"}
     chosen = paper_specialists(TABLE, labels)
-    assert [(one["relation"], one["head"], one["direction"]) for one in chosen] == [
-        ("obj", "3-1", UP),
-        ("pobj (SD)", "3-9", DOWN),
-    ]
+    expected = [("obj", "3-1", UP), ("pobj (SD)", "3-9", DOWN)]
+    assert [(one["relation"], one["head"], one["direction"]) for one in chosen] == expected
     assert chosen[0]["accuracy"] == pytest.approx(0.7)
 
 
-def test_further_heads_gain_most_significantly_at_relations_not_drawn_yet() -> None:
+def test_further_heads_gain_most_significantly_at_relations_not_drawn_yet():
     chosen = further_specialists(TABLE, ["obj", "pobj (SD)"], most=2)
     assert [one["relation"] for one in chosen] == ["cc", "case"]
     chosen = further_specialists(TABLE, [], most=9)
     assert [one["relation"] for one in chosen] == ["cc", "obj", "case", "pobj (SD)", "nsubj"]
 
 
-def test_without_mentions_there_is_no_coreference_head_to_draw(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_mentions_there_is_no_coreference_head_to_draw(monkeypatch):
     table = pd.DataFrame([{"system": "nearest", "all": 0.3}, {"system": "mentions", "all": 0}])
     monkeypatch.setattr(recipe, "antecedent_table", lambda _: table)
     made = Clark2019(planted_bert())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -12,13 +11,13 @@ from papers.printed import printed_table
 
 
 @pytest.fixture(scope="module")
-def paper(shared: Path) -> str:
+def paper(shared):
     """The text of the paper, without its bold type."""
     return re.sub(r"</?b>", "", (shared / "papers" / "clark2019.txt").read_text(encoding="utf-8"))
 
 
 @pytest.mark.shared
-def test_table_1_has_every_row_of_the_paper_and_no_other(paper: str) -> None:
+def test_table_1_has_every_row_of_the_paper_and_no_other(paper):
     printed = printed_table(paper, "Relation\tHead\tAccuracy\tBaseline", "Table 1:")
     ours = [
         f"{relation.replace('all', 'All')}\t{head}\t{accuracy:.1f}\t{baseline:.1f} ({offset})"
@@ -28,7 +27,7 @@ def test_table_1_has_every_row_of_the_paper_and_no_other(paper: str) -> None:
 
 
 @pytest.mark.shared
-def test_table_2_has_the_rows_of_the_paper_but_for_the_neural_system(paper: str) -> None:
+def test_table_2_has_the_rows_of_the_paper_but_for_the_neural_system(paper):
     printed = printed_table(paper, "Model\tAll\tPronoun\tProper\tNominal", "Table 2:")
     names = {
         "nearest": "Nearest",
@@ -41,7 +40,7 @@ def test_table_2_has_the_rows_of_the_paper_but_for_the_neural_system(paper: str)
 
 
 @pytest.mark.shared
-def test_table_3_has_the_rows_of_the_paper_but_for_the_structural_probe(paper: str) -> None:
+def test_table_3_has_the_rows_of_the_paper_but_for_the_structural_probe(paper):
     printed = printed_table(paper, "Model\tUAS", "Table 3:")
     names = {
         "right-branching": "Right-branching",
@@ -55,7 +54,7 @@ def test_table_3_has_the_rows_of_the_paper_but_for_the_structural_probe(paper: s
 
 
 @pytest.mark.shared
-def test_numbers_in_the_text_are_those_of_the_text(paper: str) -> None:
+def test_numbers_in_the_text_are_those_of_the_text(paper):
     def listed(layers: tuple[int, ...]) -> str:
         return ", ".join(map(str, layers[:-1])) + f", and {layers[-1]}"
 

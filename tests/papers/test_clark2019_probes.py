@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ def treebank(*texts: str) -> Corpus:
 
 
 @pytest.fixture
-def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def trained(monkeypatch):
     """The seeds of all trainings; the table has one row, with a number that is not known."""
     seeds: list[int] = []
 
@@ -42,7 +41,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> ProbeRun:
+def run(tmp_path):
     return ProbeRun(
         planted_bert(),
         treebank("the dog sat"),
@@ -55,7 +54,7 @@ def run(tmp_path: Path) -> ProbeRun:
     )
 
 
-def test_the_same_probes_are_trained_once(run: ProbeRun, trained: list[int]) -> None:
+def test_the_same_probes_are_trained_once(run, trained):
     first, second = run.table(), run.table()
     assert trained == [3]
     pd.testing.assert_frame_equal(first, second)
@@ -74,15 +73,13 @@ def test_the_same_probes_are_trained_once(run: ProbeRun, trained: list[int]) -> 
         {"vectors": WordVectors("mine", {"dog": 0}, np.zeros((1, 2), np.float32))},
     ],
 )
-def test_other_probes_are_trained_again(
-    run: ProbeRun, trained: list[int], change: dict[str, Any]
-) -> None:
+def test_other_probes_are_trained_again(run, trained, change):
     run.table()
     replace(run, **change).table()
     assert len(trained) == 2
 
 
-def test_a_damaged_file_is_made_again(run: ProbeRun, trained: list[int]) -> None:
+def test_a_damaged_file_is_made_again(run, trained):
     run.table()
     path = run.folder / "probes.json"
     path.write_text(path.read_text(encoding="utf-8")[:40], encoding="utf-8")

@@ -35,7 +35,7 @@ def answers(**relations: tuple[int, int]) -> dict[str, Any]:
     }
 
 
-def test_table_1_finds_a_relation_under_its_universal_name_and_says_how_it_was_made() -> None:
+def test_table_1_finds_a_relation_under_its_universal_name_and_says_how_it_was_made():
     relations = Relations(
         results(
             dependency=dependency(
@@ -48,20 +48,10 @@ def test_table_1_finds_a_relation_under_its_universal_name_and_says_how_it_was_m
     assert list(by_relation) == list(TABLE_1)
     assert {
         name: row["here: label"] for name, row in by_relation.items() if row["here: label"] != "–"
-    } == {
-        "all": "all",
-        "pobj": "pobj (SD)",
-        "det": "det",
-        "dobj": "obj",
-        "poss": "nmod:poss",
-    }
+    } == {"all": "all", "pobj": "pobj (SD)", "det": "det", "dobj": "obj", "poss": "nmod:poss"}
     dobj = by_relation["dobj"]
-    assert (
-        dobj["words"],
-        dobj["here: head"],
-        dobj["direction"],
-        dobj["here: offset baseline"],
-    ) == (10, "1-2", UP, "50.0 (-1)")
+    found = (dobj["words"], dobj["here: head"], dobj["direction"], dobj["here: offset baseline"])
+    assert found == (10, "1-2", UP, "50.0 (-1)")
     assert dobj["here: accuracy"] == pytest.approx(90.0)
     assert dobj["difference"] == "+3.2"
     assert by_relation["auxpass"] == {
@@ -80,18 +70,16 @@ def test_table_1_finds_a_relation_under_its_universal_name_and_says_how_it_was_m
     ]
 
 
-def test_a_treebank_with_the_papers_own_names_is_read_by_them() -> None:
+def test_a_treebank_with_the_papers_own_names_is_read_by_them():
     relations = Relations(
         results(dependency=dependency(answers(all=(3, 10), dobj=(5, 10), obj=(9, 10))))
     )
-    assert (
-        next(row for row in relations.table_1() if row["relation"] == "dobj")["here: label"]
-        == "dobj"
-    )
+    found = next(row for row in relations.table_1() if row["relation"] == "dobj")["here: label"]
+    assert found == "dobj"
     assert relations.notes() == []
 
 
-def test_table_2_sets_percent_beside_percent_and_counts_mentions() -> None:
+def test_table_2_sets_percent_beside_percent_and_counts_mentions():
     made = results(
         coreference=coreference(
             {"all": (50, 10, 20, 30), "pronoun": (50, 10, 20, 30)},
@@ -116,7 +104,7 @@ def test_table_2_sets_percent_beside_percent_and_counts_mentions() -> None:
     assert shown == f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
-def test_each_type_of_mention_has_its_own_interval_and_tests() -> None:
+def test_each_type_of_mention_has_its_own_interval_and_tests():
     made = results(
         coreference=coreference(
             {"all": (50, 10, 20, 30), "pronoun": (50, 10, 20, 30)},
@@ -130,7 +118,7 @@ def test_each_type_of_mention_has_its_own_interval_and_tests() -> None:
     assert {"p over nearest", "p over same head word", "p over rules"} <= set(head)
 
 
-def test_table_3_shows_the_papers_number_for_a_probe_that_was_not_made() -> None:
+def test_table_3_shows_the_papers_number_for_a_probe_that_was_not_made():
     made = pd.DataFrame(
         [{"probe": "attention", "uas": 0.5, "low": 0.4, "high": 0.625, "parameters": 145}]
     )

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from cli.test_probe import glue, senteval  # noqa: F401 (fixtures)
 from headscope.papers import recipe as base
@@ -18,65 +16,24 @@ from page.samples import rows_of, said, section_ids
 
 @pytest.mark.slow
 def test_the_whole_paper_from_the_command_line(
-    run: Run,
-    tiny_folder: Path,
-    senteval: Path,
-    glue: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    run, tiny_folder, senteval, glue, tmp_path, monkeypatch
+):
     # Two penalties instead of five: where the penalty is weak, random vectors take long.
     fewer = partial(probe, l2=(0.01, 0.1))
     monkeypatch.setattr("headscope.papers.jo2020.probe", fewer)
     folder, name = tmp_path / "jo", tiny_folder.name
-    asked = (
-        "paper",
-        "jo2020",
-        "--model",
-        tiny_folder,
-        "--tasks",
-        senteval,
-        "--downstream",
-        "mrpc",
-        "--data",
-        glue,
-        "--seeds",
-        1,
-        "--epochs",
-        1,
-        "--learning-rate",
-        0.01,
-        "--max-length",
-        32,
-        "-n",
-        2,
-        "-o",
-        folder,
-    )
+    how = "--seeds 1 --epochs 1 --learning-rate 0.01 --max-length 32 -n 2 -o"
+    given = ("--model", tiny_folder, "--tasks", senteval, "--downstream mrpc --data", glue)
+    asked = ("paper", "jo2020", *given, how, folder)
     done = run(*asked)
     assert (done.code, done.out) == (0, f"{folder / 'jo2020.html'}\n"), done.err
     page = said(folder / "jo2020.html")
     assert "Skipped" not in page
-    for section in (
-        "tasks",
-        f"heads-{name}",
-        "maps",
-        "scatter",
-        f"frozen-{name}-mrpc",
-        "tuning",
-    ):
+    for section in ("tasks", f"heads-{name}", "maps", "scatter", f"frozen-{name}-mrpc", "tuning"):
         assert section in section_ids(folder / "jo2020.html"), section
-    plots = (
-        f"top-n-{name}",
-        f"probe-selectivity-{name}",
-        "heads-sorted",
-        "heads-unsorted",
-        "scatter",
-        f"probe-{name}-mrpc",
-        f"top-n-{name}-mrpc",
-        "before-after",
-    )
-    for plot in plots:
+    plots = [f"{plot}-{name}" for plot in ("top-n", "probe-selectivity")]
+    plots += [f"{plot}-{name}-mrpc" for plot in ("top-n", "probe")]
+    for plot in (*plots, "heads-sorted", "heads-unsorted", "scatter", "before-after"):
         assert (folder / "figures" / f"{plot}.png").read_bytes().startswith(b"\x89PNG"), plot
 
     rows = rows_of(folder / "jo2020.html")
@@ -92,39 +49,28 @@ def test_the_whole_paper_from_the_command_line(
     best = frozen["probe_top"]["rank"].sel(task="mrpc", way="top").values[:2]
     validation = frozen["probe_layer"]["validation"].sel(task="mrpc")
     layer = int(validation["layer"][int(validation.argmax("layer"))])
-    assert {path.name for path in (folder / "tuned").iterdir()} >= {
-        "mrpc-last",
-        f"mrpc-layer{layer}",
-        f"mrpc-heads-{'_'.join(best)}",
-    }
+    expected = {"mrpc-last", f"mrpc-layer{layer}", f"mrpc-heads-{'_'.join(best)}"}
+    assert {path.name for path in (folder / "tuned").iterdir()} >= expected
     after = Atlas.open(folder / f"probe-{name}-mrpc-top-heads.nc")
     assert after.provenance["model"]["weights"] != frozen.provenance["model"]["weights"]
 
-    kept = {
-        path: path.stat().st_mtime_ns
-        for path in [
-            *folder.glob("*.nc"),
-            *folder.rglob("*.safetensors"),
-            *folder.rglob("headscope-tune.json"),
-        ]
-    }
+    files = [
+        path for end in (".nc", ".safetensors", "tune.json") for path in folder.rglob(f"*{end}")
+    ]
+    kept = {path: path.stat().st_mtime_ns for path in files}
     assert len(kept) >= 4 + 4 + 3
     monkeypatch.setattr(base, "save_in_formats", lambda _chart, paths: paths)
     assert run(*asked, "--quiet").code == 0
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
-def test_mistakes_are_refused_before_anything_is_made(run: Run, tmp_path: Path) -> None:
-    assert mistake(run("paper", "jo2020", "--downstream", "mrcp", "-o", tmp_path / "x"))[
-        0
-    ].endswith("Did you mean 'mrpc'?")
-    assert (
-        mistake(run("paper", "jo2020", "--seeds", "-1", "-o", tmp_path / "x"))[0]
-        == "the number of seeds must be 0 or more, got -1 instead"
-    )
-    assert mistake(
-        run("paper", "jo2020", "--solver", "adam", "--task", "Length", "-o", tmp_path / "x")
-    )[0].startswith("the solver must be one of exact, rmsprop")
+def test_mistakes_are_refused_before_anything_is_made(run, tmp_path):
+    for options, error in {
+        "--downstream mrcp": "Did you mean 'mrpc'?",
+        "--seeds -1": "the number of seeds must be 0 or more, got -1 instead",
+        "--solver adam --task Length": "the solver must be one of exact, rmsprop",
+    }.items():
+        assert error in mistake(run("paper", "jo2020", options, "-o", tmp_path / "x"))[0]
     assert not (tmp_path / "x").exists()
     for name in ("one", "two"):
         (tmp_path / name / "model").mkdir(parents=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,7 @@ def holds(found: dict[str, Finding], name: str) -> bool | None:
     return claimed.found(found, name)[1]
 
 
-def test_claims_about_layers_hold_where_scores_were_made_so_and_not_the_other_way_round() -> None:
+def test_claims_about_layers_hold_where_scores_were_made_so_and_not_the_other_way_round():
     def paper(task: str, at: float) -> float:
         if task in ("sentence_length", "tree_depth"):
             return 0.8 - 0.2 * at
@@ -59,9 +58,7 @@ def test_claims_about_layers_hold_where_scores_were_made_so_and_not_the_other_wa
 
 
 @pytest.mark.parametrize(("layers", "rise", "upper"), [(12, True, None), (24, False, False)])
-def test_scores_that_rise_with_the_layer_fit_small_models_only(
-    layers: int, rise: bool, upper: bool | None
-) -> None:
+def test_scores_that_rise_with_the_layer_fit_small_models_only(layers, rise, upper):
     rising = probed(m=by_layer(layers, lambda task, at: 0.5 + 0.2 * at))
     falling = probed(m=by_layer(layers, lambda task, at: 0.7 - 0.2 * at))
     assert (holds(rising, "rise"), holds(falling, "rise")) == (rise, not rise)
@@ -69,7 +66,7 @@ def test_scores_that_rise_with_the_layer_fit_small_models_only(
     assert holds(rising, "linear") is True
 
 
-def test_claims_about_layers_and_top_heads_count_tasks() -> None:
+def test_claims_about_layers_and_top_heads_count_tasks():
     table = pd.DataFrame({"last": [50.0] * 10, "best": [50.0] + [55.0] * 9, "top": [60.0] * 10})
     found = layers_of(table)
     assert [holds(found, name) for name in ("last", "top", "gain")] == [True, True, True]
@@ -80,7 +77,7 @@ def test_claims_about_layers_and_top_heads_count_tasks() -> None:
     assert found["last"].here == "9 of 10"
 
 
-def test_claims_about_tuning_need_gains_and_rank_correlations() -> None:
+def test_claims_about_tuning_need_gains_and_rank_correlations():
     def tuned(best: list[float], top: float, *states: tuple[float, float]) -> list[bool | None]:
         medians = np.array(best)
         gains = {
@@ -95,13 +92,13 @@ def test_claims_about_tuning_need_gains_and_rank_correlations() -> None:
     assert tuned([2.0, 0.1], -0.1, (1.0, 0.9), (0.5, 0.4)) == [False, False, False]
 
 
-def test_neighbours_gain_if_their_mean_does() -> None:
+def test_neighbours_gain_if_their_mean_does():
     for gains, expected in (([1.0, -0.5], True), ([0.5, -1.0], False)):
         found = claimed.findings(Jo2020, neighbour_gains={"m": gains})
         assert holds(found, "neighbours") is expected
 
 
-def test_claims_about_families_need_encoders_of_two_families() -> None:
+def test_claims_about_families_need_encoders_of_two_families():
     def rising(_: str, at: float) -> float:
         return 0.5 + 0.2 * at
 
@@ -138,7 +135,7 @@ def test_claims_about_families_need_encoders_of_two_families() -> None:
     assert holds(probed(**electra), "electra_large") is False
 
 
-def test_many_heads_of_gpt_work_together() -> None:
+def test_many_heads_of_gpt_work_together():
     def few(_: str, at: float) -> float:
         return 0.9 if at == 1 else 0.55 + 0.01 * at
 
@@ -146,10 +143,8 @@ def test_many_heads_of_gpt_work_together() -> None:
         return 0.8 + 0.01 * at
 
     one = {"BERT base": by_layer(12, few), "GPT": by_layer(12, many)}
-    assert claimed.found(probed(**one), "gpt_spreads") == (
-        "GPT 100.0 %, BERT 8.3 % of the heads",
-        True,
-    )
+    expected = ("GPT 100.0 %, BERT 8.3 % of the heads", True)
+    assert claimed.found(probed(**one), "gpt_spreads") == expected
     assert holds(probed(BERT=by_layer(12, many), GPT=by_layer(12, few)), "gpt_spreads") is False
 
 
@@ -159,7 +154,7 @@ def frozen(*by_depth: float) -> Atlas:
     return changed(results, "probe", test=lambda old: old * 0 + np.reshape(by_depth, (1, -1, 1)))
 
 
-def test_sts_b_has_two_regions_and_sst_2_the_upper_one() -> None:
+def test_sts_b_has_two_regions_and_sst_2_the_upper_one():
     two, one = (0.5, 0.2, 0.2, 0.2, 0.3, 0.6), (0.2, 0.2, 0.3, 0.4, 0.5, 0.6)
 
     def regions(*scores: float) -> bool | None:
@@ -174,7 +169,7 @@ def test_sts_b_has_two_regions_and_sst_2_the_upper_one() -> None:
 
 
 @pytest.mark.shared
-def test_two_claims_do_not_hold_in_the_authors_own_numbers(shared: Path) -> None:
+def test_two_claims_do_not_hold_in_the_authors_own_numbers(shared):
     release = read_release(shared / "data" / "reference" / "jo2020_results.tar.gz")
     tables = {
         encoder: pd.DataFrame(list(rows.values()), columns=["last", "best", "top"])

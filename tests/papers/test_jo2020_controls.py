@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from cli.test_probe import senteval  # noqa: F401 (fixture)
@@ -14,7 +12,7 @@ from headscope.results import Atlas
 from headscope.tasks.probing import find_tasks
 
 
-def test_notes_say_where_made_tasks_come_from_in_one_sentence() -> None:
+def test_notes_say_where_made_tasks_come_from_in_one_sentence():
     tasks = find_tasks(["demo"], only=["Tense", "Length"], limit=30, seed=0)
     assert sum(len(note) for task in tasks for note in task.notes) > 300
     first, *rest = task_notes(tasks)
@@ -23,19 +21,11 @@ def test_notes_say_where_made_tasks_come_from_in_one_sentence() -> None:
 
 
 def test_controls_stand_on_the_page_and_are_computed_once(
-    tiny_folder: Path, senteval: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tiny_folder, senteval, tmp_path, monkeypatch
+):
     monkeypatch.setattr(base, "save_in_formats", lambda _chart, paths: paths)
-    asked = Jo2020(
-        tiny_folder,
-        tasks=[senteval],
-        only=["Depth"],
-        top=2,
-        max_length=32,
-        controls=True,
-        parts=["controls"],
-        output=tmp_path,
-    )
+    how = {"only": ["Depth"], "top": 2, "max_length": 32, "controls": True, "parts": ["controls"]}
+    asked = Jo2020(tiny_folder, tasks=[senteval], output=tmp_path, **how)
     report, name = asked.run(), tiny_folder.name
     best = report.tables[f"controls-{name}/controls-of-the-best-head"].iloc[0]
     results, controls = (

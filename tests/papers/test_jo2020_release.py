@@ -19,13 +19,7 @@ from headscope.page import Section
 from headscope.papers import Jo2020
 from headscope.papers import jo2020_release as facts
 from headscope.papers.jo2020 import released_heads, released_table
-from headscope.papers.jo2020_release import (
-    NAMES,
-    PROBING,
-    Release,
-    published_encoder,
-    read_release,
-)
+from headscope.papers.jo2020_release import NAMES, PROBING, Release, published_encoder, read_release
 from headscope.results import Atlas
 from headscope.stats.tables.probing import (
     correlation,
@@ -76,9 +70,7 @@ def packed(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
     return path
 
 
-def test_layers_and_heads_are_counted_from_1_and_a_missing_head_has_no_score(
-    tmp_path: Path,
-) -> None:
+def test_layers_and_heads_are_counted_from_1_and_a_missing_head_has_no_score(tmp_path):
     made_release(tmp_path, ("Depth",))
     file = tmp_path / "anatomy" / HEADS / f"{SMALL}_Depth.json"
     every = json.loads(file.read_text())
@@ -104,7 +96,7 @@ def test_layers_and_heads_are_counted_from_1_and_a_missing_head_has_no_score(
     )
 
 
-def test_an_archive_is_read_like_its_folder(tmp_path: Path) -> None:
+def test_an_archive_is_read_like_its_folder(tmp_path):
     made_release(tmp_path / "there", ("Depth", "Tense"))
     with tarfile.open(tmp_path / "all.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "there", ".")
@@ -129,25 +121,21 @@ def link(kind: bytes) -> tarfile.TarInfo:
         (link(tarfile.CHRTYPE), "is a special file"),
     ],
 )
-def test_an_archive_with_links_devices_or_paths_out_of_it_is_refused(
-    member: tarfile.TarInfo, message: str, tmp_path: Path
-) -> None:
+def test_an_archive_with_links_devices_or_paths_out_of_it_is_refused(member, message, tmp_path):
     path = packed(tmp_path / "bad.tar.gz", (member, b""))
     with pytest.raises(UserError, match=message):
         read_release(path)
     assert sorted(tmp_path.iterdir()) == [path]
 
 
-def test_a_link_inside_an_archive_is_refused_too(tmp_path: Path) -> None:
+def test_a_link_inside_an_archive_is_refused_too(tmp_path):
     member = tarfile.TarInfo(f"{HEADS}/{SMALL}_Depth.json")
     member.type, member.linkname = tarfile.SYMTYPE, "other.json"
     with pytest.raises(UserError, match=r"Depth\.json is a link"):
         read_release(packed(tmp_path / "bad.tar", (member, b"")))
 
 
-def test_sizes_are_checked_before_anything_is_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sizes_are_checked_before_anything_is_unpacked(tmp_path, monkeypatch):
     data = json.dumps(scores(0)).encode()
     path = packed(
         tmp_path / "large.tar.gz",
@@ -166,7 +154,7 @@ def test_sizes_are_checked_before_anything_is_unpacked(
                 read_release(path)
 
 
-def test_damaged_or_other_files_are_refused_with_what_to_give(tmp_path: Path) -> None:
+def test_damaged_or_other_files_are_refused_with_what_to_give(tmp_path):
     with pytest.raises(UserError, match="does not exist"):
         read_release(tmp_path / "nowhere")
     with pytest.raises(UserError, match="has none of the published results") as raised:
@@ -193,7 +181,7 @@ def test_damaged_or_other_files_are_refused_with_what_to_give(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", facts.TABLE_1)
-def test_a_model_is_a_published_encoder_by_family_and_shape(name: str) -> None:
+def test_a_model_is_a_published_encoder_by_family_and_shape(name):
     kinds = {"GPT": "openai-gpt", "GPT2": "gpt2", "BERT": "bert", "ELECTRA": "electra"}
     kind, (layers, heads, _) = kinds[name.split()[0]], facts.TABLE_1[name]
     assert published_encoder(kind, layers, heads) == name
@@ -210,7 +198,7 @@ def like_ours(results: Atlas, **about: Any) -> Atlas:
     return Atlas.build({"probe": noisy}, {"model": model})
 
 
-def test_our_heads_are_correlated_with_the_published_ones_as_scipy_does(tmp_path: Path) -> None:
+def test_our_heads_are_correlated_with_the_published_ones_as_scipy_does(tmp_path):
     theirs = read_release(made_release(tmp_path)).encoders["ELECTRA small"]
     ours = like_ours(theirs)
     found = probe_agreement(paired_scores(ours, theirs), resamples=50)
@@ -228,7 +216,7 @@ def test_our_heads_are_correlated_with_the_published_ones_as_scipy_does(tmp_path
         paired_scores(smaller, theirs)
 
 
-def test_ours_stand_beside_the_published_ones_only_for_the_same_encoder(tmp_path: Path) -> None:
+def test_ours_stand_beside_the_published_ones_only_for_the_same_encoder(tmp_path):
     folder = made_release(tmp_path)
     theirs = read_release(folder).encoders["ELECTRA small"]
 
@@ -241,12 +229,8 @@ def test_ours_stand_beside_the_published_ones_only_for_the_same_encoder(tmp_path
     text, tables, plots = section.text, section.tables, section.plots
     assert "nothing to lay beside" not in text
     assert tables[-1].title == "Agreement of heads, published and here"
-    assert [plot.name for plot in plots] == [
-        "published-figure-5",
-        "published-figure-6",
-        "published-figure-7",
-        "agreement-mine",
-    ]
+    expected = ["published-figure-5", "published-figure-6", "published-figure-7", "agreement-mine"]
+    assert [plot.name for plot in plots] == expected
     spec = plots[-1].chart.to_dict()
     assert [panel["title"]["text"] for panel in spec["concat"]] == [
         TITLES[task].replace("CoordInversion", "CoordInv") for task in facts.TABLE_2
@@ -258,12 +242,12 @@ def test_ours_stand_beside_the_published_ones_only_for_the_same_encoder(tmp_path
 
 
 @pytest.fixture(scope="module")
-def release(shared: Path) -> Release:
+def release(shared):
     return read_release(shared / "data" / "reference" / "jo2020_results.tar.gz")
 
 
 @pytest.mark.shared
-def test_the_release_has_all_seven_encoders_and_ten_tasks(release: Release) -> None:
+def test_the_release_has_all_seven_encoders_and_ten_tasks(release):
     assert list(release.encoders) == list(facts.TABLE_1)
     for name, (layers, heads, _) in facts.TABLE_1.items():
         probe = release.encoders[name]["probe"]
@@ -275,7 +259,7 @@ def test_the_release_has_all_seven_encoders_and_ten_tasks(release: Release) -> N
 
 
 @pytest.mark.shared
-def test_syntactic_and_semantic_scores_correlate_as_computed_outside(release: Release) -> None:
+def test_syntactic_and_semantic_scores_correlate_as_computed_outside(release):
     for encoder, expected in (
         ("BERT base", 0.69),
         ("BERT large", 0.71),
@@ -313,7 +297,7 @@ def as_layers(release: Release, encoder: str) -> Atlas:
 
 
 @pytest.mark.shared
-def test_our_table_of_their_numbers_is_tables_3_and_5(release: Release) -> None:
+def test_our_table_of_their_numbers_is_tables_3_and_5(release):
     """Scores to the printed digit; gains to what rounded scores allow; and the median gain."""
     tables = []
     for encoder, printed in (facts.TABLE_3 | facts.TABLE_5).items():
@@ -336,13 +320,13 @@ def test_our_table_of_their_numbers_is_tables_3_and_5(release: Release) -> None:
 
 
 @pytest.mark.shared
-def test_the_damaged_cells_of_table_5_are_in_the_released_table(release: Release) -> None:
+def test_the_damaged_cells_of_table_5_are_in_the_released_table(release):
     assert release.table["GPT2"]["sentence_length"][2] == 92.8
     assert release.table["GPT2"]["odd_man_out"][2] == 55.5
 
 
 @pytest.mark.shared
-def test_top_heads_of_the_release_are_those_of_a_plain_loop(release: Release, shared: Path) -> None:
+def test_top_heads_of_the_release_are_those_of_a_plain_loop(release, shared):
     with tarfile.open(shared / "data" / "reference" / "jo2020_results.tar.gz") as archive:
         for model, task in (("bert-base-uncased", "Depth"), ("gpt2", "OddManOut")):
             data = archive.extractfile(f"./{HEADS}/{model}_{task}.json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ def patterns(*shares: float) -> Atlas:
     return pattern_results(maps.reshape(-1, 1, 1), np.arange(len(maps)) % 16)
 
 
-def test_shares_of_classes() -> None:
+def test_shares_of_classes():
     good = findings(Kovaleva2019, tuned_patterns={"RTE": patterns(0.2, 0.2, 0.1, 0.1, 0.4)})
     assert verdicts(good) == {"heterogeneous": True, "repeated": True}
     assert good["heterogeneous"].here == "RTE: 40 %"
@@ -53,7 +52,7 @@ def made(task: str, start: str, score: float) -> Checkpoint:
     return Checkpoint(one, start, "x", scores, scores, {"dev": 1})  # type: ignore[arg-type]
 
 
-def test_scores_of_table_1() -> None:
+def test_scores_of_table_1():
     done = [
         *(
             made("sts-b", start, score)
@@ -89,7 +88,7 @@ class Changes:
         return self.change
 
 
-def test_the_last_two_layers() -> None:
+def test_the_last_two_layers():
     def last(**tasks: Changes) -> tuple[str, bool | None]:
         changes = {task: {"seed 0": one} for task, one in tasks.items()}
         return found(findings(Kovaleva2019, changes=changes), "last_layers")
@@ -100,7 +99,7 @@ def test_the_last_two_layers() -> None:
     assert last(QQP=qqp)[1] is None
 
 
-def test_some_head_attends_more_to_features_after_tuning() -> None:
+def test_some_head_attends_more_to_features_after_tuning():
     def more(name: str, **tasks: Changes) -> tuple[str, bool | None]:
         changes = {task: {"seed 0": one} for task, one in tasks.items()}
         return found(findings(Kovaleva2019, changes=changes), name)
@@ -133,7 +132,7 @@ def after(
 WRONG = ("stripes", "early_cls", "from_cls", "diagonal")
 
 
-def test_what_tuned_models_attend_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_tuned_models_attend_to(monkeypatch):
     pair = after(monkeypatch, {"cls": [0.5, 0.1], "sep": [0.1, 0.3], "punctuation": [0, 0.4]})
     one = after(monkeypatch, {"cls": [0.5, 0.1], "sep": [0.2, 0.6]})
     right = verdicts(findings(Kovaleva2019, after={"RTE": pair, "SST-2": one}))
@@ -161,7 +160,7 @@ def ablation() -> Atlas:
     return scored(made_ablation(np.stack([1 - answers, answers], axis=-1), gold), resamples=2000)
 
 
-def test_claims_on_disabling_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claims_on_disabling_heads(monkeypatch):
     def disabled(task: str, summary: DisablingSummary, frame_head: Head) -> dict[str, Finding]:
         table = pd.DataFrame({"head": [str(frame_head)], "mean": [0.3]})
         monkeypatch.setattr(kovaleva2019, "frame_table", lambda *_, **__: table)
@@ -183,7 +182,7 @@ def test_claims_on_disabling_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "significant: 1-1 on RTE, seed 0" in changed["without_frame_heads"].here
 
 
-def test_a_layer_that_hurts_a_little_on_qnli(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layer_that_hurts_a_little_on_qnli(monkeypatch):
     def losing(*gains: float) -> bool | None:
         table = pd.DataFrame({"layer off": ["1", "2"], "gain": gains})
         monkeypatch.setattr(kovaleva2019, "change_table", lambda *_: table)
@@ -195,7 +194,7 @@ def test_a_layer_that_hurts_a_little_on_qnli(monkeypatch: pytest.MonkeyPatch) ->
     assert losing(0.01, 0.0) is False
 
 
-def test_whether_two_tasks_rely_on_the_same_two_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whether_two_tasks_rely_on_the_same_two_heads(monkeypatch):
     dims = {"layer": [1], "head": [1, 2, 3]}
     one = xr.DataArray([[-3.0, 2.0, -1.0]], dims, tuple(dims))
     other = xr.DataArray([[-1.0, 0.0, -2.0]], dims, tuple(dims))
@@ -209,7 +208,7 @@ def test_whether_two_tasks_rely_on_the_same_two_heads(monkeypatch: pytest.Monkey
     assert same(one, -other) is False
 
 
-def test_the_paper_says_what_its_claims_say(shared: Path) -> None:
+def test_the_paper_says_what_its_claims_say(shared):
     paper = " ".join((shared / "papers" / "kovaleva2019.txt").read_text(encoding="utf-8").split())
     for said in (
         "for all the tasks except QQP, it is the last two layers that undergo the largest changes",
@@ -226,7 +225,7 @@ def test_the_paper_says_what_its_claims_say(shared: Path) -> None:
         assert said in paper, said
 
 
-def test_annotated_sentences_have_their_frames_in_brackets() -> None:
+def test_annotated_sentences_have_their_frames_in_brackets():
     from headscope.corpus import read
 
     rows = annotation_rows(read("demo"), seed=0)

@@ -6,12 +6,7 @@ import numpy as np
 
 from headscope.figures.lines import map_with_zoom
 from headscope.figures.patterns import PATTERNS
-from headscope.papers.kovaleva2019 import (
-    DrawnExample,
-    appendix_plot,
-    strongest_row,
-    typical_plot,
-)
+from headscope.papers.kovaleva2019 import DrawnExample, appendix_plot, strongest_row, typical_plot
 from headscope.results import TextAttention
 from headscope.runs.examples import HeadExample
 
@@ -34,7 +29,7 @@ def classified() -> DrawnExample:
     return ("A text.",), seen
 
 
-def test_figure_1_has_the_maps_that_the_network_is_surest_of() -> None:
+def test_figure_1_has_the_maps_that_the_network_is_surest_of():
     spec = typical_plot({"RTE": classified()}).chart.to_dict()
     pictures, titles = spec["datasets"].values()
     labels = [row["label"] for row in pictures]
@@ -45,7 +40,7 @@ def test_figure_1_has_the_maps_that_the_network_is_surest_of() -> None:
     assert {row["x"] for row in pictures} == {columns["diagonal"], columns["block"]}
 
 
-def test_the_appendix_has_every_map_of_an_example() -> None:
+def test_the_appendix_has_every_map_of_an_example():
     plot = appendix_plot(("RTE", classified()))
     assert plot.name == "appendix-rte"
     names = {
@@ -57,7 +52,7 @@ def test_the_appendix_has_every_map_of_an_example() -> None:
     assert names == {f"{layer}-{head}" for layer in (1, 4) for head in range(1, 7)}
 
 
-def test_the_zoom_shows_the_row_where_the_link_is_strongest() -> None:
+def test_the_zoom_shows_the_row_where_the_link_is_strongest():
     weights = np.array([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.4, 0.1]])
     example = HeadExample(("a", "b", "c"), weights, frozenset({0, 2}), target=frozenset({2}))
     row = strongest_row(example)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 from scipy import stats
 
-from cli.conftest import Run
 from cli.test_mistakes import mistake
 from headscope.papers import pande2021 as facts
 from headscope.results import Atlas
@@ -28,7 +25,7 @@ def even(tokens):
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def tables(tmp_path_factory):
     """Two small tables, of pairs and of single sentences, in folders as GLUE has them."""
     folder = tmp_path_factory.mktemp("glue")
     lines = [
@@ -45,32 +42,17 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def sieves(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sieves(tmp_path_factory):
     path = tmp_path_factory.mktemp("sieves") / "mine.py"
     path.write_text(SIEVE)
     return path
 
 
 @pytest.mark.slow
-def test_the_whole_paper_from_the_command_line(
-    run: Run, tables: list[Path], sieves: Path, tmp_path: Path
-) -> None:
+def test_the_whole_paper_from_the_command_line(run, tables, sieves, tmp_path):
     folder = tmp_path / "pande"
-    done = run(
-        "paper",
-        "pande2021",
-        "--corpus",
-        tables[0],
-        "--corpus",
-        tables[1],
-        "--tuned demo --limit",
-        LIMIT,
-        "--roles.sieve",
-        sieves,
-        "-o",
-        folder,
-        "--correction holm",
-    )
+    how = ("--tuned demo --limit", LIMIT, "--roles.sieve", sieves, "--correction holm -o", folder)
+    done = run("paper", "pande2021", "--corpus", tables[0], "--corpus", tables[1], *how)
     assert (done.code, done.out) == (0, f"{folder / 'pande2021.html'}\n"), done.err
     page = said(folder / "pande2021.html")
     parts = ["summary", "sieves", "roles-all"]
@@ -81,11 +63,9 @@ def test_the_whole_paper_from_the_command_line(
     rows = rows_of(folder / "pande2021.html")
     summary = next(row for row in rows if row and row[0] == "paper, mean of four tasks")
     assert [cell.strip() for cell in summary[4:9]] == ["2.8", "1.8", "73.4", "9.4", "70.9"]
-    assert [
-        row[1].strip()
-        for row in rows
-        if row and row[0] == "Spearman, local and syntactic, over heads"
-    ] == ["0.85", "0.73"]
+    over_heads = "Spearman, local and syntactic, over heads"
+    published = [row[1].strip() for row in rows if row and row[0] == over_heads]
+    assert published == ["0.85", "0.73"]
     assert any(row and row[0] == "even" for row in rows)
     # the same model before and after: nothing shifts
     thirds = ("first", "middle", "last")
@@ -93,40 +73,20 @@ def test_the_whole_paper_from_the_command_line(
     assert {row[0] for row in shifted} == set(TASKS)
     assert all(row[5].strip() in ("0.000", "–") for row in shifted)  # the column "shift"
     assert {row[10].strip() for row in shifted} == {"same", "–"}
-    for name in (
-        "role-sieves",
-        "role-cumulative-all",
-        "role-p-all",
-        "role-heat-MRPC",
-        "role-venn-fine-MRPC",
-        "role-venn-SST-2",
-        "role-skills-MRPC",
-        "role-shift",
-        "role-shift-others",
-        "role-upset-SST-2",
-        "role-p-MRPC",
-        "role-cumulative-MRPC",
-        "role-scores-SST-2",
-    ):
-        assert (folder / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    names = "sieves cumulative-all p-all heat-MRPC venn-fine-MRPC venn-SST-2 skills-MRPC shift"
+    names += " shift-others upset-SST-2 p-MRPC cumulative-MRPC scores-SST-2"
+    for name in names.split():
+        assert (folder / "figures" / f"role-{name}.png").read_bytes().startswith(b"\x89PNG")
     results = Atlas.open(folder / "MRPC.nc")["role"]
     # our Spearman over heads and sequences is scipy's on the kept scores
-    local, syntactic = (
-        results["value"].sel(role=role).values.ravel() for role in ("local", "syntactic")
-    )
-    rho = stats.spearmanr(local, syntactic, nan_policy="omit").statistic
-    shown = next(
-        row
-        for row in rows
-        if row and row[0] == "Spearman, local and syntactic, over heads and sequences"
-    )
+    both = (results["value"].sel(role=role).values.ravel() for role in ("local", "syntactic"))
+    rho = stats.spearmanr(*both, nan_policy="omit").statistic
+    shown = next(row for row in rows if row and row[0] == f"{over_heads} and sequences")
     assert float(shown[2]) == pytest.approx(float(rho), abs=6e-3)
 
 
 @pytest.mark.slow
-def test_roles_by_resampling_with_a_correction_find_heads_or_say_what_is_missing(
-    run: Run, roles_nc: Path
-) -> None:
+def test_roles_by_resampling_with_a_correction_find_heads_or_say_what_is_missing(run, roles_nc):
     options = ("--test", "bootstrap", "--correction", "holm", "--json")
     rows = json.loads(run("table", roles_nc, "roles", *options).out)
     found = {row["role"]: row["heads"] for row in rows}
@@ -142,7 +102,7 @@ def test_roles_by_resampling_with_a_correction_find_heads_or_say_what_is_missing
 
 
 @pytest.fixture(scope="module")
-def roles_nc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def roles_nc(tmp_path_factory):
     import headscope as hs
 
     path = tmp_path_factory.mktemp("roles") / "roles.nc"
@@ -151,94 +111,58 @@ def roles_nc(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_roles_prints_the_heads_of_each_role(run: Run, roles_nc: Path) -> None:
-    rows: list[dict[str, Any]] = json.loads(
-        run("table", roles_nc, "roles", "--json --tau 2 --test t --correction bh").out
-    )
+def test_roles_prints_the_heads_of_each_role(run, roles_nc):
+    how = "--json --tau 2 --test t --correction bh"
+    rows = json.loads(run("table", roles_nc, "roles", how).out)
     data = Atlas.open(roles_nc)["role"]
     by_role = {row["role"]: row for row in rows}
     assert list(by_role) == [str(name) for name in data["role"].values]
     scores = data["value"].sel(role="previous-local", layer=1, head=3).values
-    assert by_role["previous-local"]["strongest"] == "1-3"
-    assert by_role["previous-local"]["mean"] == pytest.approx(scores.mean(), rel=1e-5)
-    assert by_role["previous-local"]["p"] == pytest.approx(
-        stats.ttest_1samp(scores.astype(float), 2, alternative="greater").pvalue, abs=1e-12
-    )
-    assert by_role["previous-local"]["effect"] == pytest.approx(
-        (scores.mean() - 2) / scores.std(ddof=1), rel=1e-4
-    )
+    row = by_role["previous-local"]
+    assert row["strongest"] == "1-3"
+    assert row["mean"] == pytest.approx(scores.mean(), rel=1e-5)
+    p = stats.ttest_1samp(scores.astype(float), 2, alternative="greater").pvalue
+    assert row["p"] == pytest.approx(p, abs=1e-12)
+    effect = (scores.mean() - 2) / scores.std(ddof=1)
+    assert row["effect"] == pytest.approx(effect, rel=1e-4)
     printed = run("table", roles_nc, "roles", "--role", "local").out
     assert "Number of heads with each role, by τ" in printed
     assert "delimiter heads" in printed
 
 
 @pytest.mark.slow
-def test_roles_writes_a_page_with_the_shift(run: Run, roles_nc: Path, tmp_path: Path) -> None:
-    done = run(
-        "table",
-        roles_nc,
-        "roles",
-        "--tau 3 --tau block=1.5 --before",
-        roles_nc,
-        "-o",
-        tmp_path / "roles.html",
-        "--quiet",
-    )
+def test_roles_writes_a_page_with_the_shift(run, roles_nc, tmp_path):
+    page = tmp_path / "roles.html"
+    how = ("--tau 3 --tau block=1.5 --before", roles_nc, "--quiet -o", page)
+    done = run("table", roles_nc, "roles", *how)
     assert done.code == 0
-    assert done.out.splitlines()[-1] == str(tmp_path / "roles.html")
-    assert "shift" in section_ids(tmp_path / "roles.html")
-    assert "1.5 / 3" in said(tmp_path / "roles.html")
+    assert done.out.splitlines()[-1] == str(page)
+    assert "shift" in section_ids(page)
+    assert "1.5 / 3" in said(page)
 
 
 @pytest.mark.slow
-def test_roles_tells_what_is_wrong(
-    run: Run, roles_nc: Path, small_nc: Path, tmp_path: Path
-) -> None:
-    assert (
-        mistake(run("table", roles_nc, "roles", "--tau", "0"))[0]
-        == "tau must be over 0 (1 is what uniform attention gives), got 0 instead"
-    )
-    assert (
-        mistake(run("table", roles_nc, "roles", "--tau", "-1"))[0]
-        == "tau must be over 0 (1 is what uniform attention gives), got -1 instead"
-    )
-    assert (
-        mistake(run("table", roles_nc, "roles", "--tau", "x"))[0]
-        == "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'x' instead"
-    )
-    assert mistake(run("table", roles_nc, "roles", "--tau", "blok=2"))[0].startswith(
-        "unknown role 'blok'; did you mean 'block'? "
-    )
-    assert (
-        mistake(run("table", roles_nc, "roles", "--test", "u"))[0]
-        == "the test must be one of bootstrap, permutation, t, z; got 'u' instead."
-    )
-    assert mistake(run("table", roles_nc, "roles", "--role", "locl"))[0].startswith(
-        "unknown role 'locl'; did you mean 'local' or 'block'? "
-    )
+def test_roles_tells_what_is_wrong(run, roles_nc, small_nc, tmp_path):
+    for options, error in {
+        ("--tau", "0"): "tau must be over 0 (1 is what uniform attention gives), got 0 instead",
+        ("--tau", "-1"): "tau must be over 0 (1 is what uniform attention gives), got -1 instead",
+        ("--tau", "x"): "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'x' instead",
+        ("--tau", "blok=2"): "unknown role 'blok'; did you mean 'block'? ",
+        ("--test", "u"): "the test must be one of bootstrap, permutation, t, z; got 'u' instead.",
+        ("--role", "locl"): "unknown role 'locl'; did you mean 'local' or 'block'? ",
+        ("--before", small_nc): "the two models have different heads (2 × 3 and 6 × 12)",
+    }.items():
+        assert mistake(run("table", roles_nc, "roles", *options))[0].startswith(error)
     assert "has no table 'roles': it holds no 'role'" in mistake(run("table", small_nc, "roles"))[0]
-    assert mistake(run("table", roles_nc, "roles", "--before", small_nc))[0].startswith(
-        "the two models have different heads (2 × 3 and 6 × 12)"
-    )
 
 
-def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_path: Path) -> None:
+def test_a_role_that_the_corpus_does_not_have(run, tiny_folder, tmp_path):
     single = tmp_path / "single.txt"
     single.write_text("The cat sat.\n\nA dog barked.\n")
 
     def asked(role: str) -> tuple[str, str]:
-        return mistake(
-            run(
-                "survey",
-                tiny_folder,
-                single,
-                "--single --max-length 32 --measure role --roles.only",
-                role,
-                "-o",
-                tmp_path / "x.nc",
-                "--quiet",
-            )
-        )
+        how = ("--single --max-length 32 --measure role --roles.only", role)
+        return mistake(run("survey", tiny_folder, single, *how, "--quiet -o", tmp_path / "x.nc"))
 
     assert asked("block") == (
         "the role 'block' needs pair, which this corpus lacks",
@@ -251,27 +175,16 @@ def test_a_role_that_the_corpus_does_not_have(run: Run, tiny_folder: Path, tmp_p
     assert not (tmp_path / "x.nc").exists()
 
 
-def test_few_sequences_are_warned_of_beside_the_test(
-    run: Run, tiny_folder: Path, text: Path, tmp_path: Path
-) -> None:
-    assert (
-        run(
-            "survey",
-            tiny_folder,
-            text,
-            "--max-length 32 --measure role -o",
-            tmp_path / "few.nc",
-            "--quiet",
-        ).code
-        == 0
-    )
+def test_few_sequences_are_warned_of_beside_the_test(run, tiny_folder, text, tmp_path):
+    how = ("--max-length 32 --measure role --quiet -o", tmp_path / "few.nc")
+    assert run("survey", tiny_folder, text, *how).code == 0
     told = run("table", tmp_path / "few.nc", "roles").err
     assert "Fewer than 30 sequences: local (2)" in told
     assert "Absent: syntactic, nsubj, dobj, amod, advmod (the corpus has no tree: " in told
     assert "--parse, or hs.read(path, parse=True))" in told
 
 
-def test_the_facts_are_those_of_the_paper(shared: Path) -> None:
+def test_the_facts_are_those_of_the_paper(shared):
     paper = re.sub(
         r"\s+",
         " ",

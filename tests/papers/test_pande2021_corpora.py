@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from headscope.figures.style import short_corpus
 from headscope.papers import Pande2021
 
 
-def test_a_task_of_glue_is_named_by_its_folder_in_results_and_figures(tmp_path: Path) -> None:
+def test_a_task_of_glue_is_named_by_its_folder_in_results_and_figures(tmp_path):
     paths = []
     for task in ("MRPC", "SST-2"):
         (tmp_path / task).mkdir()

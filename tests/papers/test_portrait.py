@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ def texts() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> PaperReport:
+def report(tmp_path_factory):
     model = induction_model(Layout(words=WORDS, positions=128, size=512))
     folder = tmp_path_factory.mktemp("portrait")
     return hs.portrait(model, texts(), output=folder, parts=PARTS, top=1, draws=3)
@@ -41,7 +40,7 @@ def claims(report: PaperReport) -> dict[str, dict[str, Any]]:
     return {row["claim"].partition(" (")[0]: dict(row) for row in section.tables[0].rows}
 
 
-def test_the_planted_heads_are_found_and_needed(report: PaperReport) -> None:
+def test_the_planted_heads_are_found_and_needed(report):
     found = claims(report)
     fed = found["Previous-token heads feed induction heads by K-composition"]
     assert fed["here"] == "there are too few heads to compare with"
@@ -50,7 +49,7 @@ def test_the_planted_heads_are_found_and_needed(report: PaperReport) -> None:
     assert found["Retrieval heads are rare"]["holds"] == "not tested"
 
 
-def test_the_planted_heads_lead_their_tables(report: PaperReport) -> None:
+def test_the_planted_heads_lead_their_tables(report):
     sections = {section.id: section for section in report.sections}
     assert sections["local"].tables[0].rows[0]["head"] == PREVIOUS
     assert sections["induction"].tables[0].rows[0]["head"] == INDUCTION
@@ -60,12 +59,12 @@ def test_the_planted_heads_lead_their_tables(report: PaperReport) -> None:
     assert groups["previous token"] == PREVIOUS
 
 
-def test_a_small_vocabulary_is_read_as_text_alone(report: PaperReport) -> None:
+def test_a_small_vocabulary_is_read_as_text_alone(report):
     text = next(section.text for section in report.sections if section.id == "induction")
     assert "no random tokens were read" in text
 
 
-def test_every_figure_is_written_as_png_and_svg(report: PaperReport) -> None:
+def test_every_figure_is_written_as_png_and_svg(report):
     folder = report.page.parent / "figures"
     names = {plot.name for section in report.sections for plot in section.plots}
     assert {"sinks", "previous", "induction", "copying", "attribution", "disabling"} <= names
@@ -74,7 +73,7 @@ def test_every_figure_is_written_as_png_and_svg(report: PaperReport) -> None:
     }
 
 
-def test_feeding_is_the_mean_composition_into_later_heads(report: PaperReport) -> None:
+def test_feeding_is_the_mean_composition_into_later_heads(report):
     circuits = hs.open(report.page.parent / "circuits.nc")
     into = [hs.Head.parse("2-3"), hs.Head.parse("2-1")]
     table = feeding(circuits, into).set_index("head")
@@ -84,7 +83,7 @@ def test_feeding_is_the_mean_composition_into_later_heads(report: PaperReport) -
     assert not [name for name in table.index if name.startswith("2-")]
 
 
-def test_permutations_give_the_p_of_scipy() -> None:
+def test_permutations_give_the_p_of_scipy():
     generator = np.random.default_rng(1)
     values = generator.normal(size=40)
     values[:4] += 0.8
@@ -101,7 +100,7 @@ def test_permutations_give_the_p_of_scipy() -> None:
     assert p == pytest.approx(expected, abs=0.02)
 
 
-def test_heads_without_a_value_take_no_part() -> None:
+def test_heads_without_a_value_take_no_part():
     values = np.array([np.nan, *range(30)], float)
     mean, others, p = permuted(values, np.array([0, 30]), seed=0)
     assert (mean, others) == (29.0, 14.5)
@@ -120,14 +119,12 @@ def test_heads_without_a_value_take_no_part() -> None:
         (["demo-llm", "--top", "0"], "number of heads"),
     ],
 )
-def test_bad_input_is_named_without_a_traceback(
-    arguments: list[str], message: str, run: Run, here: Path
-) -> None:
+def test_bad_input_is_named_without_a_traceback(arguments, message, run, here):
     done = run("portrait", *arguments)
     assert done.code == 2
     assert message in done.told[0]
 
 
-def test_numbers_must_be_positive() -> None:
+def test_numbers_must_be_positive():
     with pytest.raises(UserError, match="number of draws"):
         hs.portrait("demo-llm", draws=0)

@@ -23,7 +23,7 @@ LAYERS, HEADS = 3, 4
 
 
 @pytest.fixture(scope="module")
-def atlas() -> Atlas:
+def atlas():
     return made_results(LAYERS, HEADS)
 
 
@@ -37,7 +37,7 @@ def where(mask: np.ndarray) -> tuple[Head, ...]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["query"] for case in CASES])
-def test_queries_are_read_as_the_shared_cases_say(case: dict[str, object]) -> None:
+def test_queries_are_read_as_the_shared_cases_say(case):
     if "tree" in case:
         assert parse_query(str(case["query"])) == case["tree"]
         return
@@ -48,7 +48,7 @@ def test_queries_are_read_as_the_shared_cases_say(case: dict[str, object]) -> No
 
 
 @given(st.text(max_size=40) | st.text('is:layer "()<>=!.0 andornot-', max_size=40))
-def test_any_text_is_read_or_refused_in_words(text: str) -> None:
+def test_any_text_is_read_or_refused_in_words(text):
     try:
         tree = parse_query(text)
     except UserError:
@@ -57,7 +57,7 @@ def test_any_text_is_read_or_refused_in_words(text: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["(" * 5000 + "is:a" + ")" * 5000, "not " * 400 + "is:a"])
-def test_long_and_deep_queries_are_refused(query: str) -> None:
+def test_long_and_deep_queries_are_refused(query):
     with pytest.raises(UserError, match=r"at most 2000 characters|nested too deeply"):
         parse_query(query)
 
@@ -76,20 +76,20 @@ def test_long_and_deep_queries_are_refused(query: str) -> None:
         ("layer < 2", np.arange(LAYERS)[:, None] + np.zeros(HEADS) < 0.5),
     ],
 )
-def test_conditions_are_those_of_numpy(atlas: Atlas, query: str, mask: np.ndarray) -> None:
+def test_conditions_are_those_of_numpy(atlas, query, mask):
     assert atlas.find(query) == where(mask)
     assert atlas.find(f"not {query}") == where(~mask)
     both = mask & (values("position", 1) > 0.3)
     assert atlas.find(f"{query} and position:current > 0.3") == where(both)
 
 
-def test_heads_are_named_in_every_way(atlas: Atlas) -> None:
+def test_heads_are_named_in_every_way(atlas):
     assert [str(head) for head in atlas.find("heads 1-2,L2H3,2-*")] == [
         *("1-2", "2-1", "2-2", "2-3", "2-4", "3-4")
     ]
 
 
-def test_a_value_that_is_not_defined_fulfils_no_comparison() -> None:
+def test_a_value_that_is_not_defined_fulfils_no_comparison():
     causal = made_results(LAYERS, HEADS, causal=True)
     for sign in ("<", "<=", ">", ">=", "=", "!="):
         assert causal.find(f"position:next {sign} 0.5") == ()
@@ -107,27 +107,19 @@ def test_a_value_that_is_not_defined_fulfils_no_comparison() -> None:
         ("heads 9-1", "the model has no head 9-1"),
     ],
 )
-def test_what_does_not_exist_is_answered_with_what_does(
-    atlas: Atlas, query: str, message: str
-) -> None:
+def test_what_does_not_exist_is_answered_with_what_does(atlas, query, message):
     with pytest.raises(UserError, match=message):
         atlas.find(query)
 
 
-def test_a_table_of_heads_is_filtered_sorted_and_cut(atlas: Atlas) -> None:
+def test_a_table_of_heads_is_filtered_sorted_and_cut(atlas):
     means = values("position", 0)
     order = np.argsort(-means.ravel())[:3]
     table = atlas.heads(by="position:previous", top=3)
     assert table["head"].tolist() == [str(Head(*divmod(int(place), HEADS))) for place in order]
     np.testing.assert_allclose(table["attention to the previous token"], means.ravel()[order])
-    assert list(table) == [
-        "head",
-        "zero-based",
-        "attention to the previous token",
-        "low",
-        "high",
-        "n",
-    ]
+    expected = ["head", "zero-based", "attention to the previous token", "low", "high", "n"]
+    assert list(table) == expected
     few = atlas.heads(where="position:previous > 0.4", by="entropy", ascending=True)
     assert set(few["head"]) == {str(head) for head in where(means > 0.4)}
     assert few.iloc[:, 2].is_monotonic_increasing
@@ -137,7 +129,7 @@ def test_a_table_of_heads_is_filtered_sorted_and_cut(atlas: Atlas) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5, 100])
-def test_the_top_heads_are_those_with_the_largest_values_of_all(atlas: Atlas, count: int) -> None:
+def test_the_top_heads_are_those_with_the_largest_values_of_all(atlas, count):
     means = values("entropy", 0).ravel()
     order = sorted(range(means.size), key=lambda place: -means[place])[:count]
     expected = {Head(*divmod(place, HEADS)) for place in order}
@@ -146,18 +138,18 @@ def test_the_top_heads_are_those_with_the_largest_values_of_all(atlas: Atlas, co
     assert set(atlas.find(f"layer 3 and top {count} by entropy")) == late
 
 
-def test_among_equal_values_the_first_heads_of_the_model_are_on_top() -> None:
+def test_among_equal_values_the_first_heads_of_the_model_are_on_top():
     equal = made_values(LAYERS, HEADS)
     equal["entropy"][..., 0] = 0.5
     atlas = made_results(LAYERS, HEADS, values=equal)
     assert atlas.find("top 2 by entropy") == (Head(0, 0), Head(0, 1))
 
 
-def test_a_head_without_a_value_is_never_on_top() -> None:
+def test_a_head_without_a_value_is_never_on_top():
     assert made_results(LAYERS, HEADS, causal=True).find("top 5 by position:next") == ()
 
 
-def test_is_finds_heads_by_the_family_of_their_main_role() -> None:
+def test_is_finds_heads_by_the_family_of_their_main_role():
     results = atlas_of([{"previous": 0.5}, {"same": 0.4}, {"spread": 0.95}, {"activity": 0.01}])
     found = {
         role: [str(head) for head in results.find(f'is:"{role}"')]
@@ -174,7 +166,7 @@ def test_is_finds_heads_by_the_family_of_their_main_role() -> None:
         results.find("is:previos")
 
 
-def test_sums_behind_main_roles_do_not_make_a_label_ambiguous() -> None:
+def test_sums_behind_main_roles_do_not_make_a_label_ambiguous():
     positions = made_results(1, 4)
     sums = atlas_of([{}, {}, {}, {}])
     both = Atlas.build(

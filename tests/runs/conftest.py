@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def ctrl_c_works() -> Iterator[None]:
+def ctrl_c_works():
     """A shell starts background jobs with Ctrl-C ignored; the tests must not depend on how they
     were started.
     """

@@ -38,3 +38,13 @@ def stop_after(steps: int) -> Callable[[int, int], None]:
             signal.raise_signal(signal.SIGINT)
 
     return stop
+
+
+def interrupt_at(step: int) -> Callable[[int, int], None]:
+    """Presses Ctrl-C when so many steps have been taken."""
+
+    def interrupt(done: int, total: int) -> None:
+        if done >= step:
+            raise KeyboardInterrupt
+
+    return interrupt

@@ -22,7 +22,7 @@ HEALTHY = ("bert", "mpnet", "gpt2", "t5", "gemma3", "gpt-oss", "qwen3.5", "deeps
 
 
 @pytest.mark.parametrize("kind", [*HEALTHY, "mobilebert", "sam3-lite-text"])
-def test_a_healthy_model_passes_with_every_stack_and_layer_compared(kind: str) -> None:
+def test_a_healthy_model_passes_with_every_stack_and_layer_compared(kind):
     model = tiny_model(kind)
     found = check(model)
     assert found.passed, found
@@ -39,7 +39,7 @@ def test_a_healthy_model_passes_with_every_stack_and_layer_compared(kind: str) -
     assert {row.digits for row in alone} == {"every bit"}
 
 
-def test_a_model_is_as_it_was_afterwards() -> None:
+def test_a_model_is_as_it_was_afterwards():
     model = tiny_model("bert")
     model.network.train()
     before = model.config._attn_implementation
@@ -51,7 +51,7 @@ def test_a_model_is_as_it_was_afterwards() -> None:
     assert network.config._attn_implementation == "sdpa"
 
 
-def test_a_model_in_training_mode_with_dropout_passes() -> None:
+def test_a_model_in_training_mode_with_dropout_passes():
     model = tiny_model("bert", attention_probs_dropout_prob=0.5, hidden_dropout_prob=0.5)
     model.network.train()
     assert check(model).passed
@@ -111,9 +111,7 @@ def too_long(eager: Any, module: Any, q: Any, *given: Any, **others: Any) -> Any
         ("bert", too_long, {(LONG_TEXT, "maps and outputs")}),
     ],
 )
-def test_broken_attention_fails_where_it_is_broken(
-    kind: str, fault: Any, wrong: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_attention_fails_where_it_is_broken(kind, fault, wrong, monkeypatch):
     model = tiny_model(kind)
     monkeypatch.setattr(observe, "eager_function", broken(fault))
     found = check(model)
@@ -122,7 +120,7 @@ def test_broken_attention_fails_where_it_is_broken(
     assert found.verdict().startswith(f"FAIL: tiny-{kind} does not agree with eager attention: ")
 
 
-def test_what_cannot_be_run_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_run_is_reported(monkeypatch):
     model = tiny_model("bert")
     monkeypatch.setattr(observe, "eager_function", broken(too_long))
     verdict = check(model).verdict()
@@ -131,7 +129,7 @@ def test_what_cannot_be_run_is_reported(monkeypatch: pytest.MonkeyPatch) -> None
     )
 
 
-def test_a_sparse_model_that_is_dense_fails_on_every_text_beyond_its_index() -> None:
+def test_a_sparse_model_that_is_dense_fails_on_every_text_beyond_its_index():
     """As under a name that the modelling code does not know."""
     model = tiny_model("deepseek-v3.2")
     model.config._attn_implementation_internal = "headscope"  # a plain string
@@ -140,14 +138,14 @@ def test_a_sparse_model_that_is_dense_fails_on_every_text_beyond_its_index() -> 
     assert all(row.difference > 0.05 for row in found.rows if row.what == MAPS)
 
 
-def test_padding_that_changes_numbers_fails_in_the_batch_alone() -> None:
+def test_padding_that_changes_numbers_fails_in_the_batch_alone():
     model = tiny_model("mobilebert")
     model.neutral_padding = True  # as if it had not been noticed
     found = check(model)
     assert {row.text for row in found.rows if not row.agrees} == {PADDED}
 
 
-def test_layers_that_are_not_observed_fail() -> None:
+def test_layers_that_are_not_observed_fail():
     model = tiny_model("llama")
     layer = model.network.layers[1].self_attn
     layer.config = type(layer.config)(**layer.config.to_dict())
@@ -159,7 +157,7 @@ def test_layers_that_are_not_observed_fail() -> None:
 # ---- the long text
 
 
-def test_the_long_text_goes_beyond_windows_and_indices() -> None:
+def test_the_long_text_goes_beyond_windows_and_indices():
     assert reach_of(tiny_config("mistral", sliding_window=40)) == 40
     assert reach_of(tiny_config("deepseek-v3.2", index_topk=50)) == 50
     assert reach_of(tiny_config("minimax-m3")) == 2 * 3
@@ -175,7 +173,7 @@ def test_the_long_text_goes_beyond_windows_and_indices() -> None:
     assert eager.long_length(model, 6000) == (6000, [])
 
 
-def test_a_text_longer_than_the_model_takes_is_refused() -> None:
+def test_a_text_longer_than_the_model_takes_is_refused():
     with pytest.raises(UserError) as error:
         check(tiny_model("bert"), max_length=65)
     assert error.value.message == (
@@ -183,9 +181,7 @@ def test_a_text_longer_than_the_model_takes_is_refused() -> None:
     )
 
 
-def test_where_maps_take_too_much_memory_only_outputs_are_compared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_maps_take_too_much_memory_only_outputs_are_compared(monkeypatch):
     monkeypatch.setattr(eager, "MEMORY", 2 * 4 * 60**2 * 4)
     found = check(tiny_model("bert"))
     assert found.passed
@@ -193,7 +189,7 @@ def test_where_maps_take_too_much_memory_only_outputs_are_compared(
     assert "only the outputs of the layers were compared there" in found.notes[-1]
 
 
-def test_a_check_prints_a_table_and_its_verdict() -> None:
+def test_a_check_prints_a_table_and_its_verdict():
     found = hs.check(tiny_model("gpt2", auto=AutoModelForCausalLM), max_length=30)
     lines = str(found).splitlines()
     assert re.split(r"  +", lines[0].strip())[:3] == ["text", "tokens", "compared"]
@@ -202,7 +198,7 @@ def test_a_check_prints_a_table_and_its_verdict() -> None:
     assert list(found.frame()["verdict"]) == ["ok"] * 6
 
 
-def test_both_models_of_an_encoder_decoder_are_compared() -> None:
+def test_both_models_of_an_encoder_decoder_are_compared():
     for kind in BOTH:
         stacks = {(row.what, row.stack) for row in check(tiny_model(kind)).rows}
         assert stacks == {

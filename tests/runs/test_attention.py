@@ -24,12 +24,12 @@ TEXT = "The dogs that I saw barked loudly."
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model():
     return planted_bert()
 
 
 @pytest.fixture(scope="module")
-def demo() -> Model:
+def demo():
     return load("demo")
 
 
@@ -46,9 +46,7 @@ def eager(model: Model, *texts: str) -> tuple[list[str], np.ndarray[Any, Any]]:
 
 
 @pytest.mark.parametrize("texts", [(TEXT,), ("Who barked?", "The dog did.")])
-def test_the_maps_of_the_embedded_model_are_those_of_transformers(
-    demo: Model, texts: tuple[str, ...]
-) -> None:
+def test_the_maps_of_the_embedded_model_are_those_of_transformers(demo, texts):
     tokens, maps = eager(demo, *texts)
     found = attention(demo, *texts)
     assert len(found.tokens) == len(tokens)
@@ -60,20 +58,20 @@ def test_the_maps_of_the_embedded_model_are_those_of_transformers(
     np.testing.assert_allclose(found.maps.values, maps, atol=1e-6)
 
 
-def test_a_causal_model_sees_nothing_of_what_follows() -> None:
+def test_a_causal_model_sees_nothing_of_what_follows():
     found = attention(tiny_model("gpt2"), "the cat sat on the mat")
     later = np.triu(np.ones((len(found.tokens),) * 2, dtype=bool), 1)
     assert np.all(found.maps.values[..., later] == 0)
     np.testing.assert_allclose(found.maps.sum("key").values, 1, atol=1e-5)
 
 
-def test_a_pair_may_be_given_as_two_arguments_or_as_one_tuple(demo: Model) -> None:
+def test_a_pair_may_be_given_as_two_arguments_or_as_one_tuple(demo):
     two, one = attention(demo, "Who?", "The dog."), attention(demo, ("Who?", "The dog."))
     assert two.tokens == one.tokens == ("[CLS]", "Who", "?", "[SEP]", "The", "dog", ".", "[SEP]")
     np.testing.assert_array_equal(two.maps.values, one.maps.values)
 
 
-def test_planted_heads_are_found_under_both_names(model: Model) -> None:
+def test_planted_heads_are_found_under_both_names(model):
     layer, number = HEADS["previous"]
     found = attention(model, "the dogs sat")
     assert found.tokens == ("[CLS]", "the", "dog", "s", "sat", "[SEP]")
@@ -82,21 +80,12 @@ def test_planted_heads_are_found_under_both_names(model: Model) -> None:
         np.testing.assert_allclose(found.head(name).values[1:], np.eye(6)[:-1], atol=1e-5)
 
 
-def test_words_are_summed_over_attended_pieces_and_averaged_over_attending_ones(
-    demo: Model,
-) -> None:
+def test_words_are_summed_over_attended_pieces_and_averaged_over_attending_ones(demo):
     text = "Unbelievable hippopotamuses, obviously."
     tokens, words = attention(demo, text), attention(demo, text, words=True)
     assert words.units == "words"
-    assert words.tokens == (
-        "[CLS]",
-        "Unbelievable",
-        "hippopotamuses",
-        ",",
-        "obviously",
-        ".",
-        "[SEP]",
-    )
+    expected = ("[CLS]", "Unbelievable", "hippopotamuses", ",", "obviously", ".", "[SEP]")
+    assert words.tokens == expected
     pieces = [[0], [1], [2, 3, 4, 5, 6], [7], [8], [9], [10]]
     assert len(tokens.tokens) == 11
     for head in ("1-3", "4-7"):
@@ -108,7 +97,7 @@ def test_words_are_summed_over_attended_pieces_and_averaged_over_attending_ones(
     np.testing.assert_allclose(words.maps.sum("key").values, 1, atol=1e-5)
 
 
-def test_word_maps_are_those_that_the_measures_read(demo: Model) -> None:
+def test_word_maps_are_those_that_the_measures_read(demo):
     texts = ("Unbelievable", "hippopotamuses", "barked")
     example = Example("1", (" ".join(texts),), tuple(Word(text) for text in texts))
     encoder = demo.encoder(max_length=32, long="truncate", stack="encoder")
@@ -122,7 +111,7 @@ def test_word_maps_are_those_that_the_measures_read(demo: Model) -> None:
     np.testing.assert_allclose(found.maps.values[:, :, 1:-1, 1:-1], expected, atol=1e-6)
 
 
-def test_only_the_chosen_heads_are_kept(demo: Model) -> None:
+def test_only_the_chosen_heads_are_kept(demo):
     whole, found = attention(demo, TEXT), attention(demo, TEXT, heads="3-9,5-1")
     assert found.heads == (Head(2, 8), Head(4, 0))
     assert dict(found.maps.sizes) == dict(whole.maps.sizes) | {"layer": 2, "head": 2}
@@ -133,13 +122,13 @@ def test_only_the_chosen_heads_are_kept(demo: Model) -> None:
     assert caught.value.message == "head 3-1 was not kept; the heads here are 3-9, 5-1"
 
 
-def test_a_network_with_its_tokenizer_is_enough() -> None:
+def test_a_network_with_its_tokenizer_is_enough():
     found = attention((tiny_network("bert"), tiny_tokenizer("bert")), "the cat sat")
     assert found.maps.sizes["layer"] == 2
     assert found.tokens[0] == "[CLS]"
 
 
-def test_it_is_a_public_function(model: Model) -> None:
+def test_it_is_a_public_function(model):
     assert hs.attention is attention
     assert "attention" in hs.__all__
 
@@ -163,22 +152,20 @@ def test_it_is_a_public_function(model: Model) -> None:
         ),
     ],
 )
-def test_what_cannot_be_looked_at_is_refused_with_its_reason(
-    model: Model, arguments: tuple[Any, ...], options: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_be_looked_at_is_refused_with_its_reason(model, arguments, options, message):
     with pytest.raises(UserError) as caught:
         attention(model, *arguments, **options)
     assert caught.value.message == message
     assert caught.value.hint
 
 
-def test_a_long_text_is_cut_only_if_asked(model: Model) -> None:
+def test_a_long_text_is_cut_only_if_asked(model):
     found = attention(model, "the dog " * 30, max_length=10)
     assert len(found.tokens) == 10
     assert found.tokens[-1] == "[SEP]"
 
 
-def test_cross_attention_is_refused() -> None:
+def test_cross_attention_is_refused():
     with pytest.raises(UserError, match="cross attention"):
         attention(tiny_model("t5"), "the cat sat", stack="cross")
     assert attention(tiny_model("t5"), "the cat sat", stack="decoder").maps.sizes["layer"] == 2

@@ -10,7 +10,6 @@ import pytest
 
 from headscope.corpus import read
 from headscope.errors import CorpusError
-from headscope.models import Model
 from headscope.papers.clark2019.recipe import sentence_corpus
 from headscope.runs.ablate import ablate
 from headscope.runs.survey import compare, survey
@@ -24,12 +23,12 @@ REFUSAL = "was rewritten while it was being used"
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model():
     return planted_bert()
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text(BEFORE)
     return path
@@ -43,9 +42,7 @@ def rewrite(path: Path, at: int = 3) -> Callable[[int, int], None]:
     return write
 
 
-def test_a_survey_refuses_to_save_results_of_two_corpora(
-    model: Model, path: Path, tmp_path: Path
-) -> None:
+def test_a_survey_refuses_to_save_results_of_two_corpora(model, path, tmp_path):
     def run(**more: Any) -> Any:
         corpus = read(path, lines=True)
         output = tmp_path / "run.nc"
@@ -62,12 +59,12 @@ def test_a_survey_refuses_to_save_results_of_two_corpora(
     assert resumed["entropy"].identical(plain["entropy"])
 
 
-def test_without_an_output_nothing_is_returned(model: Model, path: Path) -> None:
+def test_without_an_output_nothing_is_returned(model, path):
     with pytest.raises(CorpusError, match=REFUSAL):
         survey(model, read(path, lines=True), progress=rewrite(path), **HOW)
 
 
-def test_a_corpus_that_is_removed_is_noticed(model: Model, path: Path, tmp_path: Path) -> None:
+def test_a_corpus_that_is_removed_is_noticed(model, path, tmp_path):
     def remove(done: int, total: int) -> None:
         path.unlink(missing_ok=True)
 
@@ -77,12 +74,12 @@ def test_a_corpus_that_is_removed_is_noticed(model: Model, path: Path, tmp_path:
 
 
 @pytest.mark.parametrize("make", [lambda one: one.sample(4, seed=0), lambda one: one.first(4)])
-def test_parts_of_a_corpus_are_watched_too(model: Model, path: Path, make: Any) -> None:
+def test_parts_of_a_corpus_are_watched_too(model, path, make):
     with pytest.raises(CorpusError, match=REFUSAL):
         survey(model, make(read(path, lines=True)), progress=rewrite(path, at=2), **HOW)
 
 
-def test_a_corpus_cut_into_sentences_is_watched_too(path: Path) -> None:
+def test_a_corpus_cut_into_sentences_is_watched_too(path):
     corpus = sentence_corpus(read(path, lines=True))
     before = corpus.checksum
     corpus.check_unchanged()
@@ -92,14 +89,14 @@ def test_a_corpus_cut_into_sentences_is_watched_too(path: Path) -> None:
     assert corpus.checksum == before
 
 
-def test_a_comparison_refuses_too(model: Model, path: Path, tmp_path: Path) -> None:
+def test_a_comparison_refuses_too(model, path, tmp_path):
     corpus, output = read(path, lines=True), tmp_path / "run.nc"
     with pytest.raises(CorpusError, match=REFUSAL):
         compare(model, planted_bert(), corpus, progress=rewrite(path), output=output, **HOW)
     assert not output.exists()
 
 
-def test_an_ablation_refuses_too(path: Path, tmp_path: Path) -> None:
+def test_an_ablation_refuses_too(path, tmp_path):
     path.write_text("sentence\tlabel\n" + "the dog sat\tno\nit barks\tyes\n" * 4)
     dev = read(path.rename(tmp_path / "dev.tsv"))
     path, output = tmp_path / "dev.tsv", tmp_path / "off.nc"

@@ -42,19 +42,17 @@ def surveyed(examples: list[Example]) -> Atlas:
 
 
 @pytest.fixture(scope="module")
-def whole() -> Atlas:
+def whole():
     return surveyed(passages())
 
 
 @pytest.fixture(scope="module")
-def halves() -> list[Atlas]:
+def halves():
     return [surveyed(half(passages(), number)) for number in (0, 1)]
 
 
 @pytest.mark.slow
-def test_heads_chosen_on_one_half_are_scored_on_the_other(
-    whole: Atlas, halves: list[Atlas]
-) -> None:
+def test_heads_chosen_on_one_half_are_scored_on_the_other(whole, halves):
     table = best_heads(whole).set_index("relation")
     for relation in ("all", "det", "nsubj", "pobj", "amod"):
         scores = [right_at(one, relation) for one in halves]
@@ -85,7 +83,7 @@ def _offset_right(examples: Sequence[Example], chooser: Atlas, relation: str) ->
 
 
 @pytest.mark.slow
-def test_the_coreference_head_is_chosen_apart_too(whole: Atlas, halves: list[Atlas]) -> None:
+def test_the_coreference_head_is_chosen_apart_too(whole, halves):
     scores = []
     for part in halves:
         data = part["coreference"].sel(candidates="mentions", kind="all", mentions="every")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,14 +45,9 @@ def llama_heads(network: Any) -> list[list[tuple[Matrix, ...]]]:
         heads = []
         for head in range(HEADS):
             own, shared = (slice(at * WIDTH, (at + 1) * WIDTH) for at in (head, head // 2))
-            heads.append(
-                (
-                    gain @ parts["q"][own].T,
-                    gain @ parts["k"][shared].T,
-                    gain @ parts["v"][shared].T,
-                    parts["o"][:, own].T,
-                )
-            )
+            slices = (("q", own), ("k", shared), ("v", shared))
+            inputs = (gain @ parts[name][part].T for name, part in slices)
+            heads.append((*inputs, parts["o"][:, own].T))
         layers.append(heads)
     return layers
 
@@ -80,7 +74,7 @@ READ = {"llama": llama_heads, "gpt2": gpt2_heads}
 
 
 @pytest.mark.parametrize("kind", READ)
-def test_composition_is_that_of_whole_matrices(kind: str) -> None:
+def test_composition_is_that_of_whole_matrices(kind):
     model = language_model(kind)
     data = hs.circuits(model)["composition"]
     first, second = READ[kind](model.network)
@@ -99,7 +93,7 @@ def test_composition_is_that_of_whole_matrices(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", READ)
-def test_norms_are_those_of_whole_matrices(kind: str) -> None:
+def test_norms_are_those_of_whole_matrices(kind):
     model = language_model(kind)
     atlas = hs.circuits(model)
     for layer, heads in enumerate(READ[kind](model.network)):
@@ -111,7 +105,7 @@ def test_norms_are_those_of_whole_matrices(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", READ)
-def test_copying_scores_are_those_of_all_eigenvalues_over_the_vocabulary(kind: str) -> None:
+def test_copying_scores_are_those_of_all_eigenvalues_over_the_vocabulary(kind):
     model = language_model(kind)
     copying = hs.circuits(model)["copying"]["mean"]
     embedding = model.network.get_input_embeddings().weight.detach().double().numpy()
@@ -133,7 +127,7 @@ def test_copying_scores_are_those_of_all_eigenvalues_over_the_vocabulary(kind: s
         ("bert", ""),  # no norm before attention
     ],
 )
-def test_units_say_what_was_done_to_the_matrices(kind: str, folding: str) -> None:
+def test_units_say_what_was_done_to_the_matrices(kind, folding):
     atlas = hs.circuits(tiny_model(kind))
     assert atlas["ov_norm"].attrs["unit"] == f"Frobenius norm of W_V W_O{folding}"
     assert atlas["qk_norm"].attrs["unit"] == f"Frobenius norm of W_Q W_Kᵀ{folding}"
@@ -141,7 +135,7 @@ def test_units_say_what_was_done_to_the_matrices(kind: str, folding: str) -> Non
     assert unit == f"ratio of norms over that of random heads{folding}"
 
 
-def test_only_earlier_layers_feed_later_ones() -> None:
+def test_only_earlier_layers_feed_later_ones():
     excess = hs.circuits(tiny_model("gpt2"))["composition"]["excess"]
     for layer in (1, 2):
         for earlier in (1, 2):
@@ -149,7 +143,7 @@ def test_only_earlier_layers_feed_later_ones() -> None:
             assert bool(known.all()) == bool(known.any()) == (earlier < layer)
 
 
-def test_heads_with_random_weights_compose_like_the_baseline() -> None:
+def test_heads_with_random_weights_compose_like_the_baseline():
     network = tiny_network("gpt2", n_embd=96, n_head=6, n_layer=4)
     with wrap(network, tiny_tokenizer("gpt2")) as model:
         data = hs.circuits(model)["composition"]
@@ -163,7 +157,7 @@ def test_heads_with_random_weights_compose_like_the_baseline() -> None:
         assert abs(values).max() < 0.5 * baseline
 
 
-def test_the_baseline_depends_on_the_seed_and_on_nothing_else() -> None:
+def test_the_baseline_depends_on_the_seed_and_on_nothing_else():
     model = tiny_model("gpt2")
     one, again, other = (hs.circuits(model, seed=seed)["composition"] for seed in (1, 1, 2))
     assert one.identical(again)
@@ -171,7 +165,7 @@ def test_the_baseline_depends_on_the_seed_and_on_nothing_else() -> None:
     assert (one["baseline_deviation"] > 0).all()
 
 
-def test_the_planted_model_does_induction() -> None:
+def test_the_planted_model_does_induction():
     """Otherwise the next test would prove nothing."""
     model = induction_model()
     words = ["<s>", "ab", "cd", "ef", "ab"]
@@ -187,7 +181,7 @@ def test_the_planted_model_does_induction() -> None:
     assert WORDS[int(output.logits[0, -1].argmax())] == "cd"
 
 
-def test_a_planted_previous_token_head_feeds_the_keys_of_the_induction_head() -> None:
+def test_a_planted_previous_token_head_feeds_the_keys_of_the_induction_head():
     atlas = hs.circuits(induction_model())
     pairs = atlas["composition"]["excess"]
     best = pairs.where(pairs == pairs.max(), drop=True)
@@ -206,13 +200,13 @@ def test_a_planted_previous_token_head_feeds_the_keys_of_the_induction_head() ->
     assert float(copying) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_a_model_without_unembedding_has_no_copying_scores_and_says_so() -> None:
+def test_a_model_without_unembedding_has_no_copying_scores_and_says_so():
     atlas = hs.circuits(tiny_model("llama"))
     assert atlas.measures == ("ov_norm", "qk_norm", "composition")
     assert "no copying score: this stack has no language-model head" in atlas.provenance["notes"]
 
 
-def test_a_model_that_is_loaded_by_name_gets_the_head_that_copying_needs(tmp_path: Path) -> None:
+def test_a_model_that_is_loaded_by_name_gets_the_head_that_copying_needs(tmp_path):
     tiny_network("llama", auto=AutoModelForCausalLM).save_pretrained(tmp_path)
     tiny_tokenizer("llama").save_pretrained(tmp_path)
     circuits = hs.circuits(str(tmp_path))
@@ -221,7 +215,7 @@ def test_a_model_that_is_loaded_by_name_gets_the_head_that_copying_needs(tmp_pat
     assert "copying" in survey.with_circuits(circuits)
 
 
-def test_circuits_are_saved_opened_and_not_computed_twice(tmp_path: Path) -> None:
+def test_circuits_are_saved_opened_and_not_computed_twice(tmp_path):
     path = tmp_path / "circuits.nc"
     made = hs.circuits(tiny_model("gpt2"), output=path)
     written = path.stat().st_mtime_ns
@@ -236,7 +230,7 @@ def test_circuits_are_saved_opened_and_not_computed_twice(tmp_path: Path) -> Non
     assert path.stat().st_mtime_ns != written
 
 
-def test_heads_are_found_and_tables_written_by_circuits(tmp_path: Path) -> None:
+def test_heads_are_found_and_tables_written_by_circuits(tmp_path):
     atlas = hs.circuits(induction_model())
     assert [str(head) for head in atlas.find("copying > 0.99")] == [INDUCTION]
     table = atlas.heads(by="copying", top=1)
@@ -250,13 +244,13 @@ def test_heads_are_found_and_tables_written_by_circuits(tmp_path: Path) -> None:
     assert repr(atlas).startswith("Atlas of planted-induction: 2 layers of 4 heads, measures:")
 
 
-def test_circuits_are_not_merged() -> None:
+def test_circuits_are_not_merged():
     atlas = hs.circuits(tiny_model("gpt2"))
     with pytest.raises(UserError):
         hs.merge([atlas, atlas])
 
 
-def test_circuits_of_other_weights_are_not_joined_to_a_survey() -> None:
+def test_circuits_of_other_weights_are_not_joined_to_a_survey():
     survey = small_survey(tiny_model("gpt2"))
     with pytest.raises(UserError, match="not of the weights that were surveyed"):
         survey.with_circuits(hs.circuits(tiny_model("gpt2", seed=1)))
@@ -264,7 +258,7 @@ def test_circuits_of_other_weights_are_not_joined_to_a_survey() -> None:
         survey.with_circuits(survey)
 
 
-def test_composition_is_asked_for_with_a_known_kind_of_results_that_have_it() -> None:
+def test_composition_is_asked_for_with_a_known_kind_of_results_that_have_it():
     atlas = hs.circuits(tiny_model("gpt2"))
     with pytest.raises(UserError, match="kind of composition"):
         atlas.composition("1-1", kind="k")
@@ -329,9 +323,7 @@ def copies(kind: str, layers: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_copies_grow_neither_with_layers_nor_with_blocks(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_grow_neither_with_layers_nor_with_blocks(kind, monkeypatch):
     few = copies(kind, 2)
     assert sum(few.values()) > 0
     assert copies(kind, 5) == few

@@ -4,8 +4,6 @@ nothing left waiting when something fails.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from itertools import permutations
 from pathlib import Path
@@ -28,6 +26,7 @@ from headscope.runs.survey import compare, survey
 from headscope.runs.survey.comparison import Lockstep
 from headscope.stats import matched_heads
 from planted import HEADS, VOCABULARY, planted_bert, planted_tokenizer
+from processes import python
 from tiny import WIDTH, maps_of, tiny_model, tiny_network, tiny_tokenizer
 
 TEXTS = [
@@ -44,17 +43,17 @@ HOW: dict[str, Any] = {"max_length": 24, "batch_size": 2}
 
 
 @pytest.fixture(scope="module")
-def first() -> Model:
+def first():
     return tiny_model("bert", seed=1)
 
 
 @pytest.fixture(scope="module")
-def second() -> Model:
+def second():
     return tiny_model("bert", seed=2)
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
+def corpus():
     return from_texts(TEXTS)
 
 
@@ -81,9 +80,7 @@ def cosines(one: Model, other: Model, corpus: Corpus) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("size", [1, 2, 7])
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "albert"])
-def test_the_change_is_the_mean_cosine_over_examples_computed_one_by_one(
-    kind: str, size: int, corpus: Corpus
-) -> None:
+def test_the_change_is_the_mean_cosine_over_examples_computed_one_by_one(kind, size, corpus):
     one, other = tiny_model(kind, seed=1), tiny_model(kind, seed=2)
     data = compare(one, other, corpus, max_length=24, batch_size=size)["change"]
     expected = cosines(one, other, corpus)
@@ -93,13 +90,13 @@ def test_the_change_is_the_mean_cosine_over_examples_computed_one_by_one(
     assert data["mean"].dims == ("layer", "head")
 
 
-def test_a_model_is_like_itself(first: Model, corpus: Corpus) -> None:
+def test_a_model_is_like_itself(first, corpus):
     results = compare(first, first, corpus, measures=["entropy"], **HOW)
     np.testing.assert_allclose(results["change"]["mean"].values, 1.0, atol=1e-6)
     assert (results["entropy-change"]["mean"] == 0).all()
 
 
-def test_only_the_head_that_was_changed_is_unlike() -> None:
+def test_only_the_head_that_was_changed_is_unlike():
     changed = planted_bert()
     layer, head = HEADS["previous"]
     with torch.no_grad():
@@ -124,7 +121,7 @@ def test_only_the_head_that_was_changed_is_unlike() -> None:
     assert int(others.notnull().sum()) == found.size - 1
 
 
-def test_differences_are_those_of_two_surveys_but_paired(first: Model, second: Model) -> None:
+def test_differences_are_those_of_two_surveys_but_paired(first, second):
     corpus = from_examples(list(read("demo", limit=6)))
     how = {"max_length": 60, "batch_size": 2}
     names = ["feature", "link", "position", "distance"]
@@ -134,15 +131,11 @@ def test_differences_are_those_of_two_surveys_but_paired(first: Model, second: M
         xr.testing.assert_allclose(
             found.mean(f"{name}-change"), after.mean(name) - before.mean(name), atol=1e-6
         )
-    singles = [
-        [
-            survey(model, from_examples([example]), measures=["position"], **how)
-            .mean("position")
-            .sel(layer=1, head=2, offset="next")
-            for example in corpus
-        ]
-        for model in (first, second)
-    ]
+    singles: list[list[float]] = [[], []]
+    for model, values in zip((first, second), singles, strict=True):
+        for example in corpus:
+            alone = survey(model, from_examples([example]), measures=["position"], **how)
+            values.append(float(alone.mean("position").sel(layer=1, head=2, offset="next")))
     ends = stats.ttest_rel(singles[1], singles[0]).confidence_interval()
     half = (ends.high - ends.low) / 2 * np.sqrt(6 / 5)  # leaving out one of six documents
     low, high = (sum(ends) / 2 + end for end in (-half, half))
@@ -150,7 +143,7 @@ def test_differences_are_those_of_two_surveys_but_paired(first: Model, second: M
     assert (cell["low"].item(), cell["high"].item()) == pytest.approx((low, high), rel=1e-3)
 
 
-def test_the_first_model_is_never_more_than_two_layers_ahead() -> None:
+def test_the_first_model_is_never_more_than_two_layers_ahead():
     many = wrap(tiny_network("bert", num_hidden_layers=8), tiny_tokenizer("bert"), name="deep")
     ahead: list[int] = []
     here, threads = threading.current_thread(), threading.active_count()
@@ -187,7 +180,7 @@ def broken(word: str) -> Model:
     return model
 
 
-def test_an_example_that_breaks_either_model_is_left_out() -> None:
+def test_an_example_that_breaks_either_model_is_left_out():
     results = compare(broken("who"), broken("cat"), from_texts(TEXTS), measures=["entropy"], **HOW)
     counts = results.provenance["counts"]
     assert (counts["nonfinite"], counts["seen"]) == (4, 3)
@@ -197,8 +190,8 @@ def test_an_example_that_breaks_either_model_is_left_out() -> None:
 
 @pytest.mark.parametrize("which", ["first", "second"])
 def test_an_error_in_either_model_is_raised_and_leaves_no_thread_behind(
-    which: str, first: Model, second: Model, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    which, first, second, corpus, monkeypatch
+):
     model, threads = {"first": first, "second": second}[which], threading.active_count()
 
     def fail(module: Any, inputs: Any) -> None:
@@ -213,7 +206,7 @@ def test_an_error_in_either_model_is_raised_and_leaves_no_thread_behind(
     assert threading.active_count() == threads
 
 
-def test_models_of_different_shapes_are_refused(first: Model, corpus: Corpus) -> None:
+def test_models_of_different_shapes_are_refused(first, corpus):
     wide = wrap(
         tiny_network("bert", num_attention_heads=2, num_hidden_layers=3),
         tiny_tokenizer("bert"),
@@ -228,7 +221,7 @@ def test_models_of_different_shapes_are_refused(first: Model, corpus: Corpus) ->
     )
 
 
-def test_models_of_different_stacks_are_refused(first: Model, corpus: Corpus) -> None:
+def test_models_of_different_stacks_are_refused(first, corpus):
     with pytest.raises(ModelError) as caught:
         compare(first, tiny_model("gpt2"), corpus)
     assert (
@@ -238,7 +231,7 @@ def test_models_of_different_stacks_are_refused(first: Model, corpus: Corpus) ->
     )
 
 
-def test_tokenizers_that_cut_an_example_differently_are_refused_with_that_example() -> None:
+def test_tokenizers_that_cut_an_example_differently_are_refused_with_that_example():
     tokenizer = planted_tokenizer()
     vocabulary = {token: index for index, token in enumerate(VOCABULARY)}
     vocabulary["dogs"] = vocabulary.pop("!")
@@ -250,75 +243,46 @@ def test_tokenizers_that_cut_an_example_differently_are_refused_with_that_exampl
     assert str(caught.value) == f"the two models have different tokenizers: {what}\nnext: {ALIKE}"
 
 
-def test_tokenizers_that_differ_only_in_words_that_the_corpus_does_not_have_are_no_obstacle() -> (
-    None
-):
+def test_tokenizers_that_differ_only_in_words_that_the_corpus_does_not_have_are_no_obstacle():
     tokenizer, network = planted_tokenizer(), planted_bert().network
     tokenizer.add_tokens(["unheard"])
     network.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     found = compare(
-        planted_bert(),
-        wrap(network, tokenizer, name="other"),
-        from_texts(["a cat"]),
-        max_length=24,
+        planted_bert(), wrap(network, tokenizer, name="other"), from_texts(["a cat"]), max_length=24
     )
     np.testing.assert_allclose(found["change"]["mean"].values, 1.0, atol=1e-6)
 
 
-def test_the_second_model_must_take_the_length_too(first: Model, corpus: Corpus) -> None:
+def test_the_second_model_must_take_the_length_too(first, corpus):
     short = wrap(
         tiny_network("bert", max_position_embeddings=16), tiny_tokenizer("bert"), name="short"
     )
-    with pytest.raises(
-        ModelError, match=r"^the maximum length must be at most 16 for short, got 24 instead"
-    ):
+    message = r"^the maximum length must be at most 16 for short, got 24 instead"
+    with pytest.raises(ModelError, match=message):
         compare(first, short, corpus, max_length=24)
 
 
-def test_a_measure_without_its_annotation_is_refused(
-    first: Model, second: Model, corpus: Corpus
-) -> None:
-    with pytest.raises(
-        UserError, match=r"^the measure 'feature' needs tags, tree, which 7 texts does not have"
-    ):
+def test_a_measure_without_its_annotation_is_refused(first, second, corpus):
+    message = r"^the measure 'feature' needs tags, tree, which 7 texts does not have"
+    with pytest.raises(UserError, match=message):
         compare(first, second, corpus, measures=["feature"], **HOW)
 
 
-def test_provenance_names_both_models(first: Model, second: Model, corpus: Corpus) -> None:
-    about = compare(
-        first,
-        wrap(second.network, second.tokenizer, name="someone/tuned"),
-        corpus,
-        measures=["entropy"],
-        **HOW,
-    ).provenance
+def test_provenance_names_both_models(first, second, corpus):
+    tuned = wrap(second.network, second.tokenizer, name="someone/tuned")
+    about = compare(first, tuned, corpus, measures=["entropy"], **HOW).provenance
     known = first.identity("encoder")
-    assert about["model"] == {
-        **{key: known[key] for key in ("class", "device", "config", "ends", "tokenizer")},
-        "adapters": {},
-        "name": "tiny-bert and someone/tuned",
-        "first": "tiny-bert",
-        "second": "someone/tuned",
-        "revision": "",
-        "type": "bert",
-        "dtype": "float32",
-        "quantization": "",
-        "adapter": "",
-        "bos": "keep",
-        "chat": False,
-        "tokens": {"start": "[CLS]", "separator": "[SEP]"},
-        "causal": False,
-        "weights": f"{first.digest} and {second.digest}",
-        "stack": "encoder",
-        "layers": 2,
-        "heads": 4,
-    }
+    same = {key: known[key] for key in ("class", "device", "config", "ends", "tokenizer")}
+    same |= {"adapters": {}, "adapter": "", "revision": "", "type": "bert", "dtype": "float32"}
+    same |= {"quantization": "", "bos": "keep", "chat": False, "causal": False, "stack": "encoder"}
+    same |= {"tokens": {"start": "[CLS]", "separator": "[SEP]"}, "layers": 2, "heads": 4}
+    names = {"name": "tiny-bert and someone/tuned", "first": "tiny-bert", "second": "someone/tuned"}
+    weights = f"{first.digest} and {second.digest}"
+    assert about["model"] == same | names | {"weights": weights}
     assert about["measures"] == ["change", "entropy-change"]
 
 
-def test_folders_of_models_stay_out_of_provenance(
-    first: Model, second: Model, corpus: Corpus
-) -> None:
+def test_folders_of_models_stay_out_of_provenance(first, second, corpus):
     one, other = (
         wrap(model.network, model.tokenizer, name=f"/home/ada/models/{name}")
         for model, name in ((first, "plain"), (second, "tuned"))
@@ -329,8 +293,8 @@ def test_folders_of_models_stay_out_of_provenance(
 
 
 def test_a_stopped_comparison_goes_on_to_the_same_numbers_and_a_finished_one_is_not_run_again(
-    first: Model, second: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    first, second, corpus, tmp_path, monkeypatch
+):
     how = {**HOW, "measures": ["entropy"], "output": tmp_path / "c.nc"}
     whole = compare(first, second, corpus, measures=["entropy"], **HOW)
     ran, batches = Lockstep.run, []
@@ -387,22 +351,14 @@ except (KeyboardInterrupt, Interrupted):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("presses", [1, 2, 5])
-def test_a_comparison_ends_however_often_ctrl_c_is_pressed(presses: int) -> None:
+def test_a_comparison_ends_however_often_ctrl_c_is_pressed(presses):
     tests = str(Path(__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", PRESSED, tests, str(presses)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = python("-c", PRESSED, tests, str(presses), timeout=240)
     assert done.stdout.startswith("stopped"), done.stderr
     assert "Exception ignored" not in done.stderr
 
 
-def test_the_same_in_the_other_order_is_the_same_likeness_and_the_opposite_difference(
-    corpus: Corpus,
-) -> None:
+def test_the_same_in_the_other_order_is_the_same_likeness_and_the_opposite_difference(corpus):
     one, other = tiny_model("gpt2", seed=1), tiny_model("gpt2", seed=2)
     there, back = (
         compare(*models, corpus, measures=["entropy"], **HOW)
@@ -412,9 +368,7 @@ def test_the_same_in_the_other_order_is_the_same_likeness_and_the_opposite_diffe
     xr.testing.assert_allclose(there.mean("entropy-change"), -back.mean("entropy-change"))
 
 
-def test_hs_compare_takes_models_or_results_and_says_what_it_needs(
-    first: Model, second: Model, corpus: Corpus
-) -> None:
+def test_hs_compare_takes_models_or_results_and_says_what_it_needs(first, second, corpus):
     atlas = hs.compare(first, second, corpus, **HOW)
     assert isinstance(atlas, hs.Atlas)
     results = [hs.survey(model, corpus, measures=["entropy"], **HOW) for model in (first, second)]
@@ -429,7 +383,7 @@ def test_hs_compare_takes_models_or_results_and_says_what_it_needs(
 
 
 @pytest.mark.shared
-def test_the_trained_layers_of_the_small_model_changed_and_the_others_did_not(shared: Path) -> None:
+def test_the_trained_layers_of_the_small_model_changed_and_the_others_did_not(shared):
     # models/README.md: layers 1-4 are the embedded model's own (stored in half precision), 5 and 6
     # were trained on.
     found = compare(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -125,9 +124,7 @@ def _special(weights: np.ndarray, columns: list[list[bool]], row_kinds: list[int
 
 @pytest.mark.parametrize("batch_size", [1, 3])
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_survey_of_cross_attention_equals_plain_loops_over_eager_maps(
-    kind: str, batch_size: int
-) -> None:
+def test_a_survey_of_cross_attention_equals_plain_loops_over_eager_maps(kind, batch_size):
     atlas = hs.survey(tiny_model(kind), PAIRS, stack="cross", max_length=64, batch_size=batch_size)
     assert atlas.measures == ("special", "entropy", "peak", "alignment")
     assert atlas.provenance["model"]["stack"] == "cross"
@@ -137,7 +134,7 @@ def test_a_survey_of_cross_attention_equals_plain_loops_over_eager_maps(
     assert int(atlas["peak"]["n"].min()) == len(PAIRS)
 
 
-def test_blocks_of_rows_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_rows_give_the_same(monkeypatch):
     monkeypatch.setattr(observe, "WEIGHTS", 1)
     monkeypatch.setattr(observe, "_cut", {})
     atlas = hs.survey(tiny_model("bart"), PAIRS, stack="cross", max_length=64)
@@ -146,7 +143,7 @@ def test_blocks_of_rows_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(means, values, atol=1e-5, err_msg=name)
 
 
-def test_a_single_text_goes_to_the_encoder_and_the_decoder() -> None:
+def test_a_single_text_goes_to_the_encoder_and_the_decoder():
     atlas = hs.survey(
         tiny_model("bart"), [SENTENCES[0]], stack="cross", measures="entropy", max_length=64
     )
@@ -154,7 +151,7 @@ def test_a_single_text_goes_to_the_encoder_and_the_decoder() -> None:
     np.testing.assert_allclose(atlas.mean("entropy").values, values, atol=1e-5)
 
 
-def test_shards_merge_to_the_whole() -> None:
+def test_shards_merge_to_the_whole():
     options: dict[str, Any] = {"stack": "cross", "max_length": 64, "batch_size": 1}
     whole = hs.survey(tiny_model("t5"), PAIRS, **options)
     parts = [hs.survey(tiny_model("t5"), PAIRS, shard=(i, 2), **options) for i in (1, 2)]
@@ -164,10 +161,9 @@ def test_shards_merge_to_the_whole() -> None:
 
 
 @pytest.mark.parametrize("name", ["position", "role", "distance", "pattern"])
-def test_measures_of_one_text_are_refused(name: str) -> None:
-    with pytest.raises(
-        UserError, match=f"the measure '{name}' is about the tokens of one text"
-    ) as e:
+def test_measures_of_one_text_are_refused(name):
+    message = f"the measure '{name}' is about the tokens of one text"
+    with pytest.raises(UserError, match=message) as e:
         hs.survey(tiny_model("t5"), PAIRS, stack="cross", measures=[name], max_length=64)
     assert "choose from special, entropy, peak, alignment" in str(e.value.hint)
     assert cross_measures() == ["special", "entropy", "peak", "alignment"]
@@ -189,7 +185,7 @@ class LargestAcross(Largest):
     cross = True
 
 
-def test_a_measure_of_ones_own_takes_part_if_it_says_so() -> None:
+def test_a_measure_of_ones_own_takes_part_if_it_says_so():
     run: dict[str, Any] = {"stack": "cross", "max_length": 64, "batch_size": 1}
     with pytest.raises(UserError, match="'largest' is about the tokens of one text") as error:
         hs.survey(tiny_model("t5"), PAIRS, measures=Largest, **run)
@@ -199,7 +195,7 @@ def test_a_measure_of_ones_own_takes_part_if_it_says_so() -> None:
     np.testing.assert_allclose(atlas.mean("largest").values[..., 0], np.mean(maps, 0), atol=1e-5)
 
 
-def test_long_and_empty_texts_are_counted() -> None:
+def test_long_and_empty_texts_are_counted():
     model = tiny_model("bart")
     encoder = model.cross_encoder(max_length=10, long="truncate")
     pairs = [("the cat", SENTENCES[1]), ("the cat", "a dog"), ("", "a dog"), ("a dog", "")]
@@ -223,7 +219,7 @@ def test_long_and_empty_texts_are_counted() -> None:
         hs.survey(model, PAIRS, stack="cross", long="split", max_length=64)
 
 
-def test_models_without_cross_attention_and_comparisons_are_refused(tmp_path: Path) -> None:
+def test_models_without_cross_attention_and_comparisons_are_refused(tmp_path):
     with pytest.raises(ModelError, match="the stack of tiny-bert must be"):
         hs.survey(tiny_model("bert"), PAIRS, stack="cross")
     with pytest.raises(UserError, match="cannot be drawn as one text"):
@@ -235,7 +231,7 @@ def test_models_without_cross_attention_and_comparisons_are_refused(tmp_path: Pa
     assert "entropy-change" in hs.compare(one, two).measures
 
 
-def test_padded_rows_and_padded_keys_may_hold_attention_that_is_not_finite() -> None:
+def test_padded_rows_and_padded_keys_may_hold_attention_that_is_not_finite():
     block = torch.full((2, 1, 3, 4), 0.25)
     rows = torch.tensor([[True, True, True], [True, True, False]])
     keys = torch.tensor([[True, True, False, False], [True, True, True, True]])
@@ -247,7 +243,7 @@ def test_padded_rows_and_padded_keys_may_hold_attention_that_is_not_finite() -> 
     assert finite(block, rows, keys)[1].tolist() == [False, True]
 
 
-def test_a_batch_of_one_text_has_its_own_tokens_as_keys() -> None:
+def test_a_batch_of_one_text_has_its_own_tokens_as_keys():
     model = tiny_model("bart")
     encoder = model.encoder(max_length=64, long="truncate", stack="encoder")
     batch = collate(encoder.encode([Example("1", (SENTENCES[0],))]))

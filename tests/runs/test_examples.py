@@ -16,7 +16,6 @@ from headscope.corpus import (
     read,
 )
 from headscope.heads import Head
-from headscope.models import Model
 from headscope.papers.clark2019.recipe import sentence_corpus, split_treebank
 from headscope.runs.examples import (
     antecedent_example,
@@ -32,7 +31,7 @@ UP, DOWN = "dependent to head", "head to dependent"
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model():
     return planted_bert()
 
 
@@ -42,7 +41,7 @@ def planted(name: str) -> Head:
     return Head(layer - 1, head - 1)
 
 
-def test_passages_are_cut_into_their_sentences_and_every_tree_stays_what_it_was() -> None:
+def test_passages_are_cut_into_their_sentences_and_every_tree_stays_what_it_was():
     passages = list(read("demo", limit=6))
     cut = list(sentences(passages))
     whole = iter(cut)
@@ -68,12 +67,12 @@ def test_passages_are_cut_into_their_sentences_and_every_tree_stays_what_it_was(
                 assert steps <= len(sentence.words)
 
 
-def test_a_sentence_by_itself_passes_unchanged() -> None:
+def test_a_sentence_by_itself_passes_unchanged():
     one = Example("1", ("the dog",), (Word("the", head=1), Word("dog", head=ROOT)))
     assert list(sentences([one])) == [one]
 
 
-def test_no_sentence_is_in_both_parts_of_a_treebank_and_none_is_lost() -> None:
+def test_no_sentence_is_in_both_parts_of_a_treebank_and_none_is_lost():
     whole = sentence_corpus(read("demo", limit=6))
     train, dev = split_treebank(whole)
     names = [[example.id for example in part] for part in (train, dev)]
@@ -86,7 +85,7 @@ def test_no_sentence_is_in_both_parts_of_a_treebank_and_none_is_lost() -> None:
     assert len({whole.checksum, train.checksum, dev.checksum}) == 3
 
 
-def test_a_part_is_cut_to_a_limit_after_the_parting() -> None:
+def test_a_part_is_cut_to_a_limit_after_the_parting():
     train, dev = split_treebank(
         from_examples([Example(str(number), ("a dog",)) for number in range(20)])
     )
@@ -94,7 +93,7 @@ def test_a_part_is_cut_to_a_limit_after_the_parting() -> None:
     assert [example.id for example in train.first(5)] == ["0", "1", "2", "3", "5"]
 
 
-def test_a_word_attends_to_what_its_pieces_attend_to(model: Model) -> None:
+def test_a_word_attends_to_what_its_pieces_attend_to(model):
     words = ("the", "dogs", "sat")
     example = Example("1", (" ".join(words),), tuple(map(Word, words)))
     seen = example_attention(model, example, planted("piece"))
@@ -108,7 +107,7 @@ def framed(text: str, target: int, element: int) -> Example:
     return Example(text, (text,), words, links=(link,))
 
 
-def test_the_frame_drawn_is_the_one_along_which_the_head_attends_most(model: Model) -> None:
+def test_the_frame_drawn_is_the_one_along_which_the_head_attends_most(model):
     far = framed("the dog saw a cat", 0, 4)
     near = framed("a dog saw the cat", 3, 2)
     found = frame_example(model, [far, near], head=planted("previous"))
@@ -129,7 +128,7 @@ def tree(text: str, heads: list[int], relation: str = "dep") -> Example:
     return Example(text, (text,), words)
 
 
-def test_words_and_special_tokens_have_rows_and_columns(model: Model) -> None:
+def test_words_and_special_tokens_have_rows_and_columns(model):
     example = Example("1", ("the dogs sat",), tuple(map(Word, ("the", "dogs", "sat"))))
     seen = example_attention(model, example, planted("previous"))
     assert seen.words == ("[CLS]", "the", "dogs", "sat", "[SEP]")
@@ -143,13 +142,13 @@ def test_words_and_special_tokens_have_rows_and_columns(model: Model) -> None:
     np.testing.assert_allclose(seen.weights[1:], expected, atol=1e-5)
 
 
-def test_attention_to_separators_can_be_seen(model: Model) -> None:
+def test_attention_to_separators_can_be_seen(model):
     seen = example_attention(model, tree("the dog sat", [1, 2, ROOT]), planted("sep"))
     np.testing.assert_allclose(seen.weights[:, -1], 1, atol=1e-5)
     assert seen.strongest(0, [1, 2]) == 1  # special tokens are no candidates; of equals, the first
 
 
-def test_the_sentence_drawn_is_the_one_on_which_the_head_is_right_most_often(model: Model) -> None:
+def test_the_sentence_drawn_is_the_one_on_which_the_head_is_right_most_often(model):
     wrong = tree("the dog saw a cat", [4, 4, 4, 4, ROOT])
     right = tree("the cat saw a dog", [ROOT, 0, 1, 2, 3])
     short = tree("the dog", [1, ROOT])
@@ -165,9 +164,7 @@ def test_the_sentence_drawn_is_the_one_on_which_the_head_is_right_most_often(mod
     assert relation_example(model, [right], relation="obj", head=head, direction=UP) is None
 
 
-def test_of_sentences_that_are_all_right_the_one_with_most_attention_is_drawn(
-    model: Model,
-) -> None:
+def test_of_sentences_that_are_all_right_the_one_with_most_attention_is_drawn(model):
     # Of a split word, half of the attention stays within the word.
     split = tree("the dogs saw a cat", [ROOT, 0, 1, 2, 3])
     whole = tree("the dog saw a cat", [ROOT, 0, 1, 2, 3])
@@ -189,7 +186,7 @@ def document(mentions: list[tuple[int, str]]) -> Example:
     return Example("1", (" ".join(texts),), words, mentions=found)
 
 
-def test_the_excerpt_drawn_is_one_in_which_the_head_finds_the_antecedent(model: Model) -> None:
+def test_the_excerpt_drawn_is_one_in_which_the_head_finds_the_antecedent(model):
     # The planted head attends to "dog" from everywhere.
     wrong = document([(1, "dog"), (4, "cat"), (9, "cat")])
     right = document([(1, "dog"), (4, "cat"), (9, "dog")])
@@ -203,13 +200,13 @@ def test_the_excerpt_drawn_is_one_in_which_the_head_finds_the_antecedent(model: 
     assert (alone.right, alone.total) == (0, 1)
 
 
-def test_an_antecedent_with_the_same_head_word_alone_shows_nothing(model: Model) -> None:
+def test_an_antecedent_with_the_same_head_word_alone_shows_nothing(model):
     same = document([(4, "cat"), (6, "cat")])
     assert antecedent_example(model, [same], head=planted("word")) is None
     assert antecedent_example(model, [document([])], head=planted("word")) is None
 
 
-def test_mentions_outside_the_excerpt_are_not_asked_for(model: Model) -> None:
+def test_mentions_outside_the_excerpt_are_not_asked_for(model):
     words = [Word("the", sentence=0)] * 30
     last = ("the", "dog", "saw", "a", "cat", "on", "the", "mat")
     words += [Word(text, sentence=1) for text in last]
@@ -224,7 +221,7 @@ def test_mentions_outside_the_excerpt_are_not_asked_for(model: Model) -> None:
     assert found.words[1:-1] == last
 
 
-def test_the_text_of_figure_1_is_short_and_has_a_comma_if_there_is_one() -> None:
+def test_the_text_of_figure_1_is_short_and_has_a_comma_if_there_is_one():
     plain = Example("1", ("It is far away from here.", "The dog barked all night."))
     comma = Example("2", ("One, two. He saw it, I think.", "She did not see it. Never."))
     long = Example("3", ("word " * 30 + "end.", "More, and more."))
@@ -238,9 +235,7 @@ def test_the_text_of_figure_1_is_short_and_has_a_comma_if_there_is_one() -> None
     )
 
 
-def test_the_word_whose_prediction_counts_is_asked_and_swapped_relations_are_found(
-    model: Model,
-) -> None:
+def test_the_word_whose_prediction_counts_is_asked_and_swapped_relations_are_found(model):
     words = (
         Word("dog", head=2, relation="nmod:poss"),
         Word("'s", head=0, relation="case"),

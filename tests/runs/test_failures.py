@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import xarray as xr
 
 from headscope.corpus import from_texts
 from headscope.errors import CorpusError, Interrupted, UserError
-from headscope.models import Model
 from headscope.results import Atlas
 from headscope.runs.forward import Pass
 from headscope.runs.survey import survey
@@ -22,12 +20,12 @@ TORCH = "[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model():
     return planted_bert()
 
 
 @pytest.fixture
-def passes(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def passes(monkeypatch):
     """Counts the batches that go through the model; ``fail`` is raised at the fourth."""
     seen: dict[str, Any] = {"count": 0, "fail": None}
     run = Pass.run
@@ -53,8 +51,8 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     ids=["memory", "torch", "cuda", "disk"],
 )
 def test_a_failing_machine_is_an_error_of_ours_and_loses_nothing(
-    model: Model, tmp_path: Path, passes: dict[str, Any], failure: Exception, message: str
-) -> None:
+    model, tmp_path, passes, failure, message
+):
     passes["fail"] = failure
     output = tmp_path / "run.nc"
     with pytest.raises(UserError) as caught:
@@ -69,9 +67,7 @@ def test_a_failing_machine_is_an_error_of_ours_and_loses_nothing(
     assert all(resumed[name].identical(plain[name]) for name in plain)
 
 
-def test_an_error_of_the_input_keeps_the_state_and_says_where(
-    model: Model, tmp_path: Path, passes: dict[str, Any]
-) -> None:
+def test_an_error_of_the_input_keeps_the_state_and_says_where(model, tmp_path, passes):
     passes["fail"] = CorpusError("example 4 is no text", hint="remove it")
     output = tmp_path / "run.nc"
     with pytest.raises(CorpusError) as caught:
@@ -89,17 +85,13 @@ def test_an_error_of_the_input_keeps_the_state_and_says_where(
     assert all(resumed[name].identical(plain[name]) for name in plain)
 
 
-def test_without_an_output_the_error_says_that_nothing_was_kept(
-    model: Model, passes: dict[str, Any]
-) -> None:
+def test_without_an_output_the_error_says_that_nothing_was_kept(model, passes):
     passes["fail"] = MemoryError()
     with pytest.raises(UserError, match="the memory is not enough; nothing was kept"):
         survey(model, from_texts(TEXTS), **HOW)
 
 
-def test_an_error_of_the_program_is_not_taken_for_the_machine(
-    model: Model, passes: dict[str, Any]
-) -> None:
+def test_an_error_of_the_program_is_not_taken_for_the_machine(model, passes):
     passes["fail"] = RuntimeError("shape '[3]' is invalid")
     with pytest.raises(RuntimeError, match="shape"):
         survey(model, from_texts(TEXTS), **HOW)
@@ -107,12 +99,8 @@ def test_an_error_of_the_program_is_not_taken_for_the_machine(
 
 @pytest.mark.parametrize("failure", [RuntimeError("NetCDF: HDF error"), KeyboardInterrupt()])
 def test_what_was_computed_is_kept_if_the_results_cannot_be_written(
-    model: Model,
-    tmp_path: Path,
-    passes: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
-    failure: BaseException,
-) -> None:
+    model, tmp_path, passes, monkeypatch, failure
+):
     def full(*_: object, **__: object) -> None:
         raise failure
 

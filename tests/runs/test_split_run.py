@@ -36,9 +36,7 @@ def run(output: Path | None, progress: Any = False, *, split: bool = False) -> A
         [(True, 1), (False, 12)],
     ],
 )
-def test_every_example_is_counted_once_however_a_run_is_stopped_and_resumed(
-    stops: list[tuple[bool, int]], tmp_path: Path
-) -> None:
+def test_every_example_is_counted_once_however_a_run_is_stopped_and_resumed(stops, tmp_path):
     whole = run(None)
     output = tmp_path / "run.nc"
     for split, steps in stops:

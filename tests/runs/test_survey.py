@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -44,17 +45,16 @@ def broken_bert() -> Model:
         first = model.network.encoder.layer[0]
         first.intermediate.dense.weight[0, VOCABULARY.index("old")] = 10.0
         first.intermediate.dense.bias[0] = -5.0
-        first.intermediate.intermediate_act_fn = (
-            torch.nn.ReLU()
-        )  # 5 for that word, and just 0 for all others
+        # 5 for that word, and just 0 for all others
+        first.intermediate.intermediate_act_fn = torch.nn.ReLU()
         first.output.dense.weight[0, 0] = 3e38
     return wrap(model.network, planted_tokenizer(), name="broken-bert")
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_the_others_count(
-    size: int,
-) -> None:
+    size,
+):
     results = run(broken_bert(), from_texts(TEXTS), batch_size=size)
     counts = results.provenance["counts"]
     assert sorted(counts["nonfinite_examples"]) == [
@@ -67,33 +67,25 @@ def test_examples_whose_attention_is_not_finite_are_named_with_their_layer_and_t
     without = run(broken_bert(), from_texts([TEXTS[index] for index in (0, 1, 4, 5)]))
     for name in NAMES:
         for key in ("mean", "deviation", "low", "high", "n"):
-            torch.testing.assert_close(
-                torch.from_numpy(results[name][key].values),
-                torch.from_numpy(without[name][key].values),
-                atol=1e-6,
-                rtol=1e-5,
-                equal_nan=True,
-            )
-    assert (
-        "3 examples were skipped because of attention that was not finite, e.g. "
-        in results.remarks()[-1]
-    )
+            one, other = results[name][key].values, without[name][key].values
+            np.testing.assert_allclose(one, other, atol=1e-6, rtol=1e-5)
+    said = "3 examples were skipped because of attention that was not finite, e.g. "
+    assert said in results.remarks()[-1]
 
 
-def test_at_most_twenty_broken_examples_are_named_but_all_are_counted() -> None:
-    counts = run(broken_bert(), from_texts(["who", "a dog"] * 25), batch_size=3).provenance[
-        "counts"
-    ]
+def test_at_most_twenty_broken_examples_are_named_but_all_are_counted():
+    results = run(broken_bert(), from_texts(["who", "a dog"] * 25), batch_size=3)
+    counts = results.provenance["counts"]
     assert (counts["nonfinite"], counts["seen"], len(counts["nonfinite_examples"])) == (25, 25, 20)
 
 
-def test_a_corpus_of_which_every_example_breaks_gives_nan_and_count_0() -> None:
+def test_a_corpus_of_which_every_example_breaks_gives_nan_and_count_0():
     results = run(broken_bert(), from_texts(["who", "who saw"]))
     assert results["entropy"]["mean"].isnull().all()
     assert not results["entropy"]["n"].any()
 
 
-def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbers() -> None:
+def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbers():
     model, corpus = tiny_model("gpt2"), from_texts(["a dog"], name="mine.txt")
     known = run(model, corpus, seed=4, limit=1).provenance
     expected = {
@@ -116,17 +108,8 @@ def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbe
     assert known["model"]["config"]["n_head"] == 4  # all that can change a number is there
     read = {"name": "mine.txt", "format": "memory", "sha256": corpus.checksum}
     assert {key: known["corpus"][key] for key in read} == read
-    assert (
-        known["settings"].items()
-        >= {
-            "max_length": 24,
-            "long": "truncate",
-            "batch_size": 2,
-            "stack": "decoder",
-            "limit": 1,
-            "seed": 4,
-        }.items()
-    )
+    settings = {"max_length": 24, "long": "truncate", "batch_size": 2, "stack": "decoder"}
+    assert known["settings"].items() >= (settings | {"limit": 1, "seed": 4}).items()
     assert known["measures"] == NAMES
     assert known["shards"] == ["1/1"]
     assert known["versions"]["torch"] == torch.__version__
@@ -134,15 +117,13 @@ def test_provenance_says_which_model_corpus_settings_and_versions_made_the_numbe
 
 
 @pytest.mark.parametrize(("given", "kept"), [(1, 1), (2, 2), (4, None)])
-def test_provenance_says_how_many_heads_share_keys_where_queries_are_grouped(
-    given: int, kept: int | None
-) -> None:
+def test_provenance_says_how_many_heads_share_keys_where_queries_are_grouped(given, kept):
     model = tiny_model("llama", num_key_value_heads=given)
     known = run(model, from_texts(["a dog"])).provenance["model"]
     assert (known["heads"], known.get("kv_heads")) == (4, kept)
 
 
-def test_other_weights_are_another_model() -> None:
+def test_other_weights_are_another_model():
     one, other = (
         run(tiny_model("bert", seed=seed), from_texts(["a dog"])).provenance["model"]
         for seed in (0, 1)
@@ -151,7 +132,7 @@ def test_other_weights_are_another_model() -> None:
     assert {**one, "weights": ""} == {**other, "weights": ""}
 
 
-def test_text_beyond_the_maximum_length_is_counted_and_remarked_unless_it_is_split() -> None:
+def test_text_beyond_the_maximum_length_is_counted_and_remarked_unless_it_is_split():
     model, texts = tiny_model("bert"), ["the dog sat " * 40, "the cat sat"] * 3
     cut = survey(model, from_texts(texts), measures="position", max_length=32)
     counts = cut.provenance["counts"]
@@ -173,17 +154,17 @@ def test_text_beyond_the_maximum_length_is_counted_and_remarked_unless_it_is_spl
     assert (merged["tokens"], merged["tokens_lost"]) == (counts["tokens"], counts["tokens_lost"])
 
 
-def test_a_limit_counts_the_first_examples_only() -> None:
+def test_a_limit_counts_the_first_examples_only():
     results = run(planted_bert(), from_texts(TEXTS), limit=3)
     assert results.provenance["counts"]["read"] == 3
     assert (results["entropy"]["n"] == 3).all()
 
 
-def test_one_measure_may_be_named_by_itself() -> None:
+def test_one_measure_may_be_named_by_itself():
     assert run(planted_bert(), from_texts(TEXTS), measures="entropy").measures == ("entropy",)
 
 
-def test_a_decoder_beside_an_encoder_is_surveyed_when_asked_for() -> None:
+def test_a_decoder_beside_an_encoder_is_surveyed_when_asked_for():
     model = tiny_model("t5")
     encoder, decoder = run(model, from_texts(TEXTS)), run(model, from_texts(TEXTS), stack="decoder")
     assert encoder.provenance["model"]["stack"] == "encoder"
@@ -194,29 +175,15 @@ def test_a_decoder_beside_an_encoder_is_surveyed_when_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("long", "length"), [("truncate", 24), ("split", 6), ("drop", 6)])
-def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long: str, length: int) -> None:
-    texts = [
-        "the old dog saw it, the cat sat on a mat! who barks",
-        "a dog",
-        "it",
-        "the old dog saw the cat",
-    ] * 4 + ["a dog"]
+def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long, length):
+    few = ["the old dog saw it, the cat sat on a mat! who barks", "a dog", "it"]
+    texts = [*few, "the old dog saw the cat"] * 4 + ["a dog"]
     told: list[tuple[int, int]] = []
-    results = run(
-        planted_bert(),
-        from_texts(texts),
-        long=long,
-        max_length=length,
-        batch_size=1,
-        measures=["entropy"],
-        progress=lambda done, total: told.append((done, total)),
-    )
-    assert (
-        results.provenance["counts"][
-            {"truncate": "used", "split": "split", "drop": "too_long"}[long]
-        ]
-        > 0
-    )
+    how = {"long": long, "max_length": length, "batch_size": 1, "measures": ["entropy"]}
+    watch = lambda done, total: told.append((done, total))  # noqa: E731
+    results = run(planted_bert(), from_texts(texts), progress=watch, **how)
+    counted = {"truncate": "used", "split": "split", "drop": "too_long"}[long]
+    assert results.provenance["counts"][counted] > 0
     done = [one for one, _ in told]
     assert done == sorted(done)
     assert done[0] >= 0
@@ -226,10 +193,9 @@ def test_progress_goes_up_from_nothing_to_the_size_of_the_corpus(long: str, leng
 
 
 @pytest.mark.parametrize("measure", ["pattern", "distance"])
-def test_a_measure_of_whole_maps_is_refused_at_great_lengths(measure: str) -> None:
+def test_a_measure_of_whole_maps_is_refused_at_great_lengths(measure):
     model = tiny_model("llama", max_position_embeddings=5000)
-    with pytest.raises(
-        UserError, match=rf"'{measure}' needs whole .* up to 2048 tokens, got .*4096"
-    ):
+    message = rf"'{measure}' needs whole .* up to 2048 tokens, got .*4096"
+    with pytest.raises(UserError, match=message):
         survey(model, from_texts(["the cat"]), measures=[measure], max_length=4096)
     survey(model, from_texts(["the cat"]), measures=["entropy"], max_length=4096)

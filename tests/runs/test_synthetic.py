@@ -11,7 +11,6 @@ import torch
 import headscope as hs
 from headscope.corpus import from_texts
 from headscope.errors import ModelError
-from headscope.models import Model
 from headscope.results import merge
 from headscope.runs import synthetic as module
 from headscope.runs.survey import survey
@@ -25,7 +24,7 @@ OFFSETS = {"induction": 1 - N, "duplicate": -N, "previous": -1}
 
 
 @pytest.fixture(scope="module")
-def induction() -> Model:
+def induction():
     return hand_made()
 
 
@@ -56,7 +55,7 @@ def looped(network: Any, ids: list[list[int]]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["hand-made", "tiny llama"])
-def test_scores_are_those_of_a_plain_loop_over_eager_attention(kind: str, induction: Model) -> None:
+def test_scores_are_those_of_a_plain_loop_over_eager_attention(kind, induction):
     model = induction if kind == "hand-made" else tiny_model("llama")
     special = {VOCABULARY.index(name) for name in ("[PAD]", "[UNK]", "[CLS]", "[MASK]")}
     words = (
@@ -75,7 +74,7 @@ def test_scores_are_those_of_a_plain_loop_over_eager_attention(kind: str, induct
         assert (values["n"] == COUNT).all()
 
 
-def test_the_induction_head_of_a_hand_made_model_is_found_and_no_other(induction: Model) -> None:
+def test_the_induction_head_of_a_hand_made_model_is_found_and_no_other(induction):
     means = synthetic(induction, n=N, sequences=COUNT).mean("synthetic")
     assert float(means.sel(layer=2, head=1, score="induction")) > 0.999
     assert int((means.sel(score="induction") > 0.5).sum()) == 1
@@ -83,7 +82,7 @@ def test_the_induction_head_of_a_hand_made_model_is_found_and_no_other(induction
     assert int((means.sel(score="previous") > 0.5).sum()) == 1
 
 
-def test_the_summary_names_the_heads_that_complete_the_repetition(induction: Model) -> None:
+def test_the_summary_names_the_heads_that_complete_the_repetition(induction):
     remarks = synthetic(induction, n=N, sequences=COUNT).remarks()
     assert remarks == [
         "On random tokens written twice, 1 head (2-1) puts more than half of its attention on what "
@@ -91,7 +90,7 @@ def test_the_summary_names_the_heads_that_complete_the_repetition(induction: Mod
     ]
 
 
-def test_no_token_stands_twice_in_a_copy_and_none_is_special(induction: Model) -> None:
+def test_no_token_stands_twice_in_a_copy_and_none_is_special(induction):
     for item in Sequences(N, COUNT, SEED).items(induction, 0, COUNT):
         start, copies = item.ids[0], item.ids[1:]
         assert start == induction.bos_token
@@ -100,7 +99,7 @@ def test_no_token_stands_twice_in_a_copy_and_none_is_special(induction: Model) -
         assert not set(copies.tolist()) & set(induction.tokenizer.all_special_ids)
 
 
-def test_another_seed_draws_other_tokens_and_the_same_seed_the_same(induction: Model) -> None:
+def test_another_seed_draws_other_tokens_and_the_same_seed_the_same(induction):
     def ids(seed: int) -> list[list[int]]:
         return [item.ids.tolist() for item in Sequences(N, 2, seed).items(induction, 0, 2)]
 
@@ -109,9 +108,7 @@ def test_another_seed_draws_other_tokens_and_the_same_seed_the_same(induction: M
     assert ids(1)[0] != ids(1)[1]
 
 
-def test_a_survey_in_shards_has_the_sequences_of_the_whole(
-    induction: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_survey_in_shards_has_the_sequences_of_the_whole(induction, monkeypatch):
     monkeypatch.setattr(module, "SIZE", 2)
     monkeypatch.setattr(module, "Sequences", lambda seed: Sequences(N, COUNT, seed))
     texts = from_texts(["the dog sat.", "a cat saw it."])
@@ -125,7 +122,7 @@ def test_a_survey_in_shards_has_the_sequences_of_the_whole(
     assert (merged["n"] == COUNT).all()
 
 
-def test_a_survey_adds_the_sequences_only_where_they_can_be_had(induction: Model) -> None:
+def test_a_survey_adds_the_sequences_only_where_they_can_be_had(induction):
     texts = from_texts(["the dog sat.", "a cat saw it."])
     few = survey(induction, texts, max_length=16)
     assert "synthetic" not in few
@@ -151,8 +148,8 @@ def test_a_survey_adds_the_sequences_only_where_they_can_be_had(induction: Model
     ],
 )
 def test_models_that_cannot_read_the_sequences_are_refused_with_the_reason(
-    kind: str, n: int, text: str, induction: Model
-) -> None:
+    kind, n, text, induction
+):
     model = induction if kind == "hand-made" else tiny_model(kind)
     with pytest.raises(ModelError) as error:
         hs.synthetic(model, n=n)

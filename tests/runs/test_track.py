@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,30 +18,28 @@ OPTIONS: dict[str, Any] = {"max_length": 24}
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def folders(tmp_path_factory):
     return save_checkpoints(tmp_path_factory.mktemp("training"))
 
 
 @pytest.fixture(scope="module")
-def atlas(folders: list[Path]) -> hs.Atlas:
+def atlas(folders):
     return hs.track(folders, TEXTS, **OPTIONS)
 
 
-def test_a_role_appears_at_the_checkpoint_where_it_was_planted(atlas: hs.Atlas) -> None:
+def test_a_role_appears_at_the_checkpoint_where_it_was_planted(atlas):
     table = emergence(atlas)
     main = table[table["main"]]
     found = {(row.head, row.role, row.checkpoint, row.step) for row in main.itertuples()}
-    assert found == {
-        ("1-1", "previous", "checkpoint-20", 20),
-        ("1-3", "itself", "checkpoint-20", 20),
-    }
+    expected = {("1-1", "previous", "checkpoint-20", 20), ("1-3", "itself", "checkpoint-20", 20)}
+    assert found == expected
     assert "1-2" not in set(table["head"])  # it lost its role at the end
     rows = main.set_index("head")
     assert rows["before"].abs().max() < 0.1
     assert rows["last"].min() > 0.8
 
 
-def test_values_of_every_checkpoint_are_those_of_its_own_survey(atlas: hs.Atlas) -> None:
+def test_values_of_every_checkpoint_are_those_of_its_own_survey(atlas):
     values = track_values(atlas, "position:previous")
     assert values["checkpoint"].values.tolist() == [f"checkpoint-{step}" for step in STEPS]
     for number in range(len(STEPS)):
@@ -52,7 +49,7 @@ def test_values_of_every_checkpoint_are_those_of_its_own_survey(atlas: hs.Atlas)
         )
 
 
-def test_a_threshold_of_a_value_is_passed_for_good(atlas: hs.Atlas) -> None:
+def test_a_threshold_of_a_value_is_passed_for_good(atlas):
     labels = {"previous": "previous", "current": "current"}
     for head, offset in labels.items():
         table = emergence(atlas, by=f"position:{offset}", threshold=0.5)
@@ -65,15 +62,13 @@ def test_a_threshold_of_a_value_is_passed_for_good(atlas: hs.Atlas) -> None:
         emergence(atlas, by="position:next")
 
 
-def test_what_is_there_from_the_start_appears_at_the_first_checkpoint(atlas: hs.Atlas) -> None:
+def test_what_is_there_from_the_start_appears_at_the_first_checkpoint(atlas):
     table = emergence(atlas, by="special:cls", threshold=0.5).set_index("head")
     assert table.loc["1-4", "checkpoint"] == "checkpoint-0"
     assert np.isnan(table.loc["1-4", "before"])
 
 
-def test_the_file_holds_the_last_checkpoint_and_the_values_of_all(
-    folders: list[Path], atlas: hs.Atlas, tmp_path: Path
-) -> None:
+def test_the_file_holds_the_last_checkpoint_and_the_values_of_all(folders, atlas, tmp_path):
     path = tmp_path / "track.nc"
     atlas.save(path)
     opened = hs.Atlas.open(path)
@@ -88,12 +83,12 @@ def test_the_file_holds_the_last_checkpoint_and_the_values_of_all(
         _ = last.track
 
 
-def test_a_folder_of_checkpoints_is_read_in_the_order_of_steps(folders: list[Path]) -> None:
+def test_a_folder_of_checkpoints_is_read_in_the_order_of_steps(folders):
     found = hs.track(folders[0].parent, TEXTS[:2], measures="position", limit=2, **OPTIONS)
     assert found.track.steps == STEPS
 
 
-def test_order_is_as_given_where_steps_do_not_grow(folders: list[Path]) -> None:
+def test_order_is_as_given_where_steps_do_not_grow(folders):
     found = hs.track(folders[2:0:-1], TEXTS[:2], measures="position", **OPTIONS)
     assert found.track.names == ("checkpoint-20", "checkpoint-10")
     assert found.track.steps is None
@@ -101,9 +96,7 @@ def test_order_is_as_given_where_steps_do_not_grow(folders: list[Path]) -> None:
     assert emergence(found, by="position:next", threshold=0.5)["step"].isna().all()
 
 
-def test_a_stopped_run_resumes_with_the_checkpoint_in_work(
-    folders: list[Path], atlas: hs.Atlas, tmp_path: Path
-) -> None:
+def test_a_stopped_run_resumes_with_the_checkpoint_in_work(folders, atlas, tmp_path):
     calls: list[int] = []
 
     def stop(done: int, total: int) -> None:
@@ -127,7 +120,7 @@ def test_a_stopped_run_resumes_with_the_checkpoint_in_work(
     assert len(again) == before  # finished: it is opened
 
 
-def test_checkpoints_of_different_shapes_are_refused(folders: list[Path], tmp_path: Path) -> None:
+def test_checkpoints_of_different_shapes_are_refused(folders, tmp_path):
     other = tiny_model("bert")
     other.network.save_pretrained(tmp_path / "other")
     other.tokenizer.save_pretrained(tmp_path / "other")
@@ -138,7 +131,7 @@ def test_checkpoints_of_different_shapes_are_refused(folders: list[Path], tmp_pa
         hs.track([planted_checkpoint(0), other], TEXTS, measures="position", **OPTIONS)
 
 
-def test_the_same_weights_twice_are_noted() -> None:
+def test_the_same_weights_twice_are_noted():
     models = [planted_checkpoint(0, "a"), planted_checkpoint(0, "b")]
     found = hs.track(models, TEXTS[:2], measures="position", **OPTIONS)
     assert "the checkpoints a and b have the same weights" in found.provenance["notes"]

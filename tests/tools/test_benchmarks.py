@@ -29,18 +29,18 @@ def test_examples_in_docstrings_hold(name: str) -> None:
     assert result.failed == 0
 
 
-def test_the_page_on_clusters_shows_what_was_recorded() -> None:
+def test_the_page_on_clusters_shows_what_was_recorded():
     page = PAGE.read_text(encoding="utf-8")
     assert filled(page, read_rows()) == page
 
 
-def test_every_job_that_the_page_needs_was_recorded_once() -> None:
+def test_every_job_that_the_page_needs_was_recorded_once():
     names = [row["name"] for row in read_rows()]
     assert names == [name for name in JOBS if name in names]
     assert {*SCALED, "wide", "gradient-1", "tuning"} <= set(names)
 
 
-def test_a_large_run_is_computed_as_the_page_says() -> None:
+def test_a_large_run_is_computed_as_the_page_says():
     measured = {"bare": 0.2, "wide": 0.5, "comparison": 0.5, "distance": 0.3, "ablation": 10.0}
     # A forward pass: 16 times two layers. Heads: 1024 / 144.
     assert seconds_at_scale("bare", measured) == pytest.approx(8.0)
@@ -54,7 +54,7 @@ def test_a_large_run_is_computed_as_the_page_says() -> None:
     assert many == pytest.approx(13 * 128 * 8 / 3600)
 
 
-def test_the_figure_of_growth_has_a_panel_for_time_and_memory_of_each_kind() -> None:
+def test_the_figure_of_growth_has_a_panel_for_time_and_memory_of_each_kind():
     points = json.loads(POINTS.read_text(encoding="utf-8"))["rows"]
     measured = {kind: [one["value"] for one in points if one["kind"] == kind] for kind in VALUES}
     for kind, values in measured.items():
@@ -67,7 +67,7 @@ def test_the_figure_of_growth_has_a_panel_for_time_and_memory_of_each_kind() -> 
     assert PICTURE.read_bytes().startswith(b"\x89PNG")
 
 
-def test_loops_over_maps_compute_the_four_statistics() -> None:
+def test_loops_over_maps_compute_the_four_statistics():
     # [CLS] looks at itself, the word evenly at [CLS] and itself, [SEP] evenly at all three.
     maps = np.array([[[[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]]])
     found = one_example(maps, np.array([False, False, True]))
@@ -76,7 +76,7 @@ def test_loops_over_maps_compute_the_four_statistics() -> None:
     assert found[0, 0].tolist() == pytest.approx([previous, start, separator, entropy])
 
 
-def test_made_heads_are_standardised_and_the_last_tells_the_classes_apart() -> None:
+def test_made_heads_are_standardised_and_the_last_tells_the_classes_apart():
     data = make()
     train, held, test = data.parts(-1)
     assert [len(y) for _, y in (train, held, test)] == [TRAIN, HELD, TEST]
@@ -89,15 +89,13 @@ def test_made_heads_are_standardised_and_the_last_tells_the_classes_apart() -> N
         assert low < (nearest == classes).mean() < high
 
 
-def test_a_tool_that_fails_says_why(tmp_path: Path) -> None:
+def test_a_tool_that_fails_says_why(tmp_path):
     assert "No module named" in do("no_such_job", HERE, tmp_path)["reason"]
     reason = "x cannot be installed: no index"
     assert do("maps_numpy", Environment(None, reason), tmp_path) == {"reason": reason}
 
 
-def test_a_row_of_a_tool_that_fails_has_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_of_a_tool_that_fails_has_the_reason(tmp_path, monkeypatch):
     def missing(folder: Path, packages: tuple[str, ...]) -> Environment:
         return Environment(None, f"{packages[-1]} is not on the index")
 
@@ -111,21 +109,21 @@ def test_a_row_of_a_tool_that_fails_has_the_reason(
     assert row["failed"] == "detector_transformer_lens: transformer-lens is not on the index"
 
 
-def test_the_largest_difference_is_over_all_arrays(tmp_path: Path) -> None:
+def test_the_largest_difference_is_over_all_arrays(tmp_path):
     np.savez(tmp_path / "one.npz", a=np.array([1.0, 2.0]), b=np.array([0.0]))
     np.savez(tmp_path / "two.npz", a=np.array([1.0, 2.5]), b=np.array([0.25]))
     assert difference(tmp_path, "one", "two") == 0.5
 
 
 @pytest.mark.slow
-def test_a_package_that_cannot_be_installed_leaves_no_environment(tmp_path: Path) -> None:
+def test_a_package_that_cannot_be_installed_leaves_no_environment(tmp_path):
     found = make_environment(tmp_path / "tool", ("--no-index no-such-package-here",))
     assert found.python is None
     assert "no-such-package-here" in found.reason
     assert not (tmp_path / "tool").exists()
 
 
-def test_every_bench_target_of_the_makefile_names_a_module_that_exists() -> None:
+def test_every_bench_target_of_the_makefile_names_a_module_that_exists():
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     modules = [line.split("-m ")[1].split()[0] for line in lines if "-m benchmarks" in line]
     assert len(modules) == 5

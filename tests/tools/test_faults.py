@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,18 +11,20 @@ from faults.children import Ended
 from faults.damage import BAD, Kind, damage_kind, damages
 from faults.kinds import KINDS
 
+from processes import python
+
 TOOLS = Path(__file__).parents[2] / "tools"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_damage_to_any_file_is_refused_or_repaired(kind: Kind, tmp_path: Path) -> None:
+def test_damage_to_any_file_is_refused_or_repaired(kind, tmp_path):
     tally = damage_kind(kind, tmp_path, count=16, seed=1)
     assert tally.notes == []
     assert sum(tally.outcomes.values()) >= 16
     assert not set(tally.outcomes) & set(BAD)
 
 
-def test_the_battery_finds_a_kind_of_file_that_is_not_protected(tmp_path: Path) -> None:
+def test_the_battery_finds_a_kind_of_file_that_is_not_protected(tmp_path):
     def write(folder: Path) -> None:
         (folder / "notes.txt").write_text("0.25 " * 40)
 
@@ -35,7 +35,7 @@ def test_the_battery_finds_a_kind_of_file_that_is_not_protected(tmp_path: Path) 
     assert len(tally.notes) == 40
 
 
-def test_damages_are_bits_cuts_and_zeros() -> None:
+def test_damages_are_bits_cuts_and_zeros():
     data = bytes(range(256)) * 8
     found = dict(damages(data, 16, seed=0))
     bits = [changed for how, changed in found.items() if how.startswith("bit")]
@@ -60,9 +60,7 @@ def test_damages_are_bits_cuts_and_zeros() -> None:
         (-1, False, 7, 0),
     ],
 )
-def test_a_repeated_run_without_progress_lost_all_that_was_not_saved(
-    first: int, saved: bool, kept: int, lost: int
-) -> None:
+def test_a_repeated_run_without_progress_lost_all_that_was_not_saved(first, saved, kept, lost):
     """Seven steps were done; the first step of the repetition is ``first``."""
     ended = Ended(-9, "", 0, 7, 1.0, "")
     again = Ended(0, "right", first, first, 1.0, "")
@@ -91,16 +89,10 @@ assert not disk.place.exists()
 """
 
 
-def test_a_small_disk_runs_full_and_nobody_else_sees_it(tmp_path: Path) -> None:
+def test_a_small_disk_runs_full_and_nobody_else_sees_it(tmp_path):
     (tmp_path / "inputs").mkdir()
     (tmp_path / "inputs" / "a.txt").write_text("mine")
-    done = subprocess.run(
-        [sys.executable, "-c", DISK, tmp_path / "inputs"],
-        cwd=TOOLS,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-c", DISK, tmp_path / "inputs", cwd=TOOLS)
     if done.returncode == 77:
         pytest.skip("no disk can be mounted here")
     assert done.returncode == 0, done.stderr
@@ -114,14 +106,8 @@ FAULTS = {
 
 
 @pytest.mark.slow
-def test_a_survey_survives_one_fault_of_every_kind() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "faults", "--only", "survey", "--share", "0.01"],
-        cwd=TOOLS,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_a_survey_survives_one_fault_of_every_kind():
+    done = python("-m", "faults", "--only", "survey", "--share", "0.01", cwd=TOOLS)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     rows = [line for line in done.stdout.splitlines() if line.startswith("survey ")]
     names = [row.removeprefix("survey").partition("{")[0] for row in rows]

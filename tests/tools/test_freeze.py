@@ -19,7 +19,7 @@ sys.exit("electra" in " ".join(sys.argv))
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Path:
+def tree(tmp_path):
     """A source tree under git with a command line that only writes its output file."""
     package = tmp_path / "tree" / "src" / "headscope"
     package.mkdir(parents=True)
@@ -33,7 +33,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     """The part of the shared folder that is cut to size before the jobs run."""
     folder = tmp_path / "shared" / "data" / "glue" / "RTE"
     folder.mkdir(parents=True)
@@ -43,9 +43,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "shared"
 
 
-def test_jobs_run_once_with_the_sources_of_the_tree(
-    tree: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_jobs_run_once_with_the_sources_of_the_tree(tree, data, tmp_path, capsys):
     out = tmp_path / "out"
     for _ in range(2):
         assert freeze.run(tree, out, only="demo-tree*k", shared=data)
@@ -57,9 +55,7 @@ def test_jobs_run_once_with_the_sources_of_the_tree(
     assert record["jobs"]["demo-treebank"]["words"][0] == "survey"
 
 
-def test_a_failed_job_is_reported_and_run_again(
-    tree: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_job_is_reported_and_run_again(tree, data, tmp_path, capsys):
     for _ in range(2):
         assert not freeze.run(tree, tmp_path / "out", only="electra-mini-frames", shared=data)
     assert capsys.readouterr().out.count("FAILED") == 2
@@ -73,9 +69,7 @@ def commit(tree: Path, message: str) -> str:
     return freeze.revision(tree, "HEAD")
 
 
-def test_present_words_are_used_for_all_commits_but_one(
-    tree: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_present_words_are_used_for_all_commits_but_one(tree, data, tmp_path, monkeypatch):
     monkeypatch.setattr(freeze, "COMMANDS", {"survey -q": "--fresh"})
     monkeypatch.setattr(freeze, "WORDS", freeze.revision(tree, "HEAD")[:7])
     freeze.run(tree, tmp_path / "old", only="demo-frames", shared=data)
@@ -85,9 +79,7 @@ def test_present_words_are_used_for_all_commits_but_one(
     assert (tmp_path / "new" / "demo-frames.nc").read_text() == "new"
 
 
-def test_jobs_run_again_with_another_commit_or_changed_sources(
-    tree: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_jobs_run_again_with_another_commit_or_changed_sources(tree, data, tmp_path, capsys):
     def runs(**options: bool) -> int:
         freeze.run(tree, tmp_path / "out", only="demo-frames", shared=data, **options)
         return capsys.readouterr().out.count("demo-frames ")
@@ -99,7 +91,7 @@ def test_jobs_run_again_with_another_commit_or_changed_sources(
     assert [runs(), runs()] == [1, 0]
 
 
-def test_a_job_starts_without_what_it_wrote_before(tree: Path, data: Path, tmp_path: Path) -> None:
+def test_a_job_starts_without_what_it_wrote_before(tree, data, tmp_path):
     left = tmp_path / "out" / "clark2019" / "surface.nc"
     left.parent.mkdir(parents=True)
     left.write_text("of an earlier run")
@@ -110,12 +102,12 @@ def test_a_job_starts_without_what_it_wrote_before(tree: Path, data: Path, tmp_p
     assert other.exists()
 
 
-def test_a_table_is_run_with_the_survey_that_it_reads(tmp_path: Path) -> None:
+def test_a_table_is_run_with_the_survey_that_it_reads(tmp_path):
     names = [job.name for job in freeze.chosen("demo-coref-coreference", tmp_path, tmp_path)]
     assert names == ["demo-coref", "demo-coref-coreference"]
 
 
-def test_command_and_option_names_are_translated() -> None:
+def test_command_and_option_names_are_translated():
     renamed = {"paper x": "repeat x", "paper --way": "--by", "survey --way": "--how", "ls": "list"}
     words = ("paper", "x", "--way", "zero", "survey")
     assert freeze.translate(words, renamed) == ["repeat", "x", "--by", "zero", "survey"]
@@ -123,7 +115,7 @@ def test_command_and_option_names_are_translated() -> None:
     assert freeze.translate(("export", "--way"), renamed) == ["export", "--way"]
 
 
-def test_every_job_has_its_own_name_and_output(tmp_path: Path) -> None:
+def test_every_job_has_its_own_name_and_output(tmp_path):
     names = [job.name for job in freeze.jobs(tmp_path, tmp_path)]
     assert len(names) == len(set(names))
     papers = {job.words[1] for job in freeze.jobs(tmp_path, tmp_path) if job.words[0] == "paper"}

@@ -22,7 +22,7 @@ def entries(name: str) -> dict[str, str]:
     return found
 
 
-def test_every_pin_but_torch_and_the_demo_data_has_hashes() -> None:
+def test_every_pin_but_torch_and_the_demo_data_has_hashes():
     run, dev = entries("run"), entries("dev")
     assert not set(run) & set(dev)
     pinned = hashes.pins()
@@ -33,13 +33,13 @@ def test_every_pin_but_torch_and_the_demo_data_has_hashes() -> None:
 
 
 @pytest.mark.parametrize(("files", "wanted"), [(("run",), "spacy,gguf"), (("run", "dev"), "dev")])
-def test_the_files_hold_everything_that_is_needed(files: tuple[str, ...], wanted: str) -> None:
+def test_the_files_hold_everything_that_is_needed(files, wanted):
     needed = hashes.closure([f"headscope[{wanted}]"]) - hashes.LEFT_OUT
     held = set().union(*(entries(name) for name in files))
     assert needed - held == set()
 
 
-def test_the_versions_are_those_that_the_project_allows() -> None:
+def test_the_versions_are_those_that_the_project_allows():
     import tomllib
 
     project = tomllib.loads((REQUIREMENTS.parent / "pyproject.toml").read_text())["project"]
@@ -51,9 +51,7 @@ def test_the_versions_are_those_that_the_project_allows() -> None:
             assert requirement.specifier.contains(pinned[name], prereleases=True), requirement
 
 
-def test_only_wheels_for_this_python_count_and_sources_only_where_there_are_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_wheels_for_this_python_count_and_sources_only_where_there_are_none(monkeypatch):
     files = {
         "a-1.0-cp311-cp311-win_amd64.whl": "1",
         "a-1.0-cp312-cp312-win_amd64.whl": "2",
@@ -74,12 +72,10 @@ def test_only_wheels_for_this_python_count_and_sources_only_where_there_are_none
     assert hashes.hashes("a", "1.0", "") == ["4" * 64]
 
 
-def test_the_makefile_installs_nothing_else_without_a_hash() -> None:
+def test_the_makefile_installs_nothing_else_without_a_hash():
     text = (REQUIREMENTS.parent / "Makefile").read_text()
     stamps = text[text.index("$(VENV)/run.stamp:") : text.index("# Known vulnerabilities")]
     commands = [line.strip() for line in stamps.splitlines() if line.startswith("\t$(")]
     loose = [line for line in commands if not line.startswith("$(HASHED)")]
-    assert loose == [
-        "$(PINNED) torch==2.13.0",
-        "$(PIP) --no-deps --no-build-isolation --editable .",
-    ]
+    expected = ["$(PINNED) torch==2.13.0", "$(PIP) --no-deps --no-build-isolation --editable ."]
+    assert loose == expected

@@ -43,7 +43,7 @@ def write_results(
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> tuple[Path, Path]:
+def folders(tmp_path):
     """Two folders with equal numbers."""
     old, new = tmp_path / "old", tmp_path / "new"
     write_results(old / "x.nc")
@@ -63,9 +63,7 @@ def section(printed: str, title: str) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def test_equal_numbers_are_bit_equal(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_equal_numbers_are_bit_equal(folders, capsys):
     assert number_diff.compare(*folders)
     printed = capsys.readouterr().out
     lines = [line.split() for line in printed.splitlines()[:2]]
@@ -74,17 +72,13 @@ def test_equal_numbers_are_bit_equal(
     assert "equal bit for bit: 12" in printed
 
 
-def test_equal_files_are_identical(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_equal_files_are_identical(folders, capsys):
     (folders[1] / "x.nc").write_bytes((folders[0] / "x.nc").read_bytes())
     assert number_diff.compare(*folders)
     assert capsys.readouterr().out.split()[:2] == ["x.nc", "identical"]
 
 
-def test_a_difference_within_the_tolerance_is_printed_and_passes(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_difference_within_the_tolerance_is_printed_and_passes(folders, capsys):
     write_results(folders[1] / "x.nc", mean=1 / 3 + 1e-13)
     assert number_diff.compare(*folders)
     printed = capsys.readouterr().out
@@ -97,9 +91,7 @@ def test_a_difference_within_the_tolerance_is_printed_and_passes(
 @pytest.mark.parametrize(
     ("statistic", "value"), [("mean", np.nan), ("mean", 0.34), ("n", 8), ("sum", 2.0)]
 )
-def test_a_number_that_moved_or_vanished_fails(
-    folders: tuple[Path, Path], statistic: str, value: float, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_number_that_moved_or_vanished_fails(folders, statistic, value, capsys):
     write_results(folders[1] / "x.nc", **{statistic: value})
     assert not number_diff.compare(*folders)
     printed = capsys.readouterr().out
@@ -107,7 +99,7 @@ def test_a_number_that_moved_or_vanished_fails(
     assert "1 a " in section(printed, "Not explained")[0], "layer and row are named"
 
 
-def test_partial_sums_may_be_cut_in_any_way(tmp_path: Path) -> None:
+def test_partial_sums_may_be_cut_in_any_way(tmp_path):
     for folder, blocks in (("old", 4), ("new", 8)):
         sums = np.full((blocks, 3), 8.0 / blocks)
         measure = xr.Dataset({"sum": (("bucket" if blocks == 8 else "block", "head"), sums)})
@@ -116,7 +108,7 @@ def test_partial_sums_may_be_cut_in_any_way(tmp_path: Path) -> None:
     assert number_diff.compare(tmp_path / "old", tmp_path / "new")
 
 
-def test_groups_inside_groups_are_compared(tmp_path: Path) -> None:
+def test_groups_inside_groups_are_compared(tmp_path):
     for folder, value in (("old", 1.0), ("new", 2.0)):
         (tmp_path / folder).mkdir()
         inner = xr.Dataset({"mean": ("head", [value])})
@@ -124,15 +116,13 @@ def test_groups_inside_groups_are_compared(tmp_path: Path) -> None:
     assert not number_diff.compare(tmp_path / "old", tmp_path / "new")
 
 
-def test_variables_that_hold_text_are_compared(folders: tuple[Path, Path]) -> None:
+def test_variables_that_hold_text_are_compared(folders):
     write_results(folders[0] / "x.nc", best=("layer", ["3-9", "2-8"]))
     write_results(folders[1] / "x.nc", best=("layer", ["3-9", "2-7"]))
     assert not number_diff.compare(*folders)
 
 
-def test_a_lost_label_fails_even_beside_larger_differences(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lost_label_fails_even_beside_larger_differences(tmp_path, capsys):
     extra = {"deviation": (("layer", "row"), np.ones((2, 2)))}
     write_results(tmp_path / "old" / "x.nc", **extra)
     less = {"deviation": (("layer", "row"), np.ones((2, 1)) + 1e-14)}
@@ -141,9 +131,7 @@ def test_a_lost_label_fails_even_beside_larger_differences(
     assert "mean is missing: b" in capsys.readouterr().out
 
 
-def test_what_only_the_new_run_has_is_listed(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_only_the_new_run_has_is_listed(folders, capsys):
     more = {"high": (("layer", "row"), np.ones((2, 3)))}
     write_results(folders[1] / "x.nc", labels=("a", "b", "c"), **more)
     (folders[1] / "y.csv").write_text("a\n1\n")
@@ -154,9 +142,7 @@ def test_what_only_the_new_run_has_is_listed(
     assert "1 × file y.csv" in added
 
 
-def test_files_that_are_not_compared_are_listed_with_the_reason(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_that_are_not_compared_are_listed_with_the_reason(folders, capsys):
     for folder in folders:
         (folder / "x.log").write_text(f"{folder}")
     assert number_diff.compare(*folders)
@@ -164,18 +150,14 @@ def test_files_that_are_not_compared_are_listed_with_the_reason(
     assert skipped == ["1 × log file: progress messages"]
 
 
-def test_a_file_of_an_unknown_kind_fails(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_an_unknown_kind_fails(folders, capsys):
     for folder in folders:
         (folder / "x.parquet").write_text(f"{folder}")
     assert not number_diff.compare(*folders)
     assert "x.parquet" in section(capsys.readouterr().out, "Not explained")[0]
 
 
-def test_a_job_that_failed_or_did_not_run_fails(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_job_that_failed_or_did_not_run_fails(folders, capsys):
     write_record(folders[0], a=0, b=0, c=0)
     write_record(folders[1], a=0, b=1)
     assert not number_diff.compare(*folders)
@@ -183,9 +165,7 @@ def test_a_job_that_failed_or_did_not_run_fails(
     assert [line.split()[2:] for line in bad] == [["b", "FAILED"], ["c", "NOT", "RUN"]]
 
 
-def test_jobs_of_several_commits_in_one_folder_fail(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_jobs_of_several_commits_in_one_folder_fail(folders, capsys):
     for folder, commits in zip(folders, ("11", "12"), strict=True):
         pairs = zip("ab", commits, strict=True)
         jobs = {name: {"status": 0, "commit": commit} for name, commit in pairs}
@@ -194,7 +174,7 @@ def test_jobs_of_several_commits_in_one_folder_fail(
     assert "jobs of several commits: 1, 2" in capsys.readouterr().out
 
 
-def test_only_the_jobs_that_are_asked_for_are_compared(folders: tuple[Path, Path]) -> None:
+def test_only_the_jobs_that_are_asked_for_are_compared(folders):
     write_results(folders[1] / "x.nc", mean=5.0)
     for folder in folders:
         write_results(folder / "x-more.nc")
@@ -203,11 +183,7 @@ def test_only_the_jobs_that_are_asked_for_are_compared(folders: tuple[Path, Path
     assert not number_diff.compare(*folders, only="x")
 
 
-def test_an_explained_difference_passes_for_the_commit_that_it_names(
-    folders: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_explained_difference_passes_for_the_commit_that_it_names(folders, monkeypatch, capsys):
     write_results(folders[1] / "x.nc", mean=5.0)
     reasons = {"x.nc entropy mean 1 a *": "a bug was fixed"}
     monkeypatch.setattr(number_diff, "EXPLAINED", {COMMIT[:7]: reasons})
@@ -220,9 +196,7 @@ def test_an_explained_difference_passes_for_the_commit_that_it_names(
     assert not number_diff.compare(*folders), "another statistic moved too"
 
 
-def test_renamed_files_dims_and_labels_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_renamed_files_dims_and_labels_are_found(tmp_path, monkeypatch):
     old, new = tmp_path / "old", tmp_path / "new"
     write_results(old / "x.nc")
     write_record(old)
@@ -235,9 +209,7 @@ def test_renamed_files_dims_and_labels_are_found(
     assert number_diff.compare(old, new)
 
 
-def test_a_missing_file_or_measure_fails(
-    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_file_or_measure_fails(folders, monkeypatch):
     write_record(folders[0])
     monkeypatch.setattr(number_diff, "RENAMED", {COMMIT: Names(measures={"entropy": "surprise"})})
     assert not number_diff.compare(*folders)
@@ -246,7 +218,7 @@ def test_a_missing_file_or_measure_fails(
     assert not number_diff.compare(*folders)
 
 
-def test_old_intervals_of_shares_may_cross_the_bounds_that_new_ones_keep(tmp_path: Path) -> None:
+def test_old_intervals_of_shares_may_cross_the_bounds_that_new_ones_keep(tmp_path):
     def write(folder: str, low: float, high: float, unit: str = "share of attention") -> Path:
         bounds = xr.Dataset({"low": ("head", [low]), "high": ("head", [high])})
         (tmp_path / folder).mkdir()
@@ -262,7 +234,7 @@ def test_old_intervals_of_shares_may_cross_the_bounds_that_new_ones_keep(tmp_pat
     assert not number_diff.compare(nats, write("clipped nats", 0.0, 1.0, unit="nats"))
 
 
-def test_rows_of_printed_tables_are_matched_by_their_texts(tmp_path: Path) -> None:
+def test_rows_of_printed_tables_are_matched_by_their_texts(tmp_path):
     rows = [
         {"head": "1-2", "mean": 0.5, "over": True},
         {"head": "3-4", "mean": None, "over": False},
@@ -274,7 +246,7 @@ def test_rows_of_printed_tables_are_matched_by_their_texts(tmp_path: Path) -> No
     assert not number_diff.compare(tmp_path / "old", tmp_path / "off")
 
 
-def test_csv_tables_and_nested_json_are_compared_without_times(tmp_path: Path) -> None:
+def test_csv_tables_and_nested_json_are_compared_without_times(tmp_path):
     for number, (folder, value) in enumerate((("old", 0.5), ("new", 0.5), ("off", 0.6))):
         (tmp_path / folder).mkdir()
         table = f"probe,uas,seconds\nattention,0.5,{number}\n"
@@ -285,9 +257,7 @@ def test_csv_tables_and_nested_json_are_compared_without_times(tmp_path: Path) -
     assert not number_diff.compare(tmp_path / "old", tmp_path / "off")
 
 
-def test_weights_of_tuned_models_are_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_weights_of_tuned_models_are_compared(tmp_path, capsys):
     for folder, value in (("old", 1.0), ("new", 1.0 + 2**-20)):
         (tmp_path / folder / "tuned").mkdir(parents=True)
         weights = {"query": np.array([[value, 2.0]], np.float32)}
@@ -296,7 +266,7 @@ def test_weights_of_tuned_models_are_compared(
     assert "query: #0 #0 1.0 became 1.0000009536743164" in capsys.readouterr().out
 
 
-def test_folders_named_by_digests_are_matched_by_their_model(tmp_path: Path) -> None:
+def test_folders_named_by_digests_are_matched_by_their_model(tmp_path):
     def write(folder: str, digest: str, model: str, value: float) -> None:
         place = tmp_path / folder / "vectors" / digest
         place.mkdir(parents=True)
@@ -311,9 +281,7 @@ def test_folders_named_by_digests_are_matched_by_their_model(tmp_path: Path) -> 
     assert not number_diff.compare(tmp_path / "old", tmp_path / "off")
 
 
-def test_texts_that_changed_are_listed_if_asked_for(
-    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_texts_that_changed_are_listed_if_asked_for(folders, capsys):
     for folder, text in zip(folders, ("a row a head", "one row per head"), strict=True):
         (folder / "about.json").write_text(json.dumps({"caption": text}))
     assert number_diff.compare(*folders, texts=True)

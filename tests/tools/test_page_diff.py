@@ -23,7 +23,7 @@ from freeze.pages import Page, compare_pages, compare_prose, rows_agree
         (["minilm-l6", "24"], ["models/minilm-l6", "24"]),
     ],
 )
-def test_numbers_may_be_shown_in_another_way(old: list[str], new: list[str]) -> None:
+def test_numbers_may_be_shown_in_another_way(old, new):
     assert rows_agree(old, new)
     assert rows_agree(new, old)
 
@@ -44,12 +44,12 @@ def test_numbers_may_be_shown_in_another_way(old: list[str], new: list[str]) -> 
         (["–"], ["0.0"]),
     ],
 )
-def test_other_numbers_do_not_agree(old: list[str], new: list[str]) -> None:
+def test_other_numbers_do_not_agree(old, new):
     assert not rows_agree(old, new)
     assert not rows_agree(new, old)
 
 
-def test_tables_are_found_wherever_they_moved() -> None:
+def test_tables_are_found_wherever_they_moved():
     first, second = [["a", "0.1"], ["b", "0.2"]], [["a", "7"], ["b", "8"]]
     found = compare_pages(Page([first, second]), Page([second, [["new", "1"]], first]))
     assert not found.moved
@@ -57,14 +57,14 @@ def test_tables_are_found_wherever_they_moved() -> None:
     assert found.added == ["new | 1"]
 
 
-def test_rows_that_were_dropped_do_not_hide_the_others() -> None:
+def test_rows_that_were_dropped_do_not_hide_the_others():
     old = Page([[["next", "–", "0"], ["previous", "0.2", "24"], ["current", "0.3", "24"]]])
     found = compare_pages(old, Page([[["to previous", "0.2", "24"], ["to current", "0.3", "24"]]]))
     assert found.moved == ["next | – | 0"]
     assert not found.added
 
 
-def test_rows_that_moved_vanished_or_were_reworded_are_told_apart() -> None:
+def test_rows_that_moved_vanished_or_were_reworded_are_told_apart():
     old = Page([[["a", "0.1"], ["b", "0.2"], ["c", "0.3"]]])
     found = compare_pages(old, Page([[["alpha", "0.1"], ["b", "0.9"]]]))
     assert found.moved == ["b | 0.2", "c | 0.3"]
@@ -72,7 +72,7 @@ def test_rows_that_moved_vanished_or_were_reworded_are_told_apart() -> None:
     assert dict(found.reworded) == {"a → alpha": 1}
 
 
-def test_numbers_gone_from_the_text_are_named_with_their_words() -> None:
+def test_numbers_gone_from_the_text_are_named_with_their_words():
     old = "The mean is 3.13 of 24 heads"
     assert compare_prose(old, "The mean is 3.131 times uniform, of 24 heads") == []
     assert compare_prose(f"{old}; 0 minutes", f"{old}; 2.5 minutes") == []

@@ -19,9 +19,7 @@ from headscope.corpus.builtin import STYLES
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_files_get_one_final_newline_and_no_trailing_spaces(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_get_one_final_newline_and_no_trailing_spaces(tmp_path, capsys):
     untidy, tidy = tmp_path / "untidy.md", tmp_path / "tidy.md"
     untidy.write_text("a \t\n\n b")
     tidy.write_text("a\n")
@@ -31,7 +29,7 @@ def test_files_get_one_final_newline_and_no_trailing_spaces(
     assert capsys.readouterr().out == f"rewrote {untidy}\n"
 
 
-def test_the_package_needs_more_than_its_modules() -> None:
+def test_the_package_needs_more_than_its_modules():
     wanted = check_package.contents(ROOT)
     assert {"headscope/py.typed", "headscope/labelling/static/label.html"} <= wanted
     assert any(name.endswith("network.safetensors") for name in wanted)
@@ -39,7 +37,7 @@ def test_the_package_needs_more_than_its_modules() -> None:
     assert any(name.endswith("page.css") for name in wanted)
 
 
-def test_a_wheel_may_lack_nothing_and_hold_nothing_else() -> None:
+def test_a_wheel_may_lack_nothing_and_hold_nothing_else():
     wanted = {"headscope/__init__.py", "headscope/py.typed"}
     metadata = "headscope-0.1.0.dist-info/RECORD"
     assert check_package.wheel_problems([*wanted, metadata], wanted) == []
@@ -59,7 +57,7 @@ def test_the_built_in_corpus_passes_its_checks(
     assert capsys.readouterr().out.endswith("no errors\n")
 
 
-def test_a_tree_with_a_cycle_is_reported() -> None:
+def test_a_tree_with_a_cycle_is_reported():
     rows = [
         ["1", "dogs", "dog", "NOUN", "NNS", "_", "2", "nsubj", "_", "_"],
         ["2", "bark", "bark", "VERB", "VBP", "_", "1", "dobj", "_", "_"],
@@ -69,7 +67,7 @@ def test_a_tree_with_a_cycle_is_reported() -> None:
     assert "token 1 dogs is in a cycle" in problems[1]
 
 
-def test_contact_sheets_hold_24_maps_each(tmp_path: Path) -> None:
+def test_contact_sheets_hold_24_maps_each(tmp_path):
     maps = [np.full((4, 4), 255, np.uint8)] * 25
     contact_sheets.sheets(tmp_path, "sheet", maps, [0] * 25, range(25))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["sheet_00.png", "sheet_01.png"]
@@ -79,7 +77,7 @@ def test_contact_sheets_hold_24_maps_each(tmp_path: Path) -> None:
     assert len(zlib.decompress(body)) == height * (width + 1)
 
 
-def test_hooks_of_pre_commit_name_existing_programs() -> None:
+def test_hooks_of_pre_commit_name_existing_programs():
     yaml = pytest.importorskip("yaml")
     config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     assert {repository["repo"] for repository in config["repos"]} == {"local"}
@@ -89,7 +87,7 @@ def test_hooks_of_pre_commit_name_existing_programs() -> None:
         assert all((ROOT / word).exists() for word in words if word.startswith("tools/"))
 
 
-def test_ci_runs_the_targets_of_the_makefile() -> None:
+def test_ci_runs_the_targets_of_the_makefile():
     yaml = pytest.importorskip("yaml")
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
     targets = workflow["jobs"]["check"]["strategy"]["matrix"]["target"]
@@ -102,7 +100,7 @@ def test_ci_runs_the_targets_of_the_makefile() -> None:
         assert made.returncode == 0, made.stderr
 
 
-def test_the_citation_has_the_version_of_the_package() -> None:
+def test_the_citation_has_the_version_of_the_package():
     yaml = pytest.importorskip("yaml")
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == hs.__version__

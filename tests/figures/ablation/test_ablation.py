@@ -101,7 +101,7 @@ def rows_of(spec: dict[str, Any], layer: int) -> list[dict[str, Any]]:
     ("metric", "colours"),
     [("accuracy", [ORANGE, "#ffffff", BLUE]), ("loss", [BLUE, "#ffffff", ORANGE])],
 )
-def test_no_change_is_white_and_a_better_score_is_blue(metric: str, colours: list[str]) -> None:
+def test_no_change_is_white_and_a_better_score_is_blue(metric, colours):
     spec, _ = draw("head-off", made(metric))
     scale = spec["layer"][1]["encoding"]["color"]["scale"]
     assert scale["range"] == colours
@@ -110,7 +110,7 @@ def test_no_change_is_white_and_a_better_score_is_blue(metric: str, colours: lis
     assert " ".join(title) == f"change in {metric}"
 
 
-def test_significant_heads_are_framed_and_heads_without_a_score_are_grey() -> None:
+def test_significant_heads_are_framed_and_heads_without_a_score_are_grey():
     spec, _ = draw("head-off", made())
     frame = spec["layer"][2]
     assert frame["mark"]["stroke"] == "black"
@@ -121,19 +121,17 @@ def test_significant_heads_are_framed_and_heads_without_a_score_are_grey() -> No
     assert spec["layer"][0]["transform"] == [{"filter": "!isValid(datum.score)"}]
 
 
-def test_numbers_are_printed_only_where_there_is_room() -> None:
+def test_numbers_are_printed_only_where_there_is_room():
     few, many = draw("head-off", made())[0], draw("head-off", made(heads=20))[0]
     assert [layer["mark"]["type"] for layer in few["layer"]] == ["rect", "rect", "rect", "text"]
     assert [layer["mark"]["type"] for layer in many["layer"]] == ["rect", "rect", "rect"]
 
 
-def test_bars_of_layers_stand_on_the_baseline_with_the_interval_of_the_difference() -> None:
+def test_bars_of_layers_stand_on_the_baseline_with_the_interval_of_the_difference():
     spec, _ = draw("layer-off", made())
     rows = rows_of(spec, 0)
-    assert [(row["layer"], row["score"], row["baseline"]) for row in rows] == [
-        (1, pytest.approx(0.9), 0.8),
-        (2, pytest.approx(0.8), 0.8),
-    ]
+    expected = [(1, pytest.approx(0.9), 0.8), (2, pytest.approx(0.8), 0.8)]
+    assert [(row["layer"], row["score"], row["baseline"]) for row in rows] == expected
     assert [(row["from"], row["to"]) for row in rows] == [
         (pytest.approx(0.88), pytest.approx(0.93)),
         (pytest.approx(0.78), pytest.approx(0.83)),
@@ -142,7 +140,7 @@ def test_bars_of_layers_stand_on_the_baseline_with_the_interval_of_the_differenc
     assert spec["layer"][2]["mark"]["color"] == ORANGE
 
 
-def test_intervals_of_a_share_end_at_one() -> None:
+def test_intervals_of_a_share_end_at_one():
     results = made()
     high = results["layer_off"].assign(difference_high=("layer", [0.9, 0.1]))
     tree = results.tree.assign({"layer_off": xr.DataTree(high)})
@@ -150,7 +148,7 @@ def test_intervals_of_a_share_end_at_one() -> None:
     assert [row["to"] for row in rows] == [1.0, pytest.approx(0.9)]
 
 
-def test_pruning_curves_begin_at_the_whole_model() -> None:
+def test_pruning_curves_begin_at_the_whole_model():
     spec, _ = draw("pruning", made(parts=("pruning",)))
     rows = rows_of(spec, 0)
     assert sorted((row["kind"], row["left"], row["score"]) for row in rows) == [
@@ -169,15 +167,8 @@ def test_pruning_curves_begin_at_the_whole_model() -> None:
     assert "curves scored on 20" in spec["title"]["subtitle"][0]
 
 
-def test_the_gallery_offers_what_the_results_have(tmp_path: Any) -> None:
+def test_the_gallery_offers_what_the_results_have(tmp_path):
     assert [item.name for item in gallery(made())] == ["head-off", "layer-off"]
     for item in gallery(made(parts=("head_off", "layer_off", "pruning"))):
-        assert (
-            save_chart(
-                item.draw(made(parts=("head_off", "layer_off", "pruning"))),
-                tmp_path / f"{item.name}.svg",
-            )
-            .stat()
-            .st_size
-            > 2000
-        )
+        chart = item.draw(made(parts=("head_off", "layer_off", "pruning")))
+        assert save_chart(chart, tmp_path / f"{item.name}.svg").stat().st_size > 2000

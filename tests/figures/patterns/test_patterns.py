@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,23 +53,20 @@ def decoded(file: bytes) -> np.ndarray:
     return lines[:, 1:]
 
 
-def test_the_classes_of_figures_and_network_are_the_same_in_the_same_order() -> None:
+def test_the_classes_of_figures_and_network_are_the_same_in_the_same_order():
     assert tuple(PATTERNS) == tuple(LETTERS) == CLASSES
     assert len(set(PATTERNS.values())) == len(set(LETTERS.values())) == 5
 
 
-def test_the_gallery_has_three_figures_of_pattern_classes() -> None:
+def test_the_gallery_has_three_figures_of_pattern_classes():
     results = pattern_results(random_patterns(), BLOCKS)
-    assert [item.name for item in gallery(results)] == [
-        "patterns",
-        "pattern-layers",
-        "pattern-heads",
-    ]
+    expected = ["patterns", "pattern-layers", "pattern-heads"]
+    assert [item.name for item in gallery(results)] == expected
     for item in gallery(results):
         assert "NaN" not in repr(item.draw(results).to_dict())
 
 
-def test_a_stacked_bar_has_the_shares_of_all_maps_and_ends_at_one() -> None:
+def test_a_stacked_bar_has_the_shares_of_all_maps_and_ends_at_one():
     found = random_patterns()
     results = pattern_results(found, BLOCKS)
     drawn = rows(find_figure("patterns", results).draw(results))
@@ -81,7 +77,7 @@ def test_a_stacked_bar_has_the_shares_of_all_maps_and_ends_at_one() -> None:
     assert (drawn[0]["start"], drawn[-1]["end"]) == pytest.approx((0.0, 1.0))
 
 
-def test_every_layer_has_its_own_bar() -> None:
+def test_every_layer_has_its_own_bar():
     found = random_patterns()
     results = pattern_results(found, BLOCKS)
     drawn = pd.DataFrame(rows(find_figure("pattern-layers", results).draw(results)))
@@ -91,7 +87,7 @@ def test_every_layer_has_its_own_bar() -> None:
         assert part["end"].max() == pytest.approx(1.0)
 
 
-def test_tasks_stand_side_by_side_in_the_order_given() -> None:
+def test_tasks_stand_side_by_side_in_the_order_given():
     files = {
         name: pattern_results(random_patterns(seed=seed), BLOCKS)
         for seed, name in enumerate(("qqp", "mrpc"))
@@ -101,25 +97,23 @@ def test_tasks_stand_side_by_side_in_the_order_given() -> None:
     assert len(rows(chart)) == 10
 
 
-def test_a_head_is_drawn_in_the_colour_and_letter_of_its_leading_class() -> None:
+def test_a_head_is_drawn_in_the_colour_and_letter_of_its_leading_class():
     found = np.array([[[0, 4]], [[0, 3]], [[1, 3]], [[2, 3]]])
     results = pattern_results(found, np.arange(4))
     drawn = rows(find_figure("pattern-heads", results).draw(results))
-    assert [(row["name"], row["letter"], row["share"]) for row in drawn] == [
-        ("1-1", "V", 0.5),
-        ("1-2", "B", 0.75),
-    ]
+    expected = [("1-1", "V", 0.5), ("1-2", "B", 0.75)]
+    assert [(row["name"], row["letter"], row["share"]) for row in drawn] == expected
     assert [row["of_heterogeneous"] for row in drawn] == [0.0, 0.25]
 
 
 @pytest.mark.parametrize(("layers", "heads"), [(1, 1), (2, 40)])
-def test_models_of_any_shape_can_be_drawn(layers: int, heads: int) -> None:
+def test_models_of_any_shape_can_be_drawn(layers, heads):
     results = pattern_results(random_patterns(6, layers, heads), np.arange(6))
     for item in gallery(results):
         assert item.draw(results).to_dict()["width"] > 0
 
 
-def test_shades_are_what_the_network_sees_in_its_first_channel() -> None:
+def test_shades_are_what_the_network_sees_in_its_first_channel():
     attention = (
         np.random.default_rng(0).dirichlet(np.full(32, 0.2), 32).astype(np.float32)
     )  # 32 tokens: nothing is pooled
@@ -129,12 +123,12 @@ def test_shades_are_what_the_network_sees_in_its_first_channel() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5)])
-def test_a_png_can_be_read_back(shape: tuple[int, int]) -> None:
+def test_a_png_can_be_read_back(shape):
     grey = np.random.default_rng(1).integers(0, 256, shape).astype(np.uint8)
     np.testing.assert_array_equal(decoded(grey_png(grey)), grey)
 
 
-def test_the_grid_shows_every_map_at_its_place_framed_by_its_class() -> None:
+def test_the_grid_shows_every_map_at_its_place_framed_by_its_class():
     maps = np.random.default_rng(2).dirichlet(np.full(7, 0.3), (2, 3, 7))
     found = [["vertical", "block", "diagonal"], ["heterogeneous", "vertical+diagonal", "vertical"]]
     chart = pattern_grid(maps, found, title="Grid", subtitle="the text")
@@ -161,15 +155,14 @@ def test_the_grid_shows_every_map_at_its_place_framed_by_its_class() -> None:
         )
 
 
-def test_the_grid_of_wrong_maps_is_refused() -> None:
-    with pytest.raises(
-        UserError, match=r"must be \(layer, head, query, key\).*got the shape \(2, 3, 4\) instead"
-    ):
+def test_the_grid_of_wrong_maps_is_refused():
+    message = r"must be \(layer, head, query, key\).*got the shape \(2, 3, 4\) instead"
+    with pytest.raises(UserError, match=message):
         pattern_grid(np.zeros((2, 3, 4)), [], title="Grid")
 
 
 @pytest.mark.parametrize("kind", ["png", "svg"])
-def test_the_grid_can_be_saved_with_its_pictures(kind: str, tmp_path: Path) -> None:
+def test_the_grid_can_be_saved_with_its_pictures(kind, tmp_path):
     maps = np.zeros((1, 2, 4, 4))
     maps[0, 0], maps[0, 1] = np.eye(4), 0.25
     path = save_chart(
@@ -181,7 +174,7 @@ def test_the_grid_can_be_saved_with_its_pictures(kind: str, tmp_path: Path) -> N
         assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-def test_the_confusion_matrix_is_drawn_square_by_square() -> None:
+def test_the_confusion_matrix_is_drawn_square_by_square():
     table = pd.DataFrame(
         np.arange(25).reshape(5, 5),
         index=pd.Index(CLASSES, name="label"),

@@ -20,7 +20,7 @@ DEGENERATE = {
 
 @pytest.mark.parametrize("case", DEGENERATE)
 @pytest.mark.parametrize("name", sorted(GALLERY))
-def test_degenerate_results_have_a_valid_chart(name: str, case: str) -> None:
+def test_degenerate_results_have_a_valid_chart(name, case):
     results = made(DEGENERATE[case])
     spec = find_figure(name, results).draw(results).to_dict()
     assert "NaN" not in repr(spec)

@@ -46,7 +46,7 @@ def exact(tests: xr.Dataset, roles: list[str]) -> Counter[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("number", LAYOUTS)
-def test_every_combination_has_a_place_within_its_own_ellipses_and_no_others(number: int) -> None:
+def test_every_combination_has_a_place_within_its_own_ellipses_and_no_others(number):
     found = places(LAYOUTS[number])
     assert set(found) == set(product((False, True), repeat=number)) - {(False,) * number}
     wide, high = 9 / PIXELS, 6 / PIXELS  # half of two digits in the largest type
@@ -59,7 +59,7 @@ def test_every_combination_has_a_place_within_its_own_ellipses_and_no_others(num
 
 
 @pytest.mark.parametrize("number", LAYOUTS)
-def test_outlines_are_the_ellipses_and_names_stand_outside_them(number: int) -> None:
+def test_outlines_are_the_ellipses_and_names_stand_outside_them(number):
     for ellipse in LAYOUTS[number]:
         assert [
             reach(ellipse, x, y) for x, y in ellipse.outline()[["x", "y"]].to_numpy()
@@ -81,9 +81,7 @@ def test_outlines_are_the_ellipses_and_names_stand_outside_them(number: int) -> 
     "roles", [COARSE, ("local", "syntactic", "delimiter"), ("cls", "sep"), ("nsubj",)]
 )
 @pytest.mark.parametrize("shape", [(4, 4), (24, 16)])
-def test_the_numbers_are_those_of_a_plain_count(
-    shape: tuple[int, int], roles: tuple[str, ...]
-) -> None:
+def test_the_numbers_are_those_of_a_plain_count(shape, roles):
     tests = role_tests(made(random_scores(*shape, sequences=12)))
     counted = exact(tests, list(roles))
     chart = venn(tests, roles=roles)
@@ -100,25 +98,23 @@ def test_the_numbers_are_those_of_a_plain_count(
         role: f"{(count := int(tests['has'].sel(role=role).sum()))} head{'s' if count != 1 else ''}"
         for role in roles
     }
-    assert (
-        rows_of(chart, "what")["what"][0]
-        == f"none of these roles: {counted[()]} of {shape[0] * shape[1]} heads"
-    )
+    expected = f"none of these roles: {counted[()]} of {shape[0] * shape[1]} heads"
+    assert rows_of(chart, "what")["what"][0] == expected
 
 
-def test_a_role_that_was_not_tested_is_not_a_set() -> None:
+def test_a_role_that_was_not_tested_is_not_a_set():
     tests = role_tests(made(np.where(np.array(NAMES) == "block", np.nan, random_scores())))
     assert list(rows_of(venn(tests), "name", "size")["name"]) == ["local", "syntactic", "delimiter"]
 
 
-def test_without_any_of_the_four_roles_the_gallery_draws_the_first_four_there_are() -> None:
+def test_without_any_of_the_four_roles_the_gallery_draws_the_first_four_there_are():
     results = made(np.where(np.isin(NAMES, COARSE), np.nan, random_scores()))
     assert list(
         rows_of(find_figure("role-venn", results).draw(results), "name", "size")["name"]
     ) == ["previous-local", "next-local", "cls", "sep"]
 
 
-def test_a_venn_diagram_of_five_roles_is_refused() -> None:
+def test_a_venn_diagram_of_five_roles_is_refused():
     with pytest.raises(
         UserError,
         match=r"^a Venn diagram takes 1 to 4 roles, got 9 instead\n"
@@ -128,7 +124,7 @@ def test_a_venn_diagram_of_five_roles_is_refused() -> None:
 
 
 @pytest.mark.parametrize("roles", [COARSE, FINE, ("local",)])
-def test_bars_are_the_combinations_of_a_plain_count(roles: tuple[str, ...]) -> None:
+def test_bars_are_the_combinations_of_a_plain_count(roles):
     tests = role_tests(made(random_scores(6, 8)))
     counted = exact(tests, list(roles))
     chart = upset(tests, roles=roles, most=1000)
@@ -147,7 +143,7 @@ def test_bars_are_the_combinations_of_a_plain_count(roles: tuple[str, ...]) -> N
     }
 
 
-def test_only_the_largest_combinations_are_drawn_and_that_is_said() -> None:
+def test_only_the_largest_combinations_are_drawn_and_that_is_said():
     tests = role_tests(made(random_scores(6, 8)))
     every = sorted(exact(tests, list(FINE)).values(), reverse=True)
     chart = upset(tests, roles=FINE, most=5)
@@ -155,12 +151,12 @@ def test_only_the_largest_combinations_are_drawn_and_that_is_said() -> None:
     assert f"the 5 largest of {len(every)} combinations" in lines_of(chart)
 
 
-def test_without_any_role_one_bar_says_so() -> None:
+def test_without_any_role_one_bar_says_so():
     bars = rows_of(upset(role_tests(made(random_scores() / 1000))), "roles", "degree", "heads")
     assert list(bars["roles"]) == ["none of these roles"]
     assert list(bars["heads"]) == [12]
 
 
-def test_colours_of_the_four_roles_differ() -> None:
+def test_colours_of_the_four_roles_differ():
     sizes = rows_of(upset(role_tests(made(random_scores()))), "role", "colour")
     assert all(one != two for one, two in combinations(sizes["colour"], 2))

@@ -6,11 +6,9 @@ The numbers in every chart are those that numpy and scipy compute from the raw s
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -44,19 +42,19 @@ def z_test(scores: np.ndarray, tau: float = 3.0) -> np.ndarray:
     )
 
 
-def test_results_with_roles_allow_all_figures_of_roles() -> None:
+def test_results_with_roles_allow_all_figures_of_roles():
     assert {item.name for item in gallery(made(random_scores()))} == GALLERY
 
 
 @pytest.mark.parametrize("name", sorted(GALLERY))
-def test_every_figure_is_saved_as_a_picture(name: str, tmp_path: Path) -> None:
+def test_every_figure_is_saved_as_a_picture(name, tmp_path):
     results = made(random_scores())
     path = save_chart(find_figure(name, results).draw(results), tmp_path / "x.png", scale=1.0)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert path.stat().st_size > 8000  # an empty chart has less than 2000
 
 
-def test_the_histogram_of_a_head_counts_its_sequences() -> None:
+def test_the_histogram_of_a_head_counts_its_sequences():
     scores = random_scores(sequences=90)
     scores[::7, ..., NAMES.index("nsubj")] = np.nan
     chart = score_histogram(made(scores), "nsubj", "2-3")
@@ -79,7 +77,7 @@ def test_the_histogram_of_a_head_counts_its_sequences() -> None:
     )
 
 
-def test_the_histogram_says_whether_the_head_has_the_role() -> None:
+def test_the_histogram_says_whether_the_head_has_the_role():
     scores = random_scores()
     results = made(scores)
     tests = role_tests(results, **PAPER)
@@ -94,7 +92,7 @@ def test_the_histogram_says_whether_the_head_has_the_role() -> None:
     assert "(corrected)" in lines_of(score_histogram(results, "local", "1-1"))
 
 
-def test_the_mean_is_of_all_sequences_even_if_only_some_are_kept() -> None:
+def test_the_mean_is_of_all_sequences_even_if_only_some_are_kept():
     scores = random_scores()
     chart = score_histogram(made(scores, keep=10), "local", "1-1")
     assert rows_of(chart, "sequences")["sequences"].sum() == 10
@@ -102,13 +100,13 @@ def test_the_mean_is_of_all_sequences_even_if_only_some_are_kept() -> None:
     assert "bars: the 10 sequences whose scores were kept" in lines_of(chart)
 
 
-def test_a_histogram_has_no_more_than_forty_bars() -> None:
+def test_a_histogram_has_no_more_than_forty_bars():
     heavy = np.concatenate([np.linspace(1, 2, 500), [4000.0]])
     assert len(bin_edges(heavy)) == 41
     assert len(bin_edges(np.array([2.0, 2.0, 2.0]))) == 2
 
 
-def test_skewness_is_that_of_scipy() -> None:
+def test_skewness_is_that_of_scipy():
     scores = random_scores()[..., 0].reshape(40, -1)
     scores[3, 2] = np.nan
     assert skewness(scores) == pytest.approx(stats.skew(scores, nan_policy="omit"))
@@ -116,9 +114,7 @@ def test_skewness_is_that_of_scipy() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_head_shown_is_the_most_skewed_of_those_above_the_threshold_that_fail(
-    seed: int,
-) -> None:
+def test_the_head_shown_is_the_most_skewed_of_those_above_the_threshold_that_fail(seed):
     scores = random_scores(seed=seed)
     found: dict[bool, list[Any]] = {True: [], False: []}
     for layer, head, role in product(range(3), range(4), COARSE):
@@ -134,7 +130,7 @@ def test_the_head_shown_is_the_most_skewed_of_those_above_the_threshold_that_fai
     assert telling_head(results, all_pass) == max(found[True] + found[False])[1]
 
 
-def test_without_any_head_above_the_threshold_the_strongest_is_shown() -> None:
+def test_without_any_head_above_the_threshold_the_strongest_is_shown():
     scores = random_scores() / 100
     means = scores.mean(0)[..., COLUMNS]
     layer, head, role = np.unravel_index(means.argmax(), means.shape)
@@ -149,19 +145,19 @@ def test_without_any_head_above_the_threshold_the_strongest_is_shown() -> None:
         ("local", "1-0", r"^there is no head 1-0: in this form layers and heads count from 1"),
     ],
 )
-def test_a_role_or_head_that_is_not_there_is_refused(role: str, head: str, message: str) -> None:
+def test_a_role_or_head_that_is_not_there_is_refused(role, head, message):
     with pytest.raises(UserError, match=message):
         score_histogram(made(random_scores()), role, head)
 
 
-def test_a_head_can_be_given_from_0_or_from_1() -> None:
+def test_a_head_can_be_given_from_0_or_from_1():
     results = made(random_scores())
     charts = [score_histogram(results, "local", head) for head in ("2-3", "L1H2", Head(1, 2))]
     assert charts[0].to_dict() == charts[1].to_dict() == charts[2].to_dict()
     assert charts[0].to_dict()["title"]["text"] == "Sieve bias of head 2-3, role local"
 
 
-def test_curves_are_quantiles_of_all_scores() -> None:
+def test_curves_are_quantiles_of_all_scores():
     scores = random_scores()
     scores[:15, ..., NAMES.index("syntactic")] = np.nan
     chart = score_curves(made(scores))
@@ -179,7 +175,7 @@ def test_curves_are_quantiles_of_all_scores() -> None:
     assert f"{4 * 12 * 40 - 12 * 15:,} scores" in lines_of(chart)
 
 
-def test_p_values_are_counted_in_bins() -> None:
+def test_p_values_are_counted_in_bins():
     scores = random_scores(6, 8) * 1.05
     scores[..., NAMES.index("block")] = np.nan
     chart = p_histogram(role_tests(made(scores), **PAPER))
@@ -196,7 +192,7 @@ def test_p_values_are_counted_in_bins() -> None:
     assert f"{100 * middle:.1f} % of 144 p-values between 0.05 and 0.95" in lines_of(chart)
 
 
-def test_maps_show_means_and_outline_heads_that_have_the_role() -> None:
+def test_maps_show_means_and_outline_heads_that_have_the_role():
     scores = random_scores()
     scores[:, 0, 1, NAMES.index("local")] = 0.0
     tests = role_tests(made(scores), tau=2.0, **PAPER)
@@ -214,7 +210,7 @@ def test_maps_show_means_and_outline_heads_that_have_the_role() -> None:
             assert row["strength"] == max(row["mean"], 0.1)
 
 
-def test_correlations_are_those_of_scipy() -> None:
+def test_correlations_are_those_of_scipy():
     scores = random_scores()
     roles = ["local", "syntactic", "nsubj"]
     for over in ("heads", "sequences"):
@@ -222,33 +218,23 @@ def test_correlations_are_those_of_scipy() -> None:
         frame = rows_of(chart, "role", "other", "rho")
         assert len(frame) == 6
         for row in frame.itertuples():
-            one, two = (scores[..., NAMES.index(role)] for role in (row.role, row.other))
-            expected = stats.spearmanr(
-                *(
-                    (one.mean(0).ravel(), two.mean(0).ravel())
-                    if over == "heads"
-                    else (one.ravel(), two.ravel())
-                )
-            )
+            pair = [scores[..., NAMES.index(role)] for role in (row.role, row.other)]
+            if over == "heads":
+                pair = [one.mean(0) for one in pair]
+            expected = stats.spearmanr(*(one.ravel() for one in pair))
             assert row.rho == pytest.approx(expected.statistic, abs=1e-5)
             assert row.p == pytest.approx(expected.pvalue, rel=1e-3, abs=1e-12)
 
 
-def test_an_unknown_kind_of_correlation_is_refused() -> None:
-    with pytest.raises(
-        UserError,
-        match=r"^the kind of correlation must be one of heads, sequences; got 'tokens' instead",
-    ):
-        correlation_map(role_correlations(made(random_scores()), ["local", "block"]), over="tokens")
-    with pytest.raises(
-        UserError, match=r"^the kind of correlation must be one of heads; got 'sequences' instead"
-    ):
-        correlation_map(
-            role_correlations(made(random_scores(), keep=0), ["local", "block"]), over="sequences"
-        )
+def test_an_unknown_kind_of_correlation_is_refused():
+    for keep, over, kinds in ((None, "tokens", "heads, sequences"), (0, "sequences", "heads")):
+        found = role_correlations(made(random_scores(), keep=keep), ["local", "block"])
+        message = f"^the kind of correlation must be one of {kinds}; got '{over}' instead"
+        with pytest.raises(UserError, match=message):
+            correlation_map(found, over=over)
 
 
-def test_layers_show_the_share_of_heads() -> None:
+def test_layers_show_the_share_of_heads():
     scores = random_scores(5, 6)
     has = z_test(scores) < 0.05
     chart = role_layers(role_tests(made(scores), **PAPER))
@@ -262,53 +248,39 @@ def test_layers_show_the_share_of_heads() -> None:
     )
 
 
-def test_constant_scores_are_one_bar() -> None:
+def test_constant_scores_are_one_bar():
     chart = score_histogram(made(np.full((5, 2, 3, len(NAMES)), 4.0)), "local", "1-1")
     assert list(rows_of(chart, "sequences")["sequences"]) == [5]
     assert "p < 0.001 (corrected), has the role; skewness 0.0" in lines_of(chart)
 
 
-def test_one_sequence_has_a_mean_but_no_test() -> None:
+def test_one_sequence_has_a_mean_but_no_test():
     scores = random_scores(sequences=1)
     chart = score_histogram(made(scores), "local", "1-1")
     assert list(rows_of(chart, "at", "what")["what"]) == [f"mean {scores[0, 0, 0, 0]:.2f}", "τ = 3"]
     assert "a single sequence cannot be tested" in lines_of(chart)
 
 
-def test_a_role_that_no_sequence_has_says_so() -> None:
-    assert list(
-        rows_of(
-            score_histogram(
-                made(np.where(np.array(NAMES) == "block", np.nan, random_scores())), "block", "1-1"
-            ),
-            "what",
-        )["what"]
-    ) == ["no sequence has a token with this role"]
+def test_a_role_that_no_sequence_has_says_so():
+    results = made(np.where(np.array(NAMES) == "block", np.nan, random_scores()))
+    said = rows_of(score_histogram(results, "block", "1-1"), "what")["what"]
+    assert list(said) == ["no sequence has a token with this role"]
 
 
 @pytest.mark.parametrize("name", ["role-scores", "role-cumulative"])
-def test_without_single_scores_the_gallery_says_so_and_the_functions_refuse(
-    name: str,
-) -> None:
+def test_without_single_scores_the_gallery_says_so_and_the_functions_refuse(name):
     results = made(random_scores(), keep=0)
     said = rows_of(find_figure(name, results).draw(results), "what")
-    pd.testing.assert_frame_equal(
-        said,
-        pd.DataFrame(
-            {"what": ["these results keep only the moments, not the score of every sequence"]}
-        ),
-    )
+    message = "these results keep only the moments, not the score of every sequence"
+    assert said.to_dict("list") == {"what": [message]}
     with pytest.raises(ResultsError, match=r"next: keep scores: hs.survey"):
         score_curves(results)
     with pytest.raises(ResultsError, match=r"next: keep scores: hs.survey"):
         score_histogram(results, "local", "1-1")
 
 
-def test_figures_that_need_only_moments_do_not_need_single_scores() -> None:
-    results = made(random_scores(), keep=0)
-    whole = made(random_scores())
+def test_figures_that_need_only_moments_do_not_need_single_scores():
+    both = [made(random_scores(), keep=keep) for keep in (0, None)]
     for name in ("role-p", "role-upset"):
-        assert (
-            find_figure(name, results).draw(results).to_dict()
-            == find_figure(name, whole).draw(whole).to_dict()
-        )
+        one, other = (find_figure(name, results).draw(results).to_dict() for results in both)
+        assert one == other

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -20,7 +18,7 @@ SIEVES = [
 
 
 @pytest.mark.parametrize("sieve", SIEVES, ids=lambda sieve: sieve.role)
-def test_arcs_go_from_the_token_to_those_of_its_sieve(sieve: DrawnSieve) -> None:
+def test_arcs_go_from_the_token_to_those_of_its_sieve(sieve):
     chart = sieve_arcs(TOKENS, [sieve])
     places = token_places(TOKENS)
     arcs = rows_of(chart, "x", "y", "key", "step")
@@ -35,12 +33,12 @@ def test_arcs_go_from_the_token_to_those_of_its_sieve(sieve: DrawnSieve) -> None
     assert tuple(np.flatnonzero(inks["ink"] != "#444")) == sieve.keys
 
 
-def test_the_panels_are_saved_as_a_picture(tmp_path: Path) -> None:
+def test_the_panels_are_saved_as_a_picture(tmp_path):
     save_chart(sieve_arcs(TOKENS, SIEVES), tmp_path / "sieves.png")
     assert (tmp_path / "sieves.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_tokens_do_not_overlap_and_fit_the_width() -> None:
+def test_tokens_do_not_overlap_and_fit_the_width():
     places = token_places(TOKENS)
     halves = [WIDE_LETTER * len(token) / 2 for token in TOKENS]
     for place in range(len(TOKENS) - 1):

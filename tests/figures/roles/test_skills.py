@@ -5,8 +5,6 @@ In the grid every role has a fixed place in every head, and the heads of a layer
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,39 +20,28 @@ from stats.made_roles import PAPER
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (12, 12), (24, 16), (1, 1)])
-def test_every_skill_stands_at_its_place(shape: tuple[int, int]) -> None:
+def test_every_skill_stands_at_its_place(shape):
     scores = random_scores(*shape, sequences=12)
-    has = (
-        stats.norm.sf((scores.mean(0) - 3) / (scores.std(0, ddof=1) / np.sqrt(12)))[
-            ..., [NAMES.index(role) for role in FINE]
-        ]
-        < 0.05
-    )
+    p = stats.norm.sf((scores.mean(0) - 3) / (scores.std(0, ddof=1) / np.sqrt(12)))
+    has = p[..., [NAMES.index(role) for role in FINE]] < 0.05
     cells = rows_of(skill_grid(role_tests(made(scores), **PAPER)), "left", "top", "colour")
     assert len(cells) == shape[0] * shape[1] * 9
     for layer in range(1, shape[0] + 1):
-        order = sorted(
-            range(1, shape[1] + 1), key=lambda head: (-has[layer - 1, head - 1].sum(), head)
-        )
-        row = cells[cells["layer"] == layer]
-        for head, role, own, colour, left, right, bottom, top, name in row[
-            ["head", "role", "has", "colour", "left", "right", "bottom", "top", "name"]
-        ].itertuples(index=False):
-            assert name == f"{layer}-{head}"
-            assert own == has[layer - 1, head - 1, FINE.index(role)] == (colour != UNSKILLED)
-            middle_x, middle_y = (left + right) / 2, (bottom + top) / 2
-            assert int(middle_x) == order.index(head)  # the columns are places, not heads
-            assert int(middle_y) == layer - 1  # layer 1 at the bottom
-            third_x, third_y = int((middle_x % 1) * 3), 2 - int((middle_y % 1) * 3)
-            assert 3 * third_y + third_x == FINE.index(role)
+        order = np.argsort(-has[layer - 1].sum(-1), kind="stable").tolist()
+        for cell in cells[cells["layer"] == layer].itertuples():
+            role = FINE.index(cell.role)
+            assert cell.name == f"{layer}-{cell.head}"
+            assert cell.has == has[layer - 1, cell.head - 1, role] == (cell.colour != UNSKILLED)
+            x, y = (cell.left + cell.right) / 2, (cell.bottom + cell.top) / 2
+            assert int(x) == order.index(cell.head - 1)  # the columns are places, not heads
+            assert int(y) == layer - 1  # layer 1 at the bottom
+            assert 3 * (2 - int((y % 1) * 3)) + int((x % 1) * 3) == role
 
 
-def test_each_role_has_one_colour_of_its_own_that_the_key_has_too() -> None:
+def test_each_role_has_one_colour_of_its_own_that_the_key_has_too():
     chart = skill_grid(role_tests(made(random_scores() + 100)))
-    cells, key = (
-        rows_of(chart, "left", "top", "colour"),
-        rows_of(chart, "column", "row", "role", "count"),
-    )
+    cells = rows_of(chart, "left", "top", "colour")
+    key = rows_of(chart, "column", "row", "role", "count")
     colours = cells.groupby("role")["colour"].unique()
     assert {role: list(found) for role, found in colours.items()} == {
         row.role: [row.colour] for row in key.itertuples()
@@ -66,7 +53,7 @@ def test_each_role_has_one_colour_of_its_own_that_the_key_has_too() -> None:
     assert set(key["count"]) == {"12 heads"}
 
 
-def test_a_role_that_was_not_tested_is_empty_and_a_dash_in_the_key() -> None:
+def test_a_role_that_was_not_tested_is_empty_and_a_dash_in_the_key():
     scores = random_scores()
     scores[..., NAMES.index("block")] = np.nan
     chart = skill_grid(role_tests(made(scores)))
@@ -77,14 +64,14 @@ def test_a_role_that_was_not_tested_is_empty_and_a_dash_in_the_key() -> None:
     assert "Empty" in repr(chart.to_dict())
 
 
-def test_a_model_of_very_many_heads_is_drawn() -> None:
+def test_a_model_of_very_many_heads_is_drawn():
     cells = rows_of(
         skill_grid(role_tests(made(random_scores(48, 25, sequences=3)))), "left", "top", "role"
     )
     assert len(cells) == 48 * 25 * 9  # more than the 5000 rows that Altair accepts
 
 
-def test_a_square_has_nine_roles() -> None:
+def test_a_square_has_nine_roles():
     with pytest.raises(UserError, match=r"^the roles must be nine, .* got 2 instead\n"):
         skill_grid(role_tests(made(random_scores())), roles=("local", "block"))
 
@@ -105,16 +92,14 @@ def shifted() -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
     )
 
 
-def test_dots_are_paired_differences_by_third_of_the_layers() -> None:
+def test_dots_are_paired_differences_by_third_of_the_layers():
     before, after, frame = shifted()
     drawn = rows_of(shift_dots(frame), "role", "part", "shift")
     assert len(drawn) == 6
+    parts = ("first (1–2)", "middle (3–4)", "last (5–6)")
     for row in drawn.itertuples():
-        layers = {
-            "first (1–2)": slice(0, 2),
-            "middle (3–4)": slice(2, 4),
-            "last (5–6)": slice(4, 6),
-        }[row.part]
+        start = 2 * parts.index(row.part)
+        layers = slice(start, start + 2)
         old, new = (
             scores[:, layers, :, NAMES.index(row.role)].mean((1, 2)) for scores in (before, after)
         )
@@ -127,20 +112,20 @@ def test_dots_are_paired_differences_by_third_of_the_layers() -> None:
     assert not drawn["changed"].all()
 
 
-def test_a_role_without_a_shift_keeps_its_row_and_says_so(tmp_path: Path) -> None:
+def test_a_role_without_a_shift_keeps_its_row_and_says_so(tmp_path):
     chart = shift_dots(shifted()[2])
     assert list(rows_of(chart, "role", "at", "what")["role"]) == ["block"]
     assert save_chart(chart, tmp_path / "x.png", scale=1.0).stat().st_size > 8000
 
 
-def test_a_shift_of_nothing_says_so() -> None:
+def test_a_shift_of_nothing_says_so():
     frame = shifted()[2]
     assert list(rows_of(shift_dots(frame[frame["role"] == "block"]), "what")["what"]) == [
         "no role is defined in both results"
     ]
 
 
-def test_two_layers_have_two_groups() -> None:
+def test_two_layers_have_two_groups():
     scores = random_scores(2, 3)
     drawn = rows_of(
         shift_dots(role_shift(made(scores), made(scores + 1), roles=["local"])), "part", "shift"
@@ -150,9 +135,7 @@ def test_two_layers_have_two_groups() -> None:
 
 
 @pytest.mark.parametrize(("corpora", "columns"), [(2, 2), (3, 3), (4, 2)])
-def test_several_corpora_stand_side_by_side_and_fit_a_narrow_page(
-    corpora: int, columns: int
-) -> None:
+def test_several_corpora_stand_side_by_side_and_fit_a_narrow_page(corpora, columns):
     frame = shifted()[2]
     several = pd.concat([frame.assign(corpus=f"task {number}") for number in range(corpora)])
     chart = shift_dots(several).to_dict()

@@ -79,56 +79,40 @@ def some_probes(heads: int = 3, dimension: int = 2) -> list[ParseProbe]:
 
 @settings(max_examples=40, deadline=None)
 @given(SIZES)
-def test_attention_scores_are_the_sum_over_heads_of_both_directions(
-    sizes: tuple[int, int, int, int, int],
-) -> None:
+def test_attention_scores_are_the_sum_over_heads_of_both_directions(sizes):
     batch, words, heads, _, seed = sizes
-    maps, w, u = (
-        random(batch, words, words, heads, seed=seed),
-        random(heads, seed=seed + 1),
-        random(heads, seed=seed + 2),
-    )
+    maps = random(batch, words, words, heads, seed=seed)
+    w, u = (random(heads, seed=seed + more) for more in (1, 2))
     found = attention_scores(maps, w, u)
     assert found.shape == (batch, words, words)
-    for b in range(batch):
-        for j in range(words):
-            for i in range(words):
-                expected = sum(
-                    float(w[k]) * float(maps[b, i, j, k]) + float(u[k]) * float(maps[b, j, i, k])
-                    for k in range(heads)
-                )
-                assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5)
+    for b, j, i in np.ndindex(found.shape):
+        expected = sum(
+            float(w[k]) * float(maps[b, i, j, k]) + float(u[k]) * float(maps[b, j, i, k])
+            for k in range(heads)
+        )
+        assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5)
 
 
 @settings(max_examples=40, deadline=None)
 @given(SIZES)
-def test_words_scores_weigh_each_head_by_a_linear_function_of_both_vectors(
-    sizes: tuple[int, int, int, int, int],
-) -> None:
+def test_words_scores_weigh_each_head_by_a_linear_function_of_both_vectors(sizes):
     batch, words, heads, dimension, seed = sizes
-    maps, vectors = (
-        random(batch, words, words, heads, seed=seed),
-        random(batch, words, dimension, seed=seed + 1),
-    )
-    w, u = random(heads, 2 * dimension, seed=seed + 2), random(heads, 2 * dimension, seed=seed + 3)
+    maps = random(batch, words, words, heads, seed=seed)
+    vectors = random(batch, words, dimension, seed=seed + 1)
+    w, u = (random(heads, 2 * dimension, seed=seed + more) for more in (2, 3))
     found = words_scores(maps, vectors, w, u)
     assert found.shape == (batch, words, words)
-    for b in range(batch):
-        for j in range(words):
-            for i in range(words):
-                both = vectors[b, i].tolist() + vectors[b, j].tolist()  # candidate, then dependent
-                expected = 0.0
-                for k in range(heads):
-                    expected += sum(
-                        x * y for x, y in zip(w[k].tolist(), both, strict=True)
-                    ) * float(maps[b, i, j, k])
-                    expected += sum(
-                        x * y for x, y in zip(u[k].tolist(), both, strict=True)
-                    ) * float(maps[b, j, i, k])
-                assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
+    for b, j, i in np.ndindex(found.shape):
+        both = vectors[b, i].tolist() + vectors[b, j].tolist()  # candidate, then dependent
+        expected = 0.0
+        for k in range(heads):
+            for side, weight in ((w, maps[b, i, j, k]), (u, maps[b, j, i, k])):
+                dot = sum(x * y for x, y in zip(side[k].tolist(), both, strict=True))
+                expected += dot * float(weight)
+        assert float(found[b, j, i]) == pytest.approx(expected, abs=1e-5, rel=1e-5)
 
 
-def test_a_score_does_not_depend_on_a_third_word() -> None:
+def test_a_score_does_not_depend_on_a_third_word():
     maps, vectors = random(1, 5, 5, 3, seed=0), random(1, 5, 4, seed=1)
     w, u = random(3, 8, seed=2), random(3, 8, seed=3)
     before = words_scores(maps, vectors, w, u)
@@ -142,9 +126,7 @@ def test_a_score_does_not_depend_on_a_third_word() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_scores_do_not_depend_on_the_batch_and_padding_is_never_a_candidate(
-    number: int,
-) -> None:
+def test_scores_do_not_depend_on_the_batch_and_padding_is_never_a_candidate(number):
     data, probe = some_data(), some_probes()[number]
     together = probe(
         data.pad([0, 1, 2, 3], maps=probe.uses_maps, vectors=probe.uses_vectors)
@@ -159,7 +141,7 @@ def test_scores_do_not_depend_on_the_batch_and_padding_is_never_a_candidate(
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_word_is_never_its_own_candidate_and_the_root_always_is(number: int) -> None:
+def test_a_word_is_never_its_own_candidate_and_the_root_always_is(number):
     data, probe = some_data(), some_probes()[number]
     scores = probe(data.pad([0, 3], maps=probe.uses_maps, vectors=probe.uses_vectors)).detach()
     assert torch.isfinite(scores[..., 0]).all()
@@ -171,7 +153,7 @@ def test_a_word_is_never_its_own_candidate_and_the_root_always_is(number: int) -
     )  # in a sentence of one word, the root is the only candidate
 
 
-def test_the_score_of_the_root_is_constant_or_linear_in_the_vector_of_the_dependent() -> None:
+def test_the_score_of_the_root_is_constant_or_linear_in_the_vector_of_the_dependent():
     data = some_data()
     attention, words, _ = some_probes()
     batch = data.pad([3], maps=True, vectors=True)
@@ -184,7 +166,7 @@ def test_the_score_of_the_root_is_constant_or_linear_in_the_vector_of_the_depend
     assert words(batch)[0, :, 0].tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_distance_features_distinguish_ahead_and_behind() -> None:
+def test_distance_features_distinguish_ahead_and_behind():
     features = distance_features(8)
     assert features.shape == (15, FEATURES)
     for distance in range(-7, 8):
@@ -196,7 +178,7 @@ def test_distance_features_distinguish_ahead_and_behind() -> None:
         assert features[distance + 7].tolist() == pytest.approx(expected, abs=1e-6), distance
 
 
-def test_the_distance_probe_is_one_hidden_layer_over_both_vectors_and_the_distance() -> None:
+def test_the_distance_probe_is_one_hidden_layer_over_both_vectors_and_the_distance():
     data, probe = some_data(), some_probes()[2]
     assert isinstance(probe, DistanceProbe)
     batch = data.pad([2], maps=False, vectors=True)
@@ -205,22 +187,14 @@ def test_the_distance_probe_is_one_hidden_layer_over_both_vectors_and_the_distan
     for j in range(4):
         for i in range(4):
             if i != j:
-                inputs = (
-                    probe.candidate.weight @ vectors[i]
-                    + probe.dependent.weight @ vectors[j]
-                    + probe.distance.weight @ features[i - j + 3]
-                    + probe.dependent.bias
-                )
-                expected = sum(
-                    weight * max(value, 0.0)
-                    for weight, value in zip(
-                        probe.out.weight[0].tolist(), inputs.tolist(), strict=True
-                    )
-                )
+                inputs = probe.candidate.weight @ vectors[i] + probe.dependent.weight @ vectors[j]
+                inputs += probe.distance.weight @ features[i - j + 3] + probe.dependent.bias
+                pairs = zip(probe.out.weight[0].tolist(), inputs.tolist(), strict=True)
+                expected = sum(weight * max(value, 0.0) for weight, value in pairs)
                 assert float(scores[j, i + 1]) == pytest.approx(expected, abs=1e-4)
 
 
-def test_words_without_a_known_head_are_not_trained_on() -> None:
+def test_words_without_a_known_head_are_not_trained_on():
     sentence = ParseSentence(
         ("a", "b", "c", "d"), np.array([1, UNKNOWN, LOST, -1]), np.zeros(4, bool)
     )

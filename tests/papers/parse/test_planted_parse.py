@@ -97,9 +97,7 @@ def uas(probe: ParseProbe, data: ParseData) -> float:
 
 
 @pytest.mark.parametrize("towards", ["dependent to head", "head to dependent"])
-def test_the_attention_probe_finds_the_planted_head_and_direction(
-    towards: str,
-) -> None:
+def test_the_attention_probe_finds_the_planted_head_and_direction(towards):
     probe = AttentionProbe(HEADS)
     fit_probe(probe, planted(200, seed=1, towards=towards), seed=0, epochs=15, rate=0.1)
     assert uas(probe, planted(100, seed=2, towards=towards)) > 0.99
@@ -109,7 +107,7 @@ def test_the_attention_probe_finds_the_planted_head_and_direction(
     assert float(other[2].detach()) < 0  # a word's own dependent is not its head
 
 
-def test_only_the_words_probe_finds_a_head_that_depends_on_the_word() -> None:
+def test_only_the_words_probe_finds_a_head_that_depends_on_the_word():
     train, test = by_word(200, seed=1), by_word(100, seed=2)
     attention, words = AttentionProbe(HEADS), WordsProbe(HEADS, KINDS)
     fit_probe(attention, train, seed=0, epochs=15, rate=0.1)
@@ -123,7 +121,7 @@ def test_only_the_words_probe_finds_a_head_that_depends_on_the_word() -> None:
     assert int(dependent[:, 2].argmax()) == 3
 
 
-def test_the_distance_probe_learns_trees_of_neighbours_but_not_random_trees() -> None:
+def test_the_distance_probe_learns_trees_of_neighbours_but_not_random_trees():
     draw = np.random.default_rng(0)
     vectors = WordVectors("kinds", {"k0": 0, "k1": 1}, np.eye(2, dtype=np.float32))
 
@@ -152,7 +150,7 @@ def test_the_distance_probe_learns_trees_of_neighbours_but_not_random_trees() ->
     assert uas(probe, ParseData(other.sentences, None, vectors)) < 0.6
 
 
-def test_the_seed_determines_the_weights() -> None:
+def test_the_seed_determines_the_weights():
     data = by_word(60, seed=1)
     runs = []
     for seed in (0, 0, 1):
@@ -163,7 +161,7 @@ def test_the_seed_determines_the_weights() -> None:
     assert not torch.equal(runs[0], runs[2])
 
 
-def test_training_keeps_the_epoch_with_the_lowest_held_out_loss_and_stops_after_it() -> None:
+def test_training_keeps_the_epoch_with_the_lowest_held_out_loss_and_stops_after_it():
     data = planted(40, seed=1)
     random = ParseData(
         [
@@ -181,7 +179,7 @@ def test_training_keeps_the_epoch_with_the_lowest_held_out_loss_and_stops_after_
     assert torch.equal(again.u, probe.u)
 
 
-def test_held_out_sentences_do_not_affect_the_weights() -> None:
+def test_held_out_sentences_do_not_affect_the_weights():
     train, held = hold_out(100, seed=3)
     assert sorted([*train.tolist(), *held.tolist()]) == list(range(100))
     assert len(held) == 10
@@ -206,7 +204,7 @@ def test_held_out_sentences_do_not_affect_the_weights() -> None:
     assert torch.equal(weights[0], weights[1])
 
 
-def test_predictions_are_in_the_order_of_the_sentences_and_inside_them() -> None:
+def test_predictions_are_in_the_order_of_the_sentences_and_inside_them():
     data = planted(30, seed=5)
     probe = AttentionProbe(HEADS)
     fit_probe(probe, data, seed=0, epochs=10, rate=0.1)
@@ -219,9 +217,7 @@ def test_predictions_are_in_the_order_of_the_sentences_and_inside_them() -> None
 
 
 @pytest.mark.parametrize("pilot", [500, 60])
-def test_the_rate_with_the_lowest_held_out_loss_is_used_on_all_sentences(
-    pilot: int,
-) -> None:
+def test_the_rate_with_the_lowest_held_out_loss_is_used_on_all_sentences(pilot):
     data, rates = planted(120, seed=1), (1e-4, 0.1, 100.0)
     small = (
         data
@@ -254,7 +250,7 @@ def test_the_rate_with_the_lowest_held_out_loss_is_used_on_all_sentences(
     }
 
 
-def test_every_rate_starts_with_a_new_probe() -> None:
+def test_every_rate_starts_with_a_new_probe():
     made: list[AttentionProbe] = []
 
     def make() -> AttentionProbe:
@@ -266,7 +262,7 @@ def test_every_rate_starts_with_a_new_probe() -> None:
     assert torch.equal(made[0].u, made[1].u)
 
 
-def test_batches_contain_every_sentence_once_with_similar_lengths() -> None:
+def test_batches_contain_every_sentence_once_with_similar_lengths():
     lengths = np.random.default_rng(0).integers(1, 40, 300)
     lengths[7] = 900  # longer than a whole batch
     found = buckets(lengths, np.random.default_rng(1).permutation(300), words=256)
@@ -275,10 +271,9 @@ def test_batches_contain_every_sentence_once_with_similar_lengths() -> None:
     assert [7] in found
 
 
-def test_too_little_to_train_on_is_an_error() -> None:
-    with pytest.raises(
-        ValueError, match="a probe needs at least 2 training sentences, got 1 instead"
-    ):
+def test_too_little_to_train_on_is_an_error():
+    message = "a probe needs at least 2 training sentences, got 1 instead"
+    with pytest.raises(ValueError, match=message):
         fit_probe(AttentionProbe(HEADS), planted(1, seed=0), seed=0, epochs=1, rate=0.1)
     bare = planted(5, seed=0)
     headless = ParseData(

@@ -43,9 +43,7 @@ def sentence(heads: list[int], punctuation: list[bool] | None = None) -> ParseSe
     ),
     st.booleans(),
 )
-def test_attachments_agree_with_a_plain_loop(
-    drawn: list[list[tuple[int, int, bool]]], punctuation: bool
-) -> None:
+def test_attachments_agree_with_a_plain_loop(drawn, punctuation):
     sentences = [
         sentence([gold for gold, _, _ in words], [point for _, _, point in words])
         for words in drawn
@@ -65,17 +63,17 @@ def test_attachments_agree_with_a_plain_loop(
         assert right[index] == sum(1 for gold, guess in counted if gold == guess)
 
 
-def test_uas_is_over_all_words_and_not_a_mean_over_sentences() -> None:
+def test_uas_is_over_all_words_and_not_a_mean_over_sentences():
     found = attachment_score(np.array([1, 0, 3]), np.array([1, 5, 4]), seed=0)
     assert (found.uas, found.words, found.sentences) == (pytest.approx(4 / 10), 10, 3)
 
 
-def test_a_word_whose_head_has_no_pieces_counts_as_wrong() -> None:
+def test_a_word_whose_head_has_no_pieces_counts_as_wrong():
     right, total = attachments([sentence([LOST, ROOT])], [np.array([1, -1])])
     assert (right.tolist(), total.tolist()) == ([1], [2])
 
 
-def test_the_interval_agrees_with_scipys_bootstrap_over_sentences() -> None:
+def test_the_interval_agrees_with_scipys_bootstrap_over_sentences():
     draw = np.random.default_rng(1)
     total = draw.integers(1, 30, 200)
     right = draw.binomial(total, 0.6)
@@ -89,13 +87,11 @@ def test_the_interval_agrees_with_scipys_bootstrap_over_sentences() -> None:
         n_resamples=4000,
         rng=np.random.default_rng(2),
     ).confidence_interval
-    assert (found.low, found.high) == (
-        pytest.approx(reference.low, abs=0.004),
-        pytest.approx(reference.high, abs=0.004),
-    )
+    expected = (pytest.approx(reference.low, abs=0.004), pytest.approx(reference.high, abs=0.004))
+    assert (found.low, found.high) == expected
 
 
-def test_sentences_of_one_document_are_drawn_together() -> None:
+def test_sentences_of_one_document_are_drawn_together():
     draw = np.random.default_rng(1)
     total = draw.integers(1, 30, 50)
     right = draw.binomial(total, 0.6)
@@ -107,13 +103,13 @@ def test_sentences_of_one_document_are_drawn_together() -> None:
     assert alone.high - alone.low < 0.85 * (once.high - once.low)
 
 
-def test_the_seed_determines_the_interval() -> None:
+def test_the_seed_determines_the_interval():
     right, total = np.array([1, 2, 0, 4, 3]), np.array([3, 2, 2, 6, 5])
     assert attachment_score(right, total, seed=3) == attachment_score(right, total, seed=3)
     assert attachment_score(right, total, seed=3) != attachment_score(right, total, seed=4)
 
 
-def test_the_score_of_no_words_is_nan() -> None:
+def test_the_score_of_no_words_is_nan():
     found = attachment_score(np.array([0]), np.array([0]), seed=0)
     assert np.isnan([found.uas, found.low, found.high]).all()
     assert (found.words, found.sentences) == (0, 0)
@@ -122,11 +118,11 @@ def test_the_score_of_no_words_is_nan() -> None:
 @pytest.mark.parametrize(
     ("length", "heads"), [(1, [ROOT]), (2, [1, ROOT]), (5, [1, 2, 3, 4, ROOT])]
 )
-def test_right_branching_attaches_each_word_to_the_next_one(length: int, heads: list[int]) -> None:
+def test_right_branching_attaches_each_word_to_the_next_one(length, heads):
     assert right_branching(length).tolist() == heads
 
 
-def test_right_branching_by_hand_on_a_tree() -> None:
+def test_right_branching_by_hand_on_a_tree():
     tree = sentence([1, 2, ROOT, 4, 2, 2], [False] * 5 + [True])  # the full stop is not counted
     right, total = attachments([tree], [right_branching(6)])
     assert (right.tolist(), total.tolist()) == ([3], [5])  # words 0, 1 and 3
@@ -141,11 +137,11 @@ def test_right_branching_by_hand_on_a_tree() -> None:
         (Word("$", upos="SYM"), False),
     ],
 )
-def test_punctuation_is_recognised_by_relation_or_tag(word: Word, expected: bool) -> None:
+def test_punctuation_is_recognised_by_relation_or_tag(word, expected):
     assert is_punctuation(word) is expected
 
 
-def test_each_sentence_of_a_passage_is_a_tree_over_the_words_kept() -> None:
+def test_each_sentence_of_a_passage_is_a_tree_over_the_words_kept():
     words = (
         Word("Go", sentence=0, head=ROOT),
         Word("!", sentence=0, head=0),
@@ -164,7 +160,7 @@ def test_each_sentence_of_a_passage_is_a_tree_over_the_words_kept() -> None:
     assert second.heads.tolist() == [1, ROOT, LOST, UNKNOWN]
 
 
-def test_probes_are_compared_pair_by_pair_the_better_one_first() -> None:
+def test_probes_are_compared_pair_by_pair_the_better_one_first():
     total = np.array([5, 0, 4, 6, 5] * 8)
     right = {
         "low": np.minimum(total, 1),
@@ -172,11 +168,8 @@ def test_probes_are_compared_pair_by_pair_the_better_one_first() -> None:
         "same": np.maximum(total - 1, 0),
     }
     pairs = compare_probes(right, total, seed=0)
-    assert [(pair["probe"], pair["other"]) for pair in pairs] == [
-        ("high", "same"),
-        ("high", "low"),
-        ("same", "low"),
-    ]
+    expected = [("high", "same"), ("high", "low"), ("same", "low")]
+    assert [(pair["probe"], pair["other"]) for pair in pairs] == expected
     assert [pair["difference"] for pair in pairs] == pytest.approx([0.0, 0.6, 0.6])
     assert pairs[0]["p"] == pairs[0]["p_corrected"] == 1.0
     assert pairs[1]["low"] <= 0.6 <= pairs[1]["high"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,14 @@ import pytest
 import torch
 
 import twins
-from headscope.corpus import ROOT, Corpus, Example, Word, from_examples, from_texts
+from headscope.corpus import ROOT, Example, Word, from_examples, from_texts
 from headscope.encode import collate
 from headscope.errors import UserError
-from headscope.models import Model
 from headscope.models.loading import random_init
 from headscope.papers.clark2019 import word_maps as module
 from headscope.papers.clark2019.word_maps import (
     INDEX,
     MAPS,
-    WordMaps,
     expected_size,
     make_word_maps,
     maps_identity,
@@ -59,21 +56,21 @@ TREES = [
 
 
 @pytest.fixture(scope="module")
-def bert() -> Model:
+def bert():
     return planted_bert()
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
+def corpus():
     return from_examples(TREES)
 
 
 @pytest.fixture(scope="module")
-def maps(bert: Model, corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> WordMaps:
+def maps(bert, corpus, tmp_path_factory):
     return make_word_maps(bert, corpus, tmp_path_factory.mktemp("cache"), batch_size=3)
 
 
-def test_sentences_have_their_words_and_trees_in_the_order_of_the_corpus(maps: WordMaps) -> None:
+def test_sentences_have_their_words_and_trees_in_the_order_of_the_corpus(maps):
     assert [" ".join(sentence.words) for sentence in maps.sentences] == [
         "the old dogs saw a cat barking .",
         "it",
@@ -87,7 +84,7 @@ def test_sentences_have_their_words_and_trees_in_the_order_of_the_corpus(maps: W
     assert maps.sentences[5].heads.tolist() == [1, -1, -3]  # the head of "barking" has no pieces
 
 
-def test_the_maps_agree_with_a_slow_twin_for_every_sentence(bert: Model, maps: WordMaps) -> None:
+def test_the_maps_agree_with_a_slow_twin_for_every_sentence(bert, maps):
     encoder = bert.encoder(max_length=24, long="drop", stack="encoder")
     place = 0
     for item in encoder.encode(TREES):
@@ -113,7 +110,7 @@ def test_the_maps_agree_with_a_slow_twin_for_every_sentence(bert: Model, maps: W
     assert place == len(maps) == 6
 
 
-def test_the_maps_agree_with_transformers(tmp_path: Path) -> None:
+def test_the_maps_agree_with_transformers(tmp_path):
     model = tiny_model("bert")
     maps = make_word_maps(
         model, from_examples([tree("1", "the cat sat on the mat"), tree("2", "the dog")]), tmp_path
@@ -129,25 +126,16 @@ def test_the_maps_agree_with_transformers(tmp_path: Path) -> None:
             np.testing.assert_allclose(found[..., layer * 4 + head], between, atol=5e-4)
 
 
-def test_skipped_words_and_sizes_are_counted(maps: WordMaps) -> None:
+def test_skipped_words_and_sizes_are_counted(maps):
     assert {
         key: maps.counts[key]
         for key in ("examples", "words", "words_lost", "too_long", "empty", "nonfinite")
-    } == {
-        "examples": 5,
-        "words": 25,
-        "words_lost": 1,
-        "too_long": 0,
-        "empty": 0,
-        "nonfinite": 0,
-    }
+    } == {"examples": 5, "words": 25, "words_lost": 1, "too_long": 0, "empty": 0, "nonfinite": 0}
     assert maps.size == (64 + 1 + 4 + 36 + 16 + 9) * 10 * 2 == (maps.folder / MAPS).stat().st_size
     assert expected_size(TREES, 10) == (64 + 1 + 4 + 36 + 16 + 16) * 10 * 2
 
 
-def test_examples_that_are_too_long_are_skipped_and_counted(
-    bert: Model, corpus: Corpus, tmp_path: Path
-) -> None:
+def test_examples_that_are_too_long_are_skipped_and_counted(bert, corpus, tmp_path):
     maps = make_word_maps(bert, corpus, tmp_path, max_length=6)
     assert [" ".join(sentence.words) for sentence in maps.sentences] == ["it", "dogs sat"]
     assert maps.counts["too_long"] == 3
@@ -156,17 +144,13 @@ def test_examples_that_are_too_long_are_skipped_and_counted(
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5])
-def test_the_maps_do_not_depend_on_the_batch_size(
-    bert: Model, corpus: Corpus, maps: WordMaps, tmp_path: Path, batch_size: int
-) -> None:
+def test_the_maps_do_not_depend_on_the_batch_size(bert, corpus, maps, tmp_path, batch_size):
     other = make_word_maps(bert, corpus, tmp_path, batch_size=batch_size)
     for index in range(len(maps)):
         np.testing.assert_allclose(other[index].astype(float), maps[index].astype(float), atol=1e-3)
 
 
-def test_maps_in_the_cache_are_not_computed_again(
-    bert: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_maps_in_the_cache_are_not_computed_again(bert, corpus, tmp_path, monkeypatch):
     first = make_word_maps(bert, corpus, tmp_path)
 
     def fail(*_: Any, **__: Any) -> None:
@@ -179,9 +163,7 @@ def test_maps_in_the_cache_are_not_computed_again(
     assert [path.name for path in tmp_path.iterdir()] == [first.folder.name]
 
 
-def test_every_model_corpus_and_length_has_its_own_folder(
-    bert: Model, corpus: Corpus, tmp_path: Path
-) -> None:
+def test_every_model_corpus_and_length_has_its_own_folder(bert, corpus, tmp_path):
     folders = [
         make_word_maps(bert, corpus, tmp_path).folder,
         make_word_maps(bert, corpus, tmp_path, max_length=20).folder,
@@ -191,7 +173,7 @@ def test_every_model_corpus_and_length_has_its_own_folder(
     assert len(set(folders)) == 4
 
 
-def test_the_folder_depends_on_every_weight_but_not_on_the_number_of_threads() -> None:
+def test_the_folder_depends_on_every_weight_but_not_on_the_number_of_threads():
     model = tiny_model(
         "bert", hidden_size=256, intermediate_size=2048
     )  # large enough that torch splits its sums between threads
@@ -210,20 +192,16 @@ def test_the_folder_depends_on_every_weight_but_not_on_the_number_of_threads() -
     assert maps_identity(model, TREES, stack="encoder", max_length=24) != found[0]
 
 
-def test_a_changed_gold_tree_is_read_without_new_maps(bert: Model, tmp_path: Path) -> None:
+def test_a_changed_gold_tree_is_read_without_new_maps(bert, tmp_path):
     first = make_word_maps(bert, from_examples([tree("1", "dogs sat", heads=[1, -1])]), tmp_path)
     second = make_word_maps(bert, from_examples([tree("1", "dogs sat", heads=[-1, 0])]), tmp_path)
     assert first.folder == second.folder
-    assert (first.sentences[0].heads.tolist(), second.sentences[0].heads.tolist()) == (
-        [1, -1],
-        [-1, 0],
-    )
+    expected = ([1, -1], [-1, 0])
+    assert (first.sentences[0].heads.tolist(), second.sentences[0].heads.tolist()) == expected
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError])
-def test_an_interrupted_run_leaves_nothing_behind(
-    bert: Model, corpus: Corpus, tmp_path: Path, stop: type[BaseException]
-) -> None:
+def test_an_interrupted_run_leaves_nothing_behind(bert, corpus, tmp_path, stop):
     def interrupt(title: str, done: int, total: int) -> None:
         raise stop
 
@@ -232,9 +210,7 @@ def test_an_interrupted_run_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_progress_shows_the_size_and_the_number_of_examples(
-    bert: Model, corpus: Corpus, tmp_path: Path
-) -> None:
+def test_progress_shows_the_size_and_the_number_of_examples(bert, corpus, tmp_path):
     seen: list[tuple[str, int, int]] = []
     make_word_maps(bert, corpus, tmp_path, batch_size=2, progress=lambda *step: seen.append(step))
     assert seen == [
@@ -243,13 +219,7 @@ def test_progress_shows_the_size_and_the_number_of_examples(
 
 
 @pytest.mark.parametrize("damage", ["cut", "one byte", "index", "counts", "missing"])
-def test_damaged_maps_are_named_and_computed_again(
-    bert: Model,
-    corpus: Corpus,
-    tmp_path: Path,
-    damage: str,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_damaged_maps_are_named_and_computed_again(bert, corpus, tmp_path, damage, caplog):
     made = make_word_maps(bert, corpus, tmp_path)
     folder, whole, counts = made.folder, made.values.tobytes(), made.counts
     if damage == "cut":
@@ -272,8 +242,8 @@ def test_damaged_maps_are_named_and_computed_again(
 
 
 def test_too_little_disk_space_is_an_error_before_the_model_runs(
-    bert: Model, corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    bert, corpus, tmp_path, monkeypatch
+):
     class Usage:
         free = 1000
 
@@ -287,13 +257,13 @@ def test_too_little_disk_space_is_an_error_before_the_model_runs(
     )
 
 
-def test_a_cache_that_is_a_file_is_an_error(bert: Model, corpus: Corpus, tmp_path: Path) -> None:
+def test_a_cache_that_is_a_file_is_an_error(bert, corpus, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"the cache folder .*file cannot be used: File exists"):
         make_word_maps(bert, corpus, tmp_path / "file")
 
 
-def test_sentences_whose_attention_is_not_finite_are_skipped_and_counted(tmp_path: Path) -> None:
+def test_sentences_whose_attention_is_not_finite_are_skipped_and_counted(tmp_path):
     model = planted_bert()
     with torch.no_grad():
         model.network.embeddings.word_embeddings.weight[10] = float("nan")  # "dog"
@@ -304,7 +274,7 @@ def test_sentences_whose_attention_is_not_finite_are_skipped_and_counted(tmp_pat
     assert maps.counts["nonfinite"] == 1
 
 
-def test_a_corpus_without_trees_is_an_error(bert: Model, tmp_path: Path) -> None:
+def test_a_corpus_without_trees_is_an_error(bert, tmp_path):
     with pytest.raises(UserError) as caught:
         make_word_maps(bert, from_texts(["a dog"]), tmp_path)
     assert str(caught.value) == (
@@ -313,7 +283,7 @@ def test_a_corpus_without_trees_is_an_error(bert: Model, tmp_path: Path) -> None
     )
 
 
-def test_a_causal_model_attends_only_to_earlier_words(tmp_path: Path) -> None:
+def test_a_causal_model_attends_only_to_earlier_words(tmp_path):
     model = tiny_model("gpt2")
     maps = make_word_maps(model, from_examples([tree("1", "the cat sat on the mat")]), tmp_path)
     upper = np.triu(np.ones((6, 6), bool), 1)

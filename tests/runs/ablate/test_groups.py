@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -11,7 +9,6 @@ import torch
 import headscope as hs
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head, all_heads
-from headscope.models import Model
 from headscope.runs.ablate.groups import matched_heads
 from headscope.stats.tables.ablation import NAME, group_table, repeated_more
 from planted_induction import INDUCTION, PREVIOUS, WORDS, Layout, induction_model
@@ -21,17 +18,17 @@ TEXTS = ["cd ab gh ef kl ij mn", "mn ij kl ab cd ef gh", "ab kl gh mn cd ij ef",
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model():
     return induction_model(Layout(words=WORDS, positions=32, size=128))
 
 
 @pytest.fixture(scope="module")
-def results(model: Model) -> hs.Atlas:
+def results(model):
     groups = {"induction": INDUCTION, "previous": PREVIOUS, "idle": "2-1"}
     return hs.group_losses(model, TEXTS, groups, length=LENGTH, draws=3)
 
 
-def test_losses_are_those_of_the_network_itself(model: Model, results: hs.Atlas) -> None:
+def test_losses_are_those_of_the_network_itself(model, results):
     expected = []
     for text in TEXTS[:3]:  # the fourth is too short
         ids = model.tokenizer(text, add_special_tokens=False)["input_ids"][:LENGTH]
@@ -49,7 +46,7 @@ def test_losses_are_those_of_the_network_itself(model: Model, results: hs.Atlas)
     assert int(results[NAME]["n"].max()) == 3
 
 
-def test_only_the_planted_heads_are_needed_for_repeated_text(results: hs.Atlas) -> None:
+def test_only_the_planted_heads_are_needed_for_repeated_text(results):
     table = group_table(results).set_index(["group", "text"])
     for group in ("induction", "previous"):
         row = table.loc[(group, "repeated")]
@@ -60,7 +57,7 @@ def test_only_the_planted_heads_are_needed_for_repeated_text(results: hs.Atlas) 
     assert more.loc["induction", "low"] > 0
 
 
-def test_other_heads_come_from_the_same_layers() -> None:
+def test_other_heads_come_from_the_same_layers():
     every = all_heads(3, 4)
     heads = [Head(0, 0), Head(0, 3), Head(2, 1)]
     for seed in range(20):
@@ -70,13 +67,13 @@ def test_other_heads_come_from_the_same_layers() -> None:
         assert len(set(drawn)) == 3
 
 
-def test_a_full_layer_is_matched_from_other_layers() -> None:
+def test_a_full_layer_is_matched_from_other_layers():
     heads = [Head(0, 0), Head(0, 1), Head(0, 2)]
     drawn = matched_heads(heads, all_heads(2, 4), np.random.default_rng(0))
     assert [head.layer for head in drawn] == [0, 1, 1]
 
 
-def test_a_finished_run_is_opened(model: Model, tmp_path: Path) -> None:
+def test_a_finished_run_is_opened(model, tmp_path):
     path = tmp_path / "groups.nc"
     one, two = (
         hs.group_losses(model, TEXTS, {"a": "1-2"}, length=LENGTH, draws=1, output=path)
@@ -97,18 +94,16 @@ def test_a_finished_run_is_opened(model: Model, tmp_path: Path) -> None:
         ({"a": "1-1"}, {"draws": 0}, "number of draws"),
     ],
 )
-def test_bad_input_is_named(
-    model: Model, groups: dict[str, str], options: dict[str, int], message: str
-) -> None:
+def test_bad_input_is_named(model, groups, options, message):
     with pytest.raises(UserError, match=message):
         hs.group_losses(model, TEXTS, groups, **({"length": LENGTH} | options))
 
 
-def test_texts_that_are_too_short_are_counted(model: Model) -> None:
+def test_texts_that_are_too_short_are_counted(model):
     with pytest.raises(UserError, match="has 0 texts of 6 tokens or more"):
         hs.group_losses(model, TEXTS[3:], {"a": "1-1"}, length=LENGTH)
 
 
-def test_an_encoder_predicts_no_next_token() -> None:
+def test_an_encoder_predicts_no_next_token():
     with pytest.raises(ModelError, match=r"language-model head|no next token"):
         hs.group_losses("demo", TEXTS, {"a": "1-1"})

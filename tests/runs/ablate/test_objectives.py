@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from headscope.corpus import Example, from_texts
 from headscope.encode import Batch
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head
-from headscope.models import Model, Replacement, Shape, wrap
+from headscope.models import Replacement, Shape, wrap
 from headscope.models.replace import WAYS
 from headscope.runs.ablate import (
     CustomObjective,
@@ -38,7 +37,7 @@ def renamed(batch: Batch, name: str) -> Batch:
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "distilbert", "albert", "gpt2", "llama"])
-def test_a_language_models_loss_is_the_one_that_transformers_computes(kind: str) -> None:
+def test_a_language_models_loss_is_the_one_that_transformers_computes(kind):
     model = language_model(kind)
     objective = LanguageModelObjective(model, seed=3)
     corpus = from_texts(SENTENCES)
@@ -59,7 +58,7 @@ def test_a_language_models_loss_is_the_one_that_transformers_computes(kind: str)
     assert (data.attrs["metric"], data.attrs["better"]) == ("loss", "lower")
 
 
-def test_a_masked_piece_is_masked_in_every_pass_and_others_are_visible() -> None:
+def test_a_masked_piece_is_masked_in_every_pass_and_others_are_visible():
     model = language_model("bert")
     batch = one_by_one(model, SENTENCES[0])
     question = LanguageModelObjective(model, seed=0).ask(batch)
@@ -72,7 +71,7 @@ def test_a_masked_piece_is_masked_in_every_pass_and_others_are_visible() -> None
     assert not np.array_equal(other.batch.ids, question.batch.ids)
 
 
-def test_a_function_of_the_models_output_is_averaged() -> None:
+def test_a_function_of_the_models_output_is_averaged():
     model = wrap(tiny_network("bert"), tiny_tokenizer("bert"), name="tiny")
 
     def first(output, batch):  # type: ignore[no-untyped-def]
@@ -94,7 +93,7 @@ def test_a_function_of_the_models_output_is_averaged() -> None:
     assert lower["ablation"]["mean"].sel(run="none").item() == pytest.approx(mean, abs=1e-5)
 
 
-def test_a_custom_objective_may_have_right_answers() -> None:
+def test_a_custom_objective_may_have_right_answers():
     model = wrap(tiny_network("bert"), tiny_tokenizer("bert"), name="tiny")
     objective = CustomObjective(
         "two",
@@ -131,16 +130,16 @@ ONE = Task("x", "X", "classification", ("one",), ("accuracy",))
         (lambda: plan(SHAPE, heads=False, layers=False), "there is nothing to disable"),
     ],
 )
-def test_impossible_plans(call: Callable[[], Any], message: str) -> None:
+def test_impossible_plans(call, message):
     with pytest.raises(UserError, match=message):
         call()
 
 
-def test_the_ways_are_those_of_a_replacement() -> None:
+def test_the_ways_are_those_of_a_replacement():
     assert get_args(Way) == WAYS
 
 
-def test_the_only_layer_of_a_model_is_skipped_if_heads_are_disabled() -> None:
+def test_the_only_layer_of_a_model_is_skipped_if_heads_are_disabled():
     assert [off.name for off in plan(Shape(1, 2, 8))] == ["none", "1-1", "1-2"]
 
 
@@ -165,7 +164,7 @@ def test_the_only_layer_of_a_model_is_skipped_if_heads_are_disabled() -> None:
         ({"dev": None, "task": "rtee", "data": "glue"}, "Did you mean 'rte'"),
     ],
 )
-def test_impossible_arguments(given: dict[str, Any], message: str) -> None:
+def test_impossible_arguments(given, message):
     with pytest.raises(UserError, match=message):
         ablate(classifier(), **{"task": TASK, "dev": labelled(), **RUN, **given})
 
@@ -184,7 +183,7 @@ def test_impossible_arguments(given: dict[str, Any], message: str) -> None:
         ),
     ],
 )
-def test_impossible_objectives(given: dict[str, Any], message: str) -> None:
+def test_impossible_objectives(given, message):
     with pytest.raises(UserError, match=message):
         ablate(classifier(), corpus=list(SENTENCES), **given, **RUN)
 
@@ -211,12 +210,12 @@ def test_impossible_objectives(given: dict[str, Any], message: str) -> None:
         ),
     ],
 )
-def test_impossible_judges(call: Callable[[Model], Any], message: str) -> None:
+def test_impossible_judges(call, message):
     with pytest.raises(UserError, match=message):
         call(classifier())
 
 
-def test_encoder_decoders_and_tokenizers_without_a_mask_have_no_loss() -> None:
+def test_encoder_decoders_and_tokenizers_without_a_mask_have_no_loss():
     both = wrap(tiny_network("t5", auto=AutoModelForSeq2SeqLM), tiny_tokenizer("t5"), name="t5")
     with pytest.raises(ModelError, match="t5 is an encoder-decoder, whose loss is not supported"):
         LanguageModelObjective(both)

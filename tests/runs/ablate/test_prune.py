@@ -18,21 +18,14 @@ from runs.ablate.made import RUN, TASK, classifier, labelled, one_by_one
 from tiny import SENTENCES
 
 
-def test_pruning_keeps_the_head_that_matters_and_scores_other_examples() -> None:
+def test_pruning_keeps_the_head_that_matters_and_scores_other_examples():
     rows = [
         Example(f"e{index}", (SENTENCES[index % 5],), label="yes" if index % 2 else "no")
         for index in range(6)
     ]
     corpus = from_examples(rows, name="made.tsv")
-    atlas = ablate(
-        classifier(only=(0, 1)),
-        task=TASK,
-        dev=corpus,
-        way="zero",
-        prune=True,
-        prune_points=8,
-        **RUN,
-    )
+    how = {"task": TASK, "dev": corpus, "way": "zero", "prune": True, "prune_points": 8}
+    atlas = ablate(classifier(only=(0, 1)), **how, **RUN)
     data = atlas["pruning"]
     assert sorted(data["example"].values.tolist()) == ["e1", "e3", "e5"]
     assert data.attrs["chosen_on"] == 3
@@ -47,7 +40,7 @@ def test_pruning_keeps_the_head_that_matters_and_scores_other_examples() -> None
     assert (change[kinds == "random"] > 1e-6).tolist() == gone
 
 
-def test_the_output_without_pruned_heads_equals_that_of_a_full_pass() -> None:
+def test_the_output_without_pruned_heads_equals_that_of_a_full_pass():
     model = classifier()
     atlas = ablate(model, task=TASK, dev=labelled(), prune=True, prune_points=4, **RUN)
     data = atlas["pruning"]
@@ -82,13 +75,13 @@ def trials_and_order(
     return trials, search.removed
 
 
-def test_the_greedy_order_removes_the_cheapest_head_each_time() -> None:
+def test_the_greedy_order_removes_the_cheapest_head_each_time():
     trials, order = trials_and_order(losses, 4, 99)
     assert order == (HEADS[0], HEADS[2], HEADS[3])
     assert trials == [4, 8, 11, 13]
 
 
-def test_the_greedy_order_ends_when_its_budget_is_spent() -> None:
+def test_the_greedy_order_ends_when_its_budget_is_spent():
     assert trials_and_order(losses, 2, 4 + 2 * 2)[1] == (HEADS[0], HEADS[2])
     assert trials_and_order(losses, 4, 4)[1] == ()
 
@@ -102,6 +95,6 @@ def test_the_greedy_order_ends_when_its_budget_is_spent() -> None:
         ({"limit": 1}, "a pruning curve needs two examples or more"),
     ],
 )
-def test_impossible_options_are_errors(given: dict[str, int], message: str) -> None:
+def test_impossible_options_are_errors(given, message):
     with pytest.raises(UserError, match=message):
         ablate(classifier(), task=TASK, dev=labelled(), prune=True, **given, **RUN)  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from headscope.models import Model, wrap
 from headscope.runs.ablate.prune import Pruned, read_ranking
 from headscope.runs.ablate.removing import PruneRun
 from runs.ablate.made import TASK, classifier, labelled, language_model
-from runs.ablate.test_resume import stop_after
+from runs.in_process import interrupt_at
 from tiny import SENTENCES, tiny_network, tiny_tokenizer
 
 TEXTS = [f"{text} {text[:9]}" for text in SENTENCES] + list(SENTENCES)
@@ -49,7 +49,7 @@ def plain_loss(folder: Path, texts: list[str]) -> float:
 
 
 @pytest.fixture(scope="module")
-def importance(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def importance(tmp_path_factory):
     path = tmp_path_factory.mktemp("ranked") / "importance.nc"
     hs.ablate(
         qwen(), corpus=TEXTS, importance=True, heads=False, layers=False, max_length=24, output=path
@@ -57,7 +57,7 @@ def importance(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_head_that_matters_stays(tmp_path: Path) -> None:
+def test_the_head_that_matters_stays(tmp_path):
     found = pruned(
         tmp_path, classifier(only=(0, 1)), share=0.9, task=TASK, dev=labelled(), steps=3, cut=False
     )
@@ -66,20 +66,14 @@ def test_the_head_that_matters_stays(tmp_path: Path) -> None:
     )
     assert [step["difference"] for step in found.curve] == [0, 0, 0, 0]
     assert [step["removed"] for step in found.curve] == [0, 2, 5, 7]
-    assert (found.cut, found.shares, found.speed, found.auto) == (
-        False,
-        [],
-        None,
-        "AutoModelForSequenceClassification",
-    )
+    expected = (False, [], None, "AutoModelForSequenceClassification")
+    assert (found.cut, found.shares, found.speed, found.auto) == expected
     loaded = AutoModelForSequenceClassification.from_pretrained(found.folder)
     assert loaded.config.id2label == {0: "no", 1: "yes"}
 
 
 @pytest.mark.parametrize("cut", [True, False])
-def test_the_curve_ends_at_the_loss_that_transformers_computes(
-    tmp_path: Path, importance: Path, cut: bool
-) -> None:
+def test_the_curve_ends_at_the_loss_that_transformers_computes(tmp_path, importance, cut):
     found = pruned(tmp_path, share=0.5, by=importance, cut=cut, steps=2)
     assert found.last["mean"] == pytest.approx(plain_loss(found.folder, TEXTS), abs=1e-5)
     assert found.error < 1e-5
@@ -96,7 +90,7 @@ def test_the_curve_ends_at_the_loss_that_transformers_computes(
     assert record["about"]["pruning"]["by"]["value"] == "importance in importance.nc"
 
 
-def test_random_choices_are_as_many_heads_of_the_same_layers(tmp_path: Path) -> None:
+def test_random_choices_are_as_many_heads_of_the_same_layers(tmp_path):
     seen: list[list[tuple[Any, ...]]] = []
     choices = PruneRun.choices
 
@@ -117,13 +111,13 @@ def test_random_choices_are_as_many_heads_of_the_same_layers(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("by", ["importance", "ablation", "output_norm"])
-def test_what_ranks_heads_does_not_judge(tmp_path: Path, by: str) -> None:
+def test_what_ranks_heads_does_not_judge(tmp_path, by):
     found = pruned(tmp_path, share=0.5, by=by)
     assert found.documents == 5
     assert len(found.heads) == 4
 
 
-def test_a_results_file_ranks_heads(tmp_path: Path, importance: Path) -> None:
+def test_a_results_file_ranks_heads(tmp_path, importance):
     low, high = (
         pruned(tmp_path / str(at), share=0.12, by=f"{importance}{value}", cut=False)
         for at, value in enumerate((":importance", ":-importance"))
@@ -139,7 +133,7 @@ def test_a_results_file_ranks_heads(tmp_path: Path, importance: Path) -> None:
     assert (values.values.argmax(), values.name) == (worst, "head_off in off.nc")
 
 
-def test_a_tolerance_ends_the_removal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tolerance_ends_the_removal(tmp_path, monkeypatch):
     def sharpness(output: Any, _batch: Any) -> Any:  # which falls, as heads of a random model go
         return output.logits.std((1, 2))
 
@@ -159,12 +153,11 @@ def test_a_tolerance_ends_the_removal(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "none" / "out").exists()
 
 
-def test_a_stopped_run_resumes_to_the_same_model(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_to_the_same_model(tmp_path):
     whole = pruned(tmp_path / "whole", share=0.5, cut=False, steps=3)
-    with pytest.raises(
-        Interrupted, match=r"stopped after . of 3 steps; the state is kept in .*out"
-    ):
-        pruned(tmp_path, share=0.5, cut=False, steps=3, progress=stop_after(250))
+    message = r"stopped after . of 3 steps; the state is kept in .*out"
+    with pytest.raises(Interrupted, match=message):
+        pruned(tmp_path, share=0.5, cut=False, steps=3, progress=interrupt_at(250))
     assert (tmp_path / "out.partial").exists()
     seen: list[int] = []
     again = pruned(
@@ -178,7 +171,7 @@ def test_a_stopped_run_resumes_to_the_same_model(tmp_path: Path) -> None:
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_finished_folder_is_read_and_another_is_not_written_over(tmp_path: Path) -> None:
+def test_a_finished_folder_is_read_and_another_is_not_written_over(tmp_path):
     first = pruned(tmp_path, share=0.5)
     again = pruned(tmp_path, share=0.5)
     assert again == first
@@ -199,7 +192,7 @@ def test_a_finished_folder_is_read_and_another_is_not_written_over(tmp_path: Pat
     assert (tmp_path / "mine" / "out" / "thesis.txt").read_text() == "mine"
 
 
-def test_a_network_that_was_given_is_unchanged(tmp_path: Path) -> None:
+def test_a_network_that_was_given_is_unchanged(tmp_path):
     network = tiny_network("qwen3", auto=AutoModelForCausalLM)
     before = {name: value.clone() for name, value in network.state_dict().items()}
     pruned(tmp_path, (network, tiny_tokenizer("qwen3")), share=0.5)
@@ -222,15 +215,13 @@ def test_a_network_that_was_given_is_unchanged(tmp_path: Path) -> None:
         ({"long": "split"}, "long examples cannot be split here"),
     ],
 )
-def test_impossible_options_are_errors(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+def test_impossible_options_are_errors(tmp_path, given, message):
     with pytest.raises(UserError, match=message):
         pruned(tmp_path, **given)
     assert not (tmp_path / "out").exists()
 
 
-def test_models_that_cannot_be_judged_or_cut_and_other_rankings_are_errors(
-    tmp_path: Path, importance: Path
-) -> None:
+def test_models_that_cannot_be_judged_or_cut_and_other_rankings_are_errors(tmp_path, importance):
     bare = wrap(tiny_network("bert"), tiny_tokenizer("bert"), name="bare")
     with pytest.raises(ModelError, match="has no language-model head; and no task was given"):
         pruned(tmp_path, bare)

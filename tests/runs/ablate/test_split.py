@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ EVERYTHING: dict[str, Any] = {"task": TASK, "dev": labelled(), "importance": Tru
 
 
 @pytest.fixture(autouse=True)
-def out_of_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def out_of_order(monkeypatch):
     """The engine "processes" is one in this process."""
 
     def make(options: Any, **_: Any) -> OddFirst | None:
@@ -31,7 +30,7 @@ def out_of_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("way", ["uniform", "mean"])
-def test_batches_in_any_order_give_the_same_bits(way: Any) -> None:
+def test_batches_in_any_order_give_the_same_bits(way):
     model = classifier()
     given = {**EVERYTHING, **RUN, "way": way, "batch_size": 1}
     same(ablate(model, engine="processes", **given), ablate(model, **given))
@@ -45,34 +44,23 @@ def test_batches_in_any_order_give_the_same_bits(way: Any) -> None:
         [(True, 14), (True, 3)],  # while the curve is scored
     ],
 )
-def test_every_batch_is_counted_once_however_a_run_is_stopped_and_resumed(
-    stops: list[tuple[bool, int]], tmp_path: Path
-) -> None:
+def test_every_batch_is_counted_once_however_a_run_is_stopped_and_resumed(stops, tmp_path):
     model, output = classifier(), tmp_path / "off.nc"
     given = {**EVERYTHING, **RUN, "batch_size": 1}
     for split, steps in stops:
+        how = {"engine": "processes" if split else "local", "progress": stop_after(steps)}
         with pytest.raises(Interrupted):
-            ablate(
-                model,
-                output=output,
-                engine="processes" if split else "local",
-                progress=stop_after(steps),
-                **given,
-            )
+            ablate(model, output=output, **how, **given)
     seen: list[tuple[int, int]] = []
     found = ablate(
-        model,
-        output=output,
-        engine="processes",
-        progress=lambda *step: seen.append(step),
-        **given,
+        model, output=output, engine="processes", progress=lambda *step: seen.append(step), **given
     )
     same(found, ablate(model, **given))
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert seen[-1][0] == seen[-1][1]
 
 
-def test_a_classifier_is_loaded_again_with_its_padding_and_random_weights(tmp_path: Path) -> None:
+def test_a_classifier_is_loaded_again_with_its_padding_and_random_weights(tmp_path):
     """GPT-2 has no padding token; the classifier that the checkpoint lacks is drawn by a seed."""
     folder = tmp_path / "tiny"
     plain = language_model("gpt2")
@@ -84,7 +72,7 @@ def test_a_classifier_is_loaded_again_with_its_padding_and_random_weights(tmp_pa
     same(ablate(model, engine="processes", **given), ablate(model, **given))
 
 
-def test_functions_and_language_models_are_judged_elsewhere_too() -> None:
+def test_functions_and_language_models_are_judged_elsewhere_too():
     model = language_model("bert")
     limit = 3.0
 

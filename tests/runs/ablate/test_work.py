@@ -34,7 +34,7 @@ from tiny import HEADS, SENTENCES, WIDTH, place
 
 
 @pytest.fixture
-def stacks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def stacks(monkeypatch):
     """How many passes were run at once, time after time."""
     sizes: list[int] = []
     plain = LayerCache.forward_stacked
@@ -54,8 +54,8 @@ def swept(objective: Objective, model: Any, batch: Any) -> Any:
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_heads_of_a_layer_are_disabled_at_once_with_the_losses_of_single_passes(
-    kind: str, stacks: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    kind, stacks, monkeypatch
+):
     model = language_model(kind)
     batch = stream(model, from_texts(SENTENCES), 2)[1]
     together = swept(LanguageModelObjective(model), model, batch)
@@ -70,7 +70,7 @@ def test_heads_of_a_layer_are_disabled_at_once_with_the_losses_of_single_passes(
     assert np.ptp(together[:, 0]) > 1e-4
 
 
-def test_a_function_of_the_whole_batch_gets_the_batch_as_it_is(stacks: list[int]) -> None:
+def test_a_function_of_the_whole_batch_gets_the_batch_as_it_is(stacks):
     model = language_model("bert")
     seen: set[int] = set()
 
@@ -83,7 +83,7 @@ def test_a_function_of_the_whole_batch_gets_the_batch_as_it_is(stacks: list[int]
     assert seen == {3}
 
 
-def test_a_large_batch_is_run_pass_by_pass(stacks: list[int]) -> None:
+def test_a_large_batch_is_run_pass_by_pass(stacks):
     model = classifier()
     texts = from_texts(SENTENCES * 6)
     batch = stream(model, texts, 30)[0]
@@ -98,9 +98,7 @@ def test_a_large_batch_is_run_pass_by_pass(stacks: list[int]) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["refuses", "mixes"])
-def test_a_network_that_mixes_examples_is_run_pass_by_pass(
-    wrong: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_that_mixes_examples_is_run_pass_by_pass(wrong, monkeypatch):
     model = classifier()
     given: dict[str, Any] = {"task": TASK, "dev": labelled(), "layers": False, **RUN}
     expected = ablate(model, **given)["ablation"]["outputs"].values
@@ -132,9 +130,7 @@ class Lines(Reporter):
         self.lines.append(text)
 
 
-def test_what_a_run_will_take_is_said_before_it_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_run_will_take_is_said_before_it_starts(monkeypatch):
     timed: list[int] = []
 
     def times(_work: Any, batch: Any, *_: Any, **__: Any) -> tuple[float, float]:
@@ -156,7 +152,7 @@ def test_what_a_run_will_take_is_said_before_it_starts(
     assert found["ablation"].identical(silent["ablation"])
 
 
-def test_passes_are_timed_where_they_begin_in_the_middle_layer() -> None:
+def test_passes_are_timed_where_they_begin_in_the_middle_layer():
     """They take in proportion to the layers above the first disabled head."""
     timed: list[list[str]] = []
 
@@ -176,7 +172,7 @@ def test_passes_are_timed_where_they_begin_in_the_middle_layer() -> None:
     assert disabled == pytest.approx(0.01, rel=1.0)
 
 
-def test_timing_keeps_the_number_of_threads() -> None:
+def test_timing_keeps_the_number_of_threads():
     model = classifier()
     before = torch.get_num_threads()
     work = AblationWork(model, TaskObjective(model, TASK), stack="encoder", way="uniform")
@@ -214,9 +210,7 @@ def gated_losses(
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_importance_is_the_derivative_of_each_examples_loss_by_a_gate_on_the_head(
-    kind: str,
-) -> None:
+def test_importance_is_the_derivative_of_each_examples_loss_by_a_gate_on_the_head(kind):
     model = classifier(kind)
     model.network.double()
     objective = TaskObjective(model, TASK)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 
@@ -18,7 +17,7 @@ ENGINES = ["processes", "ray"]
 
 
 @pytest.fixture(autouse=True)
-def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def two_cores(monkeypatch):
     """Two cores and one thread per worker on every machine: the last bits depend on threads."""
     for module in (options, workers):
         monkeypatch.setattr(module, "cores", lambda: 2)
@@ -26,7 +25,7 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+def forked(monkeypatch):
     """Workers of the engine ``processes`` are forked from a process that has imported torch and
     transformers but nothing of ours: that saves four seconds per worker. Tests without this fixture
     start them as users do.
@@ -40,7 +39,7 @@ def forked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[None]:
+def cluster():
     """One Ray cluster on this machine for all tests."""
     if find_spec("ray") is None:
         pytest.skip("Ray is not installed")
@@ -56,7 +55,7 @@ def cluster() -> Iterator[None]:
 
 
 @pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> str:
+def engine(request):
     if request.param == "ray":
         request.getfixturevalue("cluster")
     return str(request.param)

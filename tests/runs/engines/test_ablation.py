@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headscope.errors import Interrupted, UserError
-from headscope.models import Model
-from headscope.results import Atlas
 from headscope.runs.ablate import ablate
 from runs.ablate.made import RUN, TASK, classifier, labelled, language_model
 from runs.engines.workers import same, workers_of
@@ -30,23 +27,21 @@ GIVEN: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model():
     return classifier()
 
 
 @pytest.fixture(scope="module")
-def alone(model: Model) -> Atlas:
+def alone(model):
     return ablate(model, **GIVEN)
 
 
 @pytest.mark.parametrize("engine", ["processes"], indirect=True)
-def test_results_are_those_of_a_local_run(model: Model, alone: Atlas, engine: Any) -> None:
+def test_results_are_those_of_a_local_run(model, alone, engine):
     same(ablate(model, engine=engine, workers=2, **GIVEN), alone)
 
 
-def test_nothing_is_lost_when_a_worker_is_killed_and_the_run_is_stopped(
-    model: Model, alone: Atlas, tmp_path: Path
-) -> None:
+def test_nothing_is_lost_when_a_worker_is_killed_and_the_run_is_stopped(model, alone, tmp_path):
     killed: list[int] = []
     stop = stop_after(4)
 
@@ -64,7 +59,7 @@ def test_nothing_is_lost_when_a_worker_is_killed_and_the_run_is_stopped(
     same(ablate(model, **given), alone)
 
 
-def test_an_error_of_the_objective_stops_the_run_at_once(tmp_path: Path) -> None:
+def test_an_error_of_the_objective_stops_the_run_at_once(tmp_path):
     calls = tmp_path / "calls"
     calls.mkdir()
 

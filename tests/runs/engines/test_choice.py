@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib.util import find_spec
-from typing import Any
 
 import pytest
 import torch
@@ -18,25 +17,25 @@ from headscope.runs.workers import Processes, RayCluster, make_engine
 
 
 @pytest.fixture
-def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+def four_cores(monkeypatch):
     for module in (options, workers):
         monkeypatch.setattr(module, "cores", lambda: 4)
 
 
-def test_local_work_needs_no_engine() -> None:
+def test_local_work_needs_no_engine():
     assert make_engine(Workers()) is None
     assert make_engine(Workers(engine="local", workers=1)) is None
 
 
 @pytest.mark.usefixtures("four_cores")
-def test_there_is_one_worker_for_each_core() -> None:
+def test_there_is_one_worker_for_each_core():
     made = make_engine(Workers(engine="processes"))
     assert isinstance(made, Processes)
     assert made.workers == 4
 
 
 @pytest.mark.parametrize(("count", "threads"), [(1, 4), (2, 2), (3, 1), (4, 1)])
-def test_workers_share_the_cores(count: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_share_the_cores(count, threads, monkeypatch):
     monkeypatch.undo()  # of the threads that tests have
     monkeypatch.setattr(workers, "cores", lambda: 4)
     assert workers.threads_for(count) == threads
@@ -62,25 +61,25 @@ def test_workers_share_the_cores(count: int, threads: int, monkeypatch: pytest.M
         ),
     ],
 )
-def test_what_cannot_be_is_refused(given: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_is_refused(given, message):
     with pytest.raises(UserError, match=message):
         Workers(**given)
 
 
 @pytest.mark.usefixtures("four_cores")
-def test_models_that_do_not_fit_into_memory_are_refused() -> None:
+def test_models_that_do_not_fit_into_memory_are_refused():
     with pytest.raises(UserError, match=r"each worker loads the model, .* 4 of them need"):
         make_engine(Workers(engine="processes", workers=4), size=2**50)
 
 
-def test_ray_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ray_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError, match="needs Ray, which is not installed") as caught:
         Workers(engine="ray", workers=1)
     assert caught.value.hint == "install it: pip install 'headscope[ray]'"
 
 
-def test_an_address_without_a_cluster_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_without_a_cluster_is_refused(monkeypatch):
     if find_spec("ray") is None:
         pytest.skip("Ray is not installed")
     RayCluster(1)  # imports Ray as a cluster of our own needs it
@@ -93,9 +92,7 @@ def test_an_address_without_a_cluster_is_refused(monkeypatch: pytest.MonkeyPatch
         pytest.fail("a cluster answers there")
 
 
-def test_a_worker_has_its_threads_whether_its_work_has_imported_torch_or_will(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_has_its_threads_whether_its_work_has_imported_torch_or_will(monkeypatch):
     before = torch.get_num_threads()
     monkeypatch.setenv("OMP_NUM_THREADS", "7")  # put back afterwards
     try:

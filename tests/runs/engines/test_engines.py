@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -19,11 +18,11 @@ import pytest
 
 import headscope as hs
 from headscope.errors import Interrupted, ModelError, UserError
-from headscope.models import Model
-from headscope.results import Atlas
 from headscope.runs import workers as module
 from headscope.runs.workers import Engine, Processes, RayCluster, Task
+from processes import python
 from runs.engines.workers import same, workers_of
+from runs.in_process import stop_after
 from tiny import tiny_network, tiny_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -40,7 +39,7 @@ HOW: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "tiny"
     tiny_network("bert").save_pretrained(path)
     tiny_tokenizer("bert").save_pretrained(path)
@@ -48,16 +47,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def model(folder: Path) -> Model:
+def model(folder):
     return hs.load(folder)
 
 
 @pytest.fixture(scope="module")
-def alone(model: Model) -> Atlas:
+def alone(model):
     return hs.survey(model, TEXTS, **HOW)
 
 
-def test_results_are_those_of_a_local_run(model: Model, alone: Atlas, engine: str) -> None:
+def test_results_are_those_of_a_local_run(model, alone, engine):
     seen: list[tuple[int, int]] = []
     found = hs.survey(
         model, TEXTS, engine=engine, workers=2, progress=lambda *step: seen.append(step), **HOW
@@ -69,7 +68,7 @@ def test_results_are_those_of_a_local_run(model: Model, alone: Atlas, engine: st
 
 
 @pytest.mark.usefixtures("forked")
-def test_a_wrapped_network_and_a_measure_of_one_s_own_travel(engine: str) -> None:
+def test_a_wrapped_network_and_a_measure_of_one_s_own_travel(engine):
     class Mine(hs.Measure):
         name, title, unit, source = "mine", "Largest weight", "share of attention", "a test"
         dims = {"of": ("map",)}
@@ -87,7 +86,7 @@ def test_a_wrapped_network_and_a_measure_of_one_s_own_travel(engine: str) -> Non
 
 @pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("engine", ["processes"], indirect=True)
-def test_two_models_are_compared(model: Model, engine: str) -> None:
+def test_two_models_are_compared(model, engine):
     other = hs.wrap(tiny_network("bert", seed=4), tiny_tokenizer("bert"), name="other")
     how: dict[str, Any] = {"measures": "entropy", "batch_size": 2, "max_length": 40}
     same(
@@ -96,9 +95,7 @@ def test_two_models_are_compared(model: Model, engine: str) -> None:
     )
 
 
-def test_a_killed_worker_changes_nothing_and_is_reported(
-    model: Model, alone: Atlas, engine: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_killed_worker_changes_nothing_and_is_reported(model, alone, engine, caplog):
     killed: list[int] = []
 
     def kill(done: int, total: int) -> None:
@@ -115,9 +112,7 @@ def test_a_killed_worker_changes_nothing_and_is_reported(
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-def test_ray_does_not_report_dead_workers_where_results_go(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_ray_does_not_report_dead_workers_where_results_go(capsys):
     from ray._private import worker
 
     def report(line: str) -> str:
@@ -145,7 +140,7 @@ def own_measure(prepare: Callable[[], Any]) -> type[hs.Measure]:
     return Own
 
 
-def test_workers_that_always_die_stop_the_run(engine: str) -> None:
+def test_workers_that_always_die_stop_the_run(engine):
     def die(number: int) -> None:  # like a process that runs out of memory
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -180,9 +175,7 @@ except UserError as error:
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-def test_a_killed_raylet_is_reported_and_the_state_is_kept(
-    folder: Path, model: Model, tmp_path: Path
-) -> None:
+def test_a_killed_raylet_is_reported_and_the_state_is_kept(folder, model, tmp_path):
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
     output = tmp_path / "run.nc"
     command = [sys.executable, "-c", RAYLET, folder, tmp_path / "texts.txt", output]
@@ -203,7 +196,7 @@ def test_a_killed_raylet_is_reported_and_the_state_is_kept(
 
 
 @pytest.mark.usefixtures("forked")
-def test_an_error_of_the_work_is_raised_once_with_its_advice(model: Model, engine: str) -> None:
+def test_an_error_of_the_work_is_raised_once_with_its_advice(model, engine):
     def fail() -> None:
         raise UserError("no such luck", hint="try something else")
 
@@ -216,9 +209,7 @@ def test_an_error_of_the_work_is_raised_once_with_its_advice(model: Model, engin
 
 
 @pytest.mark.usefixtures("forked")
-def test_a_worker_that_cannot_load_the_model_says_so(
-    folder: Path, tmp_path: Path, engine: str
-) -> None:
+def test_a_worker_that_cannot_load_the_model_says_so(folder, tmp_path, engine):
     place = tmp_path / "gone"
     shutil.copytree(folder, place)
     model = hs.load(place)
@@ -228,7 +219,7 @@ def test_a_worker_that_cannot_load_the_model_says_so(
 
 
 @pytest.mark.usefixtures("forked")
-def test_weights_that_were_changed_in_memory_are_not_loaded_anew(folder: Path) -> None:
+def test_weights_that_were_changed_in_memory_are_not_loaded_anew(folder):
     model = hs.load(folder)
     next(model.network.parameters()).data.add_(1.0)
     with pytest.raises(ModelError, match="other weights where a worker loads it"):
@@ -236,31 +227,13 @@ def test_weights_that_were_changed_in_memory_are_not_loaded_anew(folder: Path) -
 
 
 @pytest.mark.usefixtures("forked")
-def test_ctrl_c_stops_all_and_a_run_goes_on_with_any_engine(
-    model: Model, alone: Atlas, engine: str, tmp_path: Path
-) -> None:
-    def stop_after(units: int) -> Callable[[int, int], None]:
-        told: list[int] = []
-
-        def stop(done: int, total: int) -> None:
-            told.append(done)
-            if len(told) == units:
-                signal.raise_signal(signal.SIGINT)
-
-        return stop
-
+def test_ctrl_c_stops_all_and_a_run_goes_on_with_any_engine(model, alone, engine, tmp_path):
     output = tmp_path / "run.nc"
     with pytest.raises(Interrupted, match="kept in"):  # here, in the middle of the first unit
         hs.survey(model, TEXTS, output=output, progress=stop_after(3), **HOW)
     with pytest.raises(Interrupted, match="kept in"):
         hs.survey(
-            model,
-            TEXTS,
-            output=output,
-            engine=engine,
-            workers=2,
-            progress=stop_after(2),
-            **HOW,
+            model, TEXTS, output=output, engine=engine, workers=2, progress=stop_after(2), **HOW
         )
     _, alive = psutil.wait_procs(workers_of(engine), timeout=WAIT)
     assert not alive
@@ -285,7 +258,7 @@ hs.survey(hs.load(sys.argv[1]), sys.argv[4:], output=sys.argv[2], engine=sys.arg
 """
 
 
-def test_a_killed_driver_leaves_what_was_done(folder: Path, alone: Atlas, tmp_path: Path) -> None:
+def test_a_killed_driver_leaves_what_was_done(folder, alone, tmp_path):
     output = tmp_path / "run.nc"
     line = [sys.executable, "-c", DRIVER, str(folder), str(output), "processes", *TEXTS]
     with subprocess.Popen(
@@ -310,7 +283,7 @@ def test_a_killed_driver_leaves_what_was_done(folder: Path, alone: Atlas, tmp_pa
     assert seen[0] >= 8  # what the first driver did was not done again
 
 
-def test_a_local_cluster_can_be_reached_from_this_machine_alone(cluster: None) -> None:
+def test_a_local_cluster_can_be_reached_from_this_machine_alone(cluster):
     heard: set[str] = set()
     for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
         with suppress(psutil.NoSuchProcess):  # Ray's idle workers come and go
@@ -323,7 +296,7 @@ def test_a_local_cluster_can_be_reached_from_this_machine_alone(cluster: None) -
     assert heard
 
 
-def test_a_slow_worker_holds_up_nobody(cluster: None, tmp_path: Path) -> None:
+def test_a_slow_worker_holds_up_nobody(cluster, tmp_path):
     """The first task ends when the others have been given back, however slow they are."""
     engine = RayCluster(2)
     given_back = tmp_path / "given back"
@@ -359,16 +332,14 @@ def occupied(cpus: int) -> Iterator[Any]:
         ray.kill(blocker)
 
 
-def test_the_task_of_a_worker_that_never_starts_is_done_by_another(cluster: None) -> None:
+def test_the_task_of_a_worker_that_never_starts_is_done_by_another(cluster):
     engine = RayCluster(2)
     with occupied(1), engine.start(lambda number: number * number) as workers:
         found = dict(workers.map(Task(number, (number,)) for number in range(6)))
     assert found == {number: number * number for number in range(6)}
 
 
-def test_a_cluster_without_room_is_waited_for_with_a_warning(
-    cluster: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_cluster_without_room_is_waited_for_with_a_warning(cluster, monkeypatch, caplog):
     engine = RayCluster(1)
     monkeypatch.setattr(module, "PATIENCE", 0.2)
     with occupied(2) as leave, engine.start(lambda number: number + 1) as workers:
@@ -402,15 +373,8 @@ print(sorted(seen))
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
-def test_results_that_are_lost_with_their_machine_are_computed_again(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOST_NODE],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=WAIT,
-        cwd=tmp_path,
-    )
+def test_results_that_are_lost_with_their_machine_are_computed_again(tmp_path):
+    done = python("-c", LOST_NODE, timeout=WAIT, cwd=tmp_path)
     assert done.stdout.splitlines()[-1:] == [str([(number, number) for number in range(6)])], (
         done.stderr
     )

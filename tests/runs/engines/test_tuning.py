@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,22 +14,13 @@ from runs.tune.animals import ANIMALS, QUICK, same, saved, sentences
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked")]
 
 
-def test_seeds_have_the_weights_of_local_runs_although_a_worker_is_killed(tmp_path: Path) -> None:
+def test_seeds_have_the_weights_of_local_runs_although_a_worker_is_killed(tmp_path):
     model = saved("bert", tmp_path / "model")
     seeds = (3, 1, 2)
 
     def run(folder: str, **more: Any) -> list[Tuned]:
-        return tune_several(
-            model,
-            task=ANIMALS,
-            train=sentences(24, 1),
-            dev=sentences(12, 2),
-            output=tmp_path / folder,
-            seed=seeds,
-            epochs=1,
-            **QUICK,
-            **more,
-        )
+        given = {"task": ANIMALS, "train": sentences(24, 1), "dev": sentences(12, 2), "epochs": 1}
+        return tune_several(model, output=tmp_path / folder, seed=seeds, **given, **QUICK, **more)
 
     killed: list[int] = []
     seen: list[tuple[int, int]] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,15 +25,7 @@ from headscope.runs import forward
 from headscope.runs.forward import Hearing, Pass, Place
 from headscope.runs.keeping import Keeper, largest, sparse_map
 from headscope.runs.survey import survey
-from runs.keeping.plain import (
-    CAUSAL,
-    Plain,
-    digest,
-    histogram,
-    plain_examples,
-    score,
-    top_keys,
-)
+from runs.keeping.plain import CAUSAL, Plain, digest, histogram, plain_examples, score, top_keys
 from runs.test_circuits import Counting
 from runs.test_survey import broken_bert
 from tiny import HEADS, LAYERS, SENTENCES, tiny_model
@@ -100,7 +91,7 @@ def check_map(found: KeptMap, example: Plain, layer: int, head: int) -> None:
 
 
 @CASES
-def test_the_strongest_are_the_examples_with_the_largest_scores(kind: str, size: str) -> None:
+def test_the_strongest_are_the_examples_with_the_largest_scores(kind, size):
     kept = atlas(kind, size).kept
     for layer, head in GRID:
         scores = {one.id: score(one, layer, head) for one in plain(kind, size)}
@@ -117,7 +108,7 @@ def test_the_strongest_are_the_examples_with_the_largest_scores(kind: str, size:
 
 
 @CASES
-def test_the_sample_has_the_smallest_digests_and_all_heads_maps(kind: str, size: str) -> None:
+def test_the_sample_has_the_smallest_digests_and_all_heads_maps(kind, size):
     kept = atlas(kind, size).kept
     chosen = sorted(plain(kind, size), key=lambda one: digest(one, 7))[:12]
     for layer, head in GRID:
@@ -131,7 +122,7 @@ def test_the_sample_has_the_smallest_digests_and_all_heads_maps(kind: str, size:
 
 
 @CASES
-def test_the_histogram_is_that_of_the_sample(kind: str, size: str) -> None:
+def test_the_histogram_is_that_of_the_sample(kind, size):
     kept = atlas(kind, size).kept
     chosen = sorted(plain(kind, size), key=lambda one: digest(one, 7))[:12]
     for layer, head in GRID:
@@ -144,7 +135,7 @@ def test_the_histogram_is_that_of_the_sample(kind: str, size: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_blocks_of_rows_give_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_rows_give_the_same(kind, monkeypatch):
     monkeypatch.setattr(observe, "WEIGHTS", 1)  # blocks of 16 rows, eight of them in the window
     alike(run(kind, "long", examples=12), atlas(kind, "long"))
 
@@ -182,11 +173,11 @@ def near(one: KeptMap, other: KeptMap) -> None:
 
 @pytest.mark.parametrize("size", [1, 16])
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_neither_batch_size_nor_padding_changes_what_is_kept(kind: str, size: int) -> None:
+def test_neither_batch_size_nor_padding_changes_what_is_kept(kind, size):
     alike(run(kind, "short", examples=12, batch_size=size), atlas(kind, "short"))
 
 
-def test_of_equal_weights_the_leftmost_are_kept() -> None:
+def test_of_equal_weights_the_leftmost_are_kept():
     maps = torch.full((1, 2, 20), 0.05)
     maps[0, 1, [3, 17]] = 0.3
     found = sparse_map(largest(maps)[0].numpy(), 2)
@@ -194,7 +185,7 @@ def test_of_equal_weights_the_leftmost_are_kept() -> None:
     assert found.weights.tolist() == [3277] * 8 + [19660] * 2 + [3277] * 6
 
 
-def test_weights_of_0_and_1_and_a_hair_more_are_kept_as_they_are() -> None:
+def test_weights_of_0_and_1_and_a_hair_more_are_kept_as_they_are():
     maps = torch.tensor([[[1.0 + 1e-6, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0049, 0.0051, 0.9]]])
     found = sparse_map(largest(maps)[0].numpy(), 3)
     assert found.counts.tolist() == [1, 1, 2]
@@ -202,7 +193,7 @@ def test_weights_of_0_and_1_and_a_hair_more_are_kept_as_they_are() -> None:
     assert found.weights.tolist() == [65535, 65535, 58982, 334]
 
 
-def test_of_equal_scores_the_first_examples_of_the_corpus_stay() -> None:
+def test_of_equal_scores_the_first_examples_of_the_corpus_stay():
     same = ["the cat sat on the mat"] * 40
     kept = survey(
         model_of("bert"), from_texts(same), measures="position", batch_size=3, examples=8
@@ -212,7 +203,7 @@ def test_of_equal_scores_the_first_examples_of_the_corpus_stay() -> None:
         assert [one.text.number for one in found] == [1, 2]
 
 
-def test_another_seed_draws_another_sample_and_the_strongest_stay() -> None:
+def test_another_seed_draws_another_sample_and_the_strongest_stay():
     one, other = (run("bert", "short", examples=12, seed=seed).kept for seed in (7, 8))
     numbers = [{found.text.number for found in kept.sample("1-1")} for kept in (one, other)]
     assert numbers[0] != numbers[1]
@@ -256,9 +247,7 @@ def copies(kind: str, layers: int) -> int:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_copies_grow_neither_with_layers_nor_with_blocks(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copies_grow_neither_with_layers_nor_with_blocks(kind, monkeypatch):
     few = copies(kind, 2)
     assert copies(kind, 5) == few > 0
     monkeypatch.setattr(observe, "WEIGHTS", 1)
@@ -285,9 +274,7 @@ class Spread(Hearing):
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_a_model_spread_over_devices_keeps_the_same(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_spread_over_devices_keeps_the_same(kind, monkeypatch):
     survey, keeper, batch = made(kind)
     together = found(survey, batch)
     monkeypatch.setattr(forward, "Hearing", Spread)
@@ -298,7 +285,7 @@ def test_a_model_spread_over_devices_keeps_the_same(
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_no_more_than_the_window_is_held(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_than_the_window_is_held(kind, monkeypatch):
     monkeypatch.setattr(observe, "WEIGHTS", 1)
     longest = {"bert": "max_position_embeddings", "gpt2": "n_positions"}[kind]
     survey, _, batch = made(kind, length=400, **{longest: 400})
@@ -318,9 +305,7 @@ def test_no_more_than_the_window_is_held(kind: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_blocks_are_not_changed_after_they_are_handed_over(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_are_not_changed_after_they_are_handed_over(kind, monkeypatch):
     """They are held until the layer ends, while the model and other measures go on with them."""
     from headscope.measures import MEASURES
 
@@ -353,7 +338,7 @@ def test_blocks_are_not_changed_after_they_are_handed_over(
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 @pytest.mark.parametrize("relation", ["", "det", "previous"])
-def test_on_demand_gives_what_results_that_keep_all_give(kind: str, relation: str) -> None:
+def test_on_demand_gives_what_results_that_keep_all_give(kind, relation):
     model, corpus = tiny_model(kind), read("demo", limit=10)
     atlas = hs.survey(model, corpus, measures="position", max_length=60, batch_size=3)
     for head in ("1-2", "L1H3"):
@@ -368,22 +353,16 @@ def test_on_demand_gives_what_results_that_keep_all_give(kind: str, relation: st
         pd.testing.assert_frame_equal(pd.DataFrame(found[same]), pd.DataFrame(kept[same]))
 
 
-def test_the_limit_counts_the_first_examples_and_progress_ends_at_it() -> None:
+def test_the_limit_counts_the_first_examples_and_progress_ends_at_it():
     told: list[tuple[int, int]] = []
-    found = hs.examples(
-        tiny_model("bert"),
-        list(SENTENCES),
-        "1-1",
-        limit=3,
-        batch_size=1,
-        max_length=60,
-        progress=lambda done, total: told.append((done, total)),
-    )
+    how = {"limit": 3, "batch_size": 1, "max_length": 60}
+    how["progress"] = lambda done, total: told.append((done, total))
+    found = hs.examples(tiny_model("bert"), list(SENTENCES), "1-1", **how)
     assert sorted(found["id"]) == ["1", "2", "3"]
     assert told[-1] == (3, 3)
 
 
-def test_long_inputs_show_their_first_128_tokens() -> None:
+def test_long_inputs_show_their_first_128_tokens():
     model = tiny_model("bert", max_position_embeddings=400)
     text = " ".join(SENTENCES * 4)
     found = hs.examples(model, [text], "2-1", max_length=400)
@@ -393,14 +372,14 @@ def test_long_inputs_show_their_first_128_tokens() -> None:
     np.testing.assert_allclose(found["score"], kept.examples("2-1")["score"], atol=1e-5)
 
 
-def test_examples_whose_attention_is_not_finite_are_left_out() -> None:
+def test_examples_whose_attention_is_not_finite_are_left_out():
     found = hs.examples(
         broken_bert(), from_texts(["a dog", "who sat", "the cat"]), "1-1", max_length=24
     )
     assert sorted(found["id"]) == ["1", "3"]
 
 
-def test_what_cannot_be_looked_for_is_an_error_before_the_model_is_run(tmp_path: Path) -> None:
+def test_what_cannot_be_looked_for_is_an_error_before_the_model_is_run(tmp_path):
     model = tiny_model("bert")
     with pytest.raises(UserError, match="have no dependency trees") as caught:
         hs.examples("no-such-model", list(SENTENCES), "1-1", relation="det")
@@ -417,7 +396,7 @@ def test_what_cannot_be_looked_for_is_an_error_before_the_model_is_run(tmp_path:
         hs.examples(tiny_model("t5"), list(SENTENCES), "1-1", stack="cross", max_length=60)
 
 
-def test_a_known_head_of_the_embedded_model_finds_determiners() -> None:
+def test_a_known_head_of_the_embedded_model_finds_determiners():
     found = hs.examples("demo", read("demo", limit=12), "3-9", relation="det", top=12)
     assert found["found"].sum() / found["of"].sum() > 0.8
     assert set(found["direction"]) == {"dependent → head word"}

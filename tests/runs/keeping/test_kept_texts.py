@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ def words(*given: tuple[str, int, str]) -> tuple[Word, ...]:
     return tuple(Word(text, head=head, relation=relation) for text, head, relation in given)
 
 
-def test_tokens_words_and_tree_are_kept() -> None:
+def test_tokens_words_and_tree_are_kept():
     tree = words(("the", 1, "det"), ("dog", 2, "nsubj"), ("barks", ROOT, "root"), (".", 2, "punct"))
     example = Example("s1", ("the dog barks .",), tree, group="doc")
     (text,) = survey(planted_bert(), from_examples([example]), **HOW).kept.texts
@@ -47,7 +46,7 @@ def test_tokens_words_and_tree_are_kept() -> None:
     assert str(text) == "the dog barks ."
 
 
-def test_words_without_a_tree_have_no_heads() -> None:
+def test_words_without_a_tree_have_no_heads():
     plain, known = (
         survey(planted_bert(), corpus, **HOW).kept.texts[0]
         for corpus in (
@@ -61,7 +60,7 @@ def test_words_without_a_tree_have_no_heads() -> None:
     assert known.head == (NO_HEAD,) * 2
 
 
-def test_pieces_of_a_word_share_it_and_print_as_one() -> None:
+def test_pieces_of_a_word_share_it_and_print_as_one():
     model = tiny_model("bert")
     (text,) = survey(model, from_texts(["unhappiest players"]), **HOW).kept.texts
     assert len(text.tokens) > 4
@@ -69,7 +68,7 @@ def test_pieces_of_a_word_share_it_and_print_as_one() -> None:
     assert str(text) == "unhappiest players"
 
 
-def test_a_head_beyond_the_window_is_not_known_and_parts_are_numbered() -> None:
+def test_a_head_beyond_the_window_is_not_known_and_parts_are_numbered():
     count = 30
     tree = words(*((f"{'dog' if i % 2 else 'cat'}", count - 1, "dep") for i in range(count - 1)))
     tree += (Word("sat", head=ROOT, relation="root"),)
@@ -87,13 +86,13 @@ def test_a_head_beyond_the_window_is_not_known_and_parts_are_numbered() -> None:
     assert [word for text in parts.texts[:3] for word in text.words] == [one.text for one in tree]
 
 
-def test_special_tokens_have_the_names_that_the_model_gives_them() -> None:
+def test_special_tokens_have_the_names_that_the_model_gives_them():
     (text,) = survey(tiny_model("llama"), from_texts(["the cat"]), **HOW).kept.texts
     assert text.tokens[0] == "<s>"
     assert text.special[0]
 
 
-def test_hostile_text_survives_save_and_open(tmp_path: Path) -> None:
+def test_hostile_text_survives_save_and_open(tmp_path):
     model = tiny_model("gpt2")
     corpus = from_texts(HOSTILE)
     atlas = survey(model, corpus, measures="position", max_length=60)
@@ -111,18 +110,15 @@ def test_hostile_text_survives_save_and_open(tmp_path: Path) -> None:
         assert "<script>" not in table._repr_html_()
 
 
-def test_a_pair_keeps_both_texts() -> None:
+def test_a_pair_keeps_both_texts():
     corpus = from_texts([("the dog sat", "the cat")])
     (text,) = survey(planted_bert(), corpus, **HOW).kept.texts
     assert text.words == ("the", "dog", "sat", "the", "cat")
-    assert [token for token, special in zip(text.tokens, text.special, strict=True) if special] == [
-        "[CLS]",
-        "[SEP]",
-        "[SEP]",
-    ]
+    found = [token for token, special in zip(text.tokens, text.special, strict=True) if special]
+    assert found == ["[CLS]", "[SEP]", "[SEP]"]
 
 
-def test_examples_whose_attention_is_not_finite_are_never_kept() -> None:
+def test_examples_whose_attention_is_not_finite_are_never_kept():
     texts = ["a dog", "who sat", "the cat sat.", "it barks!", "the old dog", "a cat"]
     kept = survey(broken_bert(), from_texts(texts), examples=4, **HOW).kept
     assert {text.id for text in kept.texts} == {"1", "3", "4", "6"}
@@ -137,7 +133,7 @@ def test_examples_whose_attention_is_not_finite_are_never_kept() -> None:
             )
 
 
-def test_a_corpus_that_gives_nothing_keeps_nothing(tmp_path: Path) -> None:
+def test_a_corpus_that_gives_nothing_keeps_nothing(tmp_path):
     atlas = survey(
         planted_bert(),
         from_texts(["the dog sat on the mat"] * 3),
@@ -153,12 +149,12 @@ def test_a_corpus_that_gives_nothing_keeps_nothing(tmp_path: Path) -> None:
         assert len(results.examples("1-1")) == 0
 
 
-def test_fewer_examples_than_are_asked_for_are_all_kept() -> None:
+def test_fewer_examples_than_are_asked_for_are_all_kept():
     kept = survey(planted_bert(), from_texts(["a dog", "the cat sat"]), **HOW).kept
     assert len(kept.sample("1-1")) == len(kept.strongest("1-1")) == len(kept) == 2
 
 
-def test_examples_can_be_switched_off_and_the_results_say_so(tmp_path: Path) -> None:
+def test_examples_can_be_switched_off_and_the_results_say_so(tmp_path):
     atlas = survey(planted_bert(), from_texts(["my secret"]), examples=0, **HOW)
     assert atlas.provenance["examples"] == {"kept": 0, "why": "switched off"}
     path = atlas.save(tmp_path / "private.nc")
@@ -171,7 +167,7 @@ def test_examples_can_be_switched_off_and_the_results_say_so(tmp_path: Path) -> 
         assert "headscope examples" in caught.value.command
 
 
-def test_runs_that_keep_none_say_why() -> None:
+def test_runs_that_keep_none_say_why():
     pair = [("the cat sat", "a dog")]
     cross = survey(tiny_model("t5"), from_texts(pair), stack="cross", max_length=24)
     assert cross.provenance["examples"]["kept"] == 0
@@ -190,7 +186,7 @@ def test_runs_that_keep_none_say_why() -> None:
         ("many", "a whole number"),
     ],
 )
-def test_the_number_of_examples_must_be_a_number(given: Any, allowed: str) -> None:
+def test_the_number_of_examples_must_be_a_number(given, allowed):
     with pytest.raises(UserError) as caught:
         survey(planted_bert(), from_texts(["a dog"]), examples=given, **HOW)
     assert caught.value.message == (
@@ -199,7 +195,7 @@ def test_the_number_of_examples_must_be_a_number(given: Any, allowed: str) -> No
     assert caught.value.hint == "e.g. examples=32, or 0 to keep none"
 
 
-def test_a_measure_called_examples_is_refused_where_examples_are_kept() -> None:
+def test_a_measure_called_examples_is_refused_where_examples_are_kept():
     from headscope.measures import Position
 
     class Examples(Position):
@@ -209,7 +205,7 @@ def test_a_measure_called_examples_is_refused_where_examples_are_kept() -> None:
         survey(planted_bert(), from_texts(["a dog"]), **(HOW | {"measures": [Examples]}))
 
 
-def test_texts_are_stored_once_for_all_heads() -> None:
+def test_texts_are_stored_once_for_all_heads():
     kept = survey(tiny_model("bert"), read("demo", limit=20), max_length=60).kept
     numbers = [text.number for text in kept.texts]
     assert numbers == sorted(set(numbers))
@@ -217,7 +213,7 @@ def test_texts_are_stored_once_for_all_heads() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama"])
-def test_inputs_of_4096_tokens_keep_their_first_128(kind: str) -> None:
+def test_inputs_of_4096_tokens_keep_their_first_128(kind):
     model = tiny_model(kind, max_position_embeddings=4200)
     corpus = from_texts(["the cat sat on the mat while rain fell " * 600])
     atlas = survey(model, corpus, measures="position", max_length=4096, batch_size=1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +10,8 @@ import xarray as xr
 
 import headscope as hs
 from headscope import options
-from headscope.corpus import Corpus, from_texts
-from headscope.errors import Interrupted, ResultsError, UserError
-from headscope.models import Model
+from headscope.corpus import from_texts
+from headscope.errors import ResultsError
 from headscope.results import Atlas, merge
 from headscope.results.kept import ExampleStore
 from headscope.results.schema import EXAMPLES
@@ -36,12 +33,12 @@ HOW: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
+def model():
     return tiny_model("bert")
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
+def corpus():
     random = np.random.default_rng(2)
     words = " ".join(SENTENCES).split()
     texts = [" ".join(random.choice(words, random.integers(2, 20)).tolist()) for _ in range(46)]
@@ -49,7 +46,7 @@ def corpus() -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def whole(model: Model, corpus: Corpus) -> Atlas:
+def whole(model, corpus):
     return survey(model, corpus, **HOW)
 
 
@@ -65,7 +62,7 @@ def same(one: Atlas, other: Atlas) -> None:
     }
 
 
-def test_what_is_kept_differs_between_heads(whole: Atlas) -> None:
+def test_what_is_kept_differs_between_heads(whole):
     strongest = {
         tuple(one.text.number for one in whole.kept.strongest(f"{layer}-{head}"))
         for layer in (1, 2)
@@ -75,9 +72,7 @@ def test_what_is_kept_differs_between_heads(whole: Atlas) -> None:
 
 
 @pytest.mark.parametrize("shards", [2, 3, 7])
-def test_shards_merge_to_the_whole_in_any_order(
-    model: Model, corpus: Corpus, whole: Atlas, shards: int, tmp_path: Path
-) -> None:
+def test_shards_merge_to_the_whole_in_any_order(model, corpus, whole, shards, tmp_path):
     parts = [survey(model, corpus, shard=(one, shards), **HOW) for one in range(1, shards + 1)]
     same(merge(parts), whole)
     saved = [Atlas.open(part.save(tmp_path / f"{number}.nc")) for number, part in enumerate(parts)]
@@ -85,65 +80,29 @@ def test_shards_merge_to_the_whole_in_any_order(
     assert merge(parts).provenance["examples"] == {"kept": 8, "strongest": 2}
 
 
-def test_some_shards_merge_now_and_the_others_later(
-    model: Model, corpus: Corpus, whole: Atlas
-) -> None:
+def test_some_shards_merge_now_and_the_others_later(model, corpus, whole):
     parts = [survey(model, corpus, shard=(one, 3), **HOW) for one in (1, 2, 3)]
     some = merge([parts[2], parts[0]], partial=True)
     same(merge([some, parts[1]]), whole)
 
 
-def test_shards_with_and_without_examples_are_not_of_one_run(model: Model, corpus: Corpus) -> None:
+def test_shards_with_and_without_examples_are_not_of_one_run(model, corpus):
     one = survey(model, corpus, shard=(1, 2), **HOW)
     other = survey(model, corpus, shard=(2, 2), **(HOW | {"examples": 0}))
     with pytest.raises(ResultsError, match=r"they differ in examples\.kept: 8 and 0"):
         merge([one, other])
 
 
-@pytest.mark.parametrize("batches", [1, 9, 20])
-def test_a_stopped_run_goes_on_to_the_same_examples(
-    model: Model, corpus: Corpus, whole: Atlas, tmp_path: Path, batches: int
-) -> None:
-    told: list[int] = []
-
-    def stop(done: int, total: int) -> None:
-        told.append(done)
-        if len(told) == batches:
-            signal.raise_signal(signal.SIGINT)
-
-    checkpoint = tmp_path / "run.partial"
-    with pytest.raises(Interrupted):
-        survey(model, corpus, checkpoint=checkpoint, progress=stop, **HOW)
-    same(survey(model, corpus, checkpoint=checkpoint, every=0.0, **HOW), whole)
-
-
-def test_a_checkpoint_with_another_number_of_examples_is_refused(
-    model: Model, corpus: Corpus, tmp_path: Path
-) -> None:
-    def stop(done: int, total: int) -> None:
-        signal.raise_signal(signal.SIGINT)
-
-    checkpoint = tmp_path / "run.partial"
-    with pytest.raises(Interrupted):
-        survey(model, corpus, checkpoint=checkpoint, progress=stop, **HOW)
-    with pytest.raises(UserError, match="is the checkpoint of another run"):
-        survey(model, corpus, checkpoint=checkpoint, **(HOW | {"examples": 4}))
-
-
 @pytest.mark.usefixtures("forked")
 @pytest.mark.slow
-def test_workers_in_processes_keep_the_same(
-    model: Model, corpus: Corpus, whole: Atlas, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_in_processes_keep_the_same(model, corpus, whole, monkeypatch):
     for module in (options, workers):
         monkeypatch.setattr(module, "cores", lambda: 2)
     monkeypatch.setattr(workers, "threads_for", lambda workers: 1)
     same(survey(model, corpus, engine="processes", workers=2, **HOW), whole)
 
 
-def test_units_done_in_any_order_and_twice_keep_the_same(
-    model: Model, corpus: Corpus, whole: Atlas
-) -> None:
+def test_units_done_in_any_order_and_twice_keep_the_same(model, corpus, whole):
     """As workers do them, who hold on to what they have seen; one repeats what was lost."""
     from headscope.encode import work_units
     from headscope.runs.survey import SurveyOptions
@@ -168,9 +127,7 @@ def test_units_done_in_any_order_and_twice_keep_the_same(
         work._standing = None
 
 
-def test_too_little_room_repeats_the_batch_and_changes_nothing(
-    model: Model, corpus: Corpus, whole: Atlas, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_little_room_repeats_the_batch_and_changes_nothing(model, corpus, whole, monkeypatch):
     repeated: list[int] = []
     more_room = Keeper.more_room
 
@@ -187,7 +144,7 @@ def test_too_little_room_repeats_the_batch_and_changes_nothing(
     assert len(repeated) > usual
 
 
-def test_hs_merge_and_tables_treat_examples_as_no_measure(whole: Atlas, tmp_path: Path) -> None:
+def test_hs_merge_and_tables_treat_examples_as_no_measure(whole, tmp_path):
     opened = hs.open(whole.save(tmp_path / "run.nc"))
     for results in (whole, opened):
         assert results.measures == ("position",)

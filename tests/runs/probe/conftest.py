@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from headscope.models import Model
 from headscope.runs.probe import task as probing_task
 from tiny import tiny_model
 
 
 @pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def given(monkeypatch):
     """The features given to classifiers, (unit, row, width) each."""
     seen: list[Any] = []
     classify = probing_task.classify
@@ -26,12 +25,12 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 @pytest.fixture
-def bert() -> Model:
+def bert():
     return tiny_model("bert")
 
 
 @pytest.fixture
-def forwards(bert: Model, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def forwards(bert, monkeypatch):
     """Number of texts in each forward pass of the model."""
     seen: list[int] = []
     forward = bert.forward

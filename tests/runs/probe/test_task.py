@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
-from headscope.errors import Interrupted, UserError
+from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.models import Model, Pooling
 from headscope.progress import Reporter
-from headscope.results import Atlas
 from headscope.runs.probe import Probing, Vectors, probe
 from headscope.runs.probe.rows import LabelledRows
 from headscope.runs.probe.task import count_repeats, redraw
@@ -39,23 +37,24 @@ from runs.probe.planted_tasks import (
 )
 from tiny import HEADS, LAYERS, tiny_model
 
+HALF: dict[str, Any] = {"rtol": 0, "atol": 2e-3}  # half precision of distances from means
+NEAR: dict[str, Any] = {"rtol": 5e-3, "atol": 5e-3}
 
-def test_planted_information_is_found_in_its_head_and_nowhere_else(tmp_path: Path) -> None:
+
+def test_planted_information_is_found_in_its_head_and_nowhere_else(tmp_path):
     model, asked = reading((UNIFORM, ("dog",))), dogs()
-    results = probe(model, asked, cache=tmp_path, max_length=24)
+    results = probe(model, asked, cache=tmp_path, max_length=24, embeddings=True)
     data = results["probe"].sel(task="dogs")
     gold = [example.label for example in asked.splits["test"]]
     majority = max(gold.count("no"), gold.count("yes")) / 60
     assert data["test"].sel(layer=2, head=UNIFORM + 1) == 1.0
+    # The others give a constant answer: the more frequent class of the training split.
     rest = np.delete(data["test"].values.ravel(), 5 + UNIFORM)
-    assert set(rest.tolist()) <= {
-        majority,
-        1 - majority,
-    }  # a constant answer: the more frequent class of the training split
+    assert set(rest.tolist()) <= {majority, 1 - majority}
     assert float(data["majority"]) in (majority, 1 - majority)
-    assert (
-        results["probe_layer"]["test"].values == float(data["majority"])
-    ).all()  # at [CLS] no layer depends on dogs
+    # At [CLS] no layer depends on dogs; the mean of the embeddings depends on every word.
+    assert (results["probe_layer"]["test"].values == float(data["majority"])).all()
+    assert float(results["probe_embeddings"]["test"][0]) == 1.0
     constant = np.full((2, 5), WIDTH)
     constant[1, UNIFORM] = WIDTH - 1
     assert data["constant"].values.tolist() == constant.tolist()
@@ -71,22 +70,15 @@ def test_planted_information_is_found_in_its_head_and_nowhere_else(tmp_path: Pat
     )
 
 
-def test_layers_are_scored_by_their_hidden_states(tmp_path: Path) -> None:
-    results = probe(
-        reading((UNIFORM, ("dog",))),
-        [dogs()],
-        cache=tmp_path,
-        position="mean",
-        **ONE,
-        **QUICK,
-    )
-    assert (
-        results["probe_layer"]["test"].values == 1.0
-    ).all()  # the mean of the embeddings depends on every word
+def test_layers_are_scored_by_their_hidden_states(tmp_path):
+    model = reading((UNIFORM, ("dog",)))
+    results = probe(model, [dogs()], cache=tmp_path, position="mean", **ONE, **QUICK)
+    # The mean of the embeddings depends on every word.
+    assert (results["probe_layer"]["test"].values == 1.0).all()
     assert results.provenance["position"] == "mean"
 
 
-def test_heads_are_chosen_by_validation_never_by_test_scores(tmp_path: Path) -> None:
+def test_heads_are_chosen_by_validation_never_by_test_scores(tmp_path):
     def both(random: np.random.Generator, words: list[str]) -> None:
         if random.random() < 0.5:
             words[2], words[5] = "dog", "cat"
@@ -109,21 +101,14 @@ def test_heads_are_chosen_by_validation_never_by_test_scores(tmp_path: Path) -> 
         for split, texts in rows.items()
     }
     model = reading((UNIFORM, ("dog",)), (SEGMENT, ("cat",)))
-    results = probe(
-        model,
-        [task("animals", parts, ("0", "1"))],
-        cache=tmp_path,
-        counts=(1, 2),
-        max_length=24,
-        **QUICK,
-    )
+    animals, how = task("animals", parts, ("0", "1")), {"counts": (1, 2), "max_length": 24}
+    results = probe(model, [animals], cache=tmp_path, **how, **QUICK)
     heads = results["probe"].sel(task="animals", layer=2)
     assert (float(heads["validation"].sel(head=5)), float(heads["test"].sel(head=2))) == (1.0, 1.0)
     assert results["probe_top"]["rank"].sel(place=1).values.tolist() == [["2-5", "2-5"]]
     chosen = float(results["probe_top"]["test"].sel(task="animals", way="top", n=1))
-    assert (
-        chosen == float(heads["test"].sel(head=5)) < 0.8
-    )  # although 2-2 is always right on the test split
+    # ... although 2-2 is always right on the test split
+    assert chosen == float(heads["test"].sel(head=5)) < 0.8
 
 
 def texts_of(asked: ProbingTask, split: str) -> list[Any]:
@@ -137,63 +122,49 @@ def labels_of(asked: ProbingTask, split: str) -> NDArray[Any]:
     return np.array([example.label for example in asked.splits[split]])
 
 
-def prepared(train: NDArray[Any], test: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    spread = train.std(0)
-    return (train - train.mean(0)) / spread, (test - train.mean(0)) / spread
+def features_of(
+    model: Model, asked: ProbingTask, pooling: Pooling
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Features of the training and of the test split, scaled by the former."""
+    train, test = (
+        model.encode(texts_of(asked, split), pooling=pooling).astype(np.float64)
+        for split in ("train", "test")
+    )
+    return (train - train.mean(0)) / train.std(0), (test - train.mean(0)) / train.std(0)
 
 
 def accuracy(model: Model, asked: ProbingTask, pooling: Pooling, l2: float) -> float:
     """The test score of scikit-learn on vectors that were never on disk."""
-    train, test = prepared(
-        *(
-            model.encode(texts_of(asked, split), pooling=pooling).astype(np.float64)
-            for split in ("train", "test")
-        )
-    )
-    judge = LogisticRegression(C=1 / (l2 * len(train)), max_iter=2000, tol=1e-8).fit(
-        train, labels_of(asked, "train")
-    )
+    train, test = features_of(model, asked, pooling)
+    judge = LogisticRegression(C=1 / (l2 * len(train)), max_iter=2000, tol=1e-8)
+    judge.fit(train, labels_of(asked, "train"))
     return float(judge.score(test, labels_of(asked, "test")))
 
 
-def test_scores_are_those_of_scikit_learn(tmp_path: Path) -> None:
+def test_scores_are_those_of_scikit_learn(tmp_path):
     model, asked = tiny_model("bert"), words_task((150, 60, 200))
-    results = probe(
-        model,
-        [asked],
-        cache=tmp_path,
-        counts=(3,),
-        n=3,
-        greedy=False,
-        max_length=64,
-        **QUICK,
-    )
-    point = pytest.approx
+    how: dict[str, Any] = {"counts": (3,), "n": 3, "greedy": False, "max_length": 64}
+    results = probe(model, [asked], cache=tmp_path, **how, **QUICK)
+
+    def near(pooling: Pooling) -> Any:
+        return pytest.approx(accuracy(model, asked, pooling, 1e-2), abs=0.0051)
+
     for layer in range(LAYERS):
-        assert float(results["probe_layer"]["test"][0, layer]) == point(
-            accuracy(model, asked, Pooling(layer=layer + 1), 1e-2), abs=0.0051
-        )
+        assert float(results["probe_layer"]["test"][0, layer]) == near(Pooling(layer=layer + 1))
         for head in range(HEADS):
-            assert float(results["probe"]["test"][0, layer, head]) == point(
-                accuracy(model, asked, Pooling(Head(layer, head)), 1e-2), abs=0.0051
+            assert float(results["probe"]["test"][0, layer, head]) == near(
+                Pooling(Head(layer, head))
             )
-    ranked = [
-        str(name).split("-")
-        for name in results["probe_top"]["rank"].sel(task="words", way="top").values
-    ]
-    validation = [
-        float(results["probe"]["validation"].sel(task="words", layer=int(layer), head=int(head)))
-        for layer, head in ranked
-    ]
-    assert validation == sorted(validation, reverse=True)
-    best = ["-".join(name) for name in ranked[:3]]
-    assert float(results["probe_top"]["test"].sel(task="words", way="top", n=3)) == point(
-        accuracy(model, asked, Pooling(best), 1e-2), abs=0.0051
-    )
+    ranked = results["probe_top"]["rank"].sel(task="words", way="top").values.tolist()
+    heads = [Head.parse(name) for name in ranked]
+    validation = results["probe"]["validation"].values[0]
+    assert [validation[head] for head in heads] == sorted(validation.ravel(), reverse=True)
+    top = float(results["probe_top"]["test"].sel(task="words", way="top", n=3))
+    assert top == near(Pooling(ranked[:3]))
     assert np.isnan(results["probe_top"]["test"].sel(way="greedy").values).all()
 
 
-def test_regression_follows_senteval_and_is_scored_by_pearson(tmp_path: Path) -> None:
+def test_regression_follows_senteval_and_is_scored_by_pearson(tmp_path):
     model, words = tiny_model("bert"), words_task()
     rows = {
         split: [
@@ -208,80 +179,55 @@ def test_regression_follows_senteval_and_is_scored_by_pearson(tmp_path: Path) ->
     levels = np.arange(
         np.floor(min(map(min, gold.values()))), np.ceil(max(map(max, gold.values()))) + 1
     )
-    for layer, head in ((0, 0), (0, 3), (1, 2)):
-        train, test = prepared(
-            *(
-                model.encode(texts_of(asked, split), pooling=Pooling(Head(layer, head))).astype(
-                    np.float64
-                )
-                for split in ("train", "test")
-            )
-        )
-        weights = np.clip(
-            1 - np.abs(gold["train"][:, None] - levels), 0, None
-        )  # a score between two levels counts partly for each
-        row, level = np.nonzero(weights)
-        judge = LogisticRegression(C=1 / (1e-2 * len(train)), max_iter=2000, tol=1e-8).fit(
-            train[row], level, sample_weight=weights[row, level]
-        )
+    # A score between two levels counts partly for each.
+    weights = np.clip(1 - np.abs(gold["train"][:, None] - levels), 0, None)
+    row, level = np.nonzero(weights)
+    found = {name: results["probe"][name].values[0] for name in ("test", "spearman")}
+    for head in (Head(0, 0), Head(0, 3), Head(1, 2)):
+        train, test = features_of(model, asked, Pooling(head))
+        judge = LogisticRegression(C=1 / (1e-2 * len(train)), max_iter=2000, tol=1e-8)
+        judge.fit(train[row], level, sample_weight=weights[row, level])
         predicted = judge.predict_proba(test) @ levels[judge.classes_]
-        assert float(results["probe"]["test"][0, layer, head]) == pytest.approx(
-            stats.pearsonr(predicted, gold["test"]).statistic, abs=0.005
+        pearson, spearman = (
+            correlation(predicted, gold["test"]).statistic
+            for correlation in (stats.pearsonr, stats.spearmanr)
         )
-        assert float(results["probe"]["spearman"][0, layer, head]) == pytest.approx(
-            stats.spearmanr(predicted, gold["test"]).statistic, abs=0.02
-        )
+        assert found["test"][head] == pytest.approx(pearson, abs=0.005)
+        assert found["spearman"][head] == pytest.approx(spearman, abs=0.02)
     data = results["probe"].sel(task="lengths", layer=1, head=3)
     assert (str(data["metric"].values), int(data["classes"]), int(data["dev"])) == ("pearson", 0, 0)
     assert np.isnan(float(data["majority"]))
     assert float(data["low"]) < float(data["test"]) < float(data["high"])
 
 
-def test_pairs_apart_are_both_vectors_their_distance_and_their_product(
-    given: list[Any], tmp_path: Path
-) -> None:
+def test_pairs_apart_are_both_vectors_their_distance_and_their_product(given, tmp_path):
     model, asked = tiny_model("bert"), pairs_task()
-    probe(
-        model,
-        [asked],
-        cache=tmp_path,
-        pairs="apart",
-        counts=(2,),
-        n=2,
-        max_length=64,
-        repeats=1,
-        **QUICK,
-    )
-    pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
+    how: dict[str, Any] = {"counts": (2,), "n": 2, "max_length": 64, "repeats": 1}
+    probe(model, [asked], cache=tmp_path, pairs="apart", embeddings=True, **how, **QUICK)
+    sides = list(zip(*(texts_of(asked, "train") + texts_of(asked, "test")), strict=True))
 
-    def apart(pooling: Pooling) -> NDArray[np.float32]:
-        u, v = (model.encode([pair[side] for pair in pairs], pooling=pooling) for side in (0, 1))
+    def apart(u: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:
         return np.concatenate([u, v, np.abs(u - v), u * v], 1)
 
-    assert [x.shape for x in given] == [(4, 40, 32), (1, 40, 128)] * 2 + [(1, 40, 64)] * 2
+    def encoded(pooling: Pooling) -> NDArray[Any]:
+        return apart(*(model.encode(list(side), pooling=pooling) for side in sides))
+
+    shapes = [x.shape for x in given]
+    assert shapes[:6] == [(4, 40, 32), (1, 40, 128)] * 2 + [(1, 40, 64)] * 2
     for head in range(HEADS):
-        np.testing.assert_allclose(
-            given[2][head], apart(Pooling(Head(1, head))), rtol=5e-3, atol=5e-3
-        )
-    np.testing.assert_allclose(given[1][0], apart(Pooling(layer=1)), rtol=5e-3, atol=5e-3)
+        np.testing.assert_allclose(given[2][head], encoded(Pooling(Head(1, head))), **NEAR)
+    np.testing.assert_allclose(given[1][0], encoded(Pooling(layer=1)), **NEAR)
+    expected = apart(*(embedded(model, list(side)) for side in sides))
+    np.testing.assert_allclose(given[-1][0], expected, atol=1e-6)
 
 
-def test_pairs_together_are_one_input(given: list[Any], tmp_path: Path) -> None:
+def test_pairs_together_are_one_input(given, tmp_path):
     model, asked = tiny_model("bert"), pairs_task()
-    probe(
-        model,
-        [asked],
-        cache=tmp_path,
-        **(ONE | {"max_length": 64}),
-        **QUICK,
-    )
-    pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
-    np.testing.assert_allclose(
-        given[2][3], model.encode(pairs, pooling=Pooling("2-4")), rtol=0, atol=2e-3
-    )  # half precision of distances from means
-    np.testing.assert_allclose(
-        given[3][0], model.encode(pairs, pooling=Pooling(layer=2)), rtol=0, atol=2e-3
-    )  # half precision of distances from means
+    probe(model, [asked], cache=tmp_path, **(ONE | {"max_length": 64}), **QUICK)
+    pairs = texts_of(asked, "train") + texts_of(asked, "test")
+    for place, pooling in (((2, 3), Pooling("2-4")), ((3, 0), Pooling(layer=2))):
+        found, expected = given[place[0]][place[1]], model.encode(pairs, pooling=pooling)
+        np.testing.assert_allclose(found, expected, **HALF)
 
 
 # --- repeated splits ---
@@ -296,7 +242,7 @@ def rows(sizes: tuple[int, int, int], classes: int = 3) -> LabelledRows:
 
 
 @pytest.mark.parametrize("sizes", [(97, 23, 41), (100, 0, 31), (30, 60, 90)])
-def test_a_new_split_has_the_same_sizes_and_shares_of_classes(sizes: tuple[int, int, int]) -> None:
+def test_a_new_split_has_the_same_sizes_and_shares_of_classes(sizes):
     own = rows(sizes)
     for number in range(1, 20):
         new = redraw(own, 7, number)
@@ -309,7 +255,7 @@ def test_a_new_split_has_the_same_sizes_and_shares_of_classes(sizes: tuple[int, 
             assert (np.abs(counts - expected) < 2).all()
 
 
-def test_new_splits_are_random_and_depend_on_seed_and_number_only() -> None:
+def test_new_splits_are_random_and_depend_on_seed_and_number_only():
     own = rows((60, 20, 20))
     drawn = [redraw(own, 7, number).test.tolist() for number in range(1, 201)]
     assert drawn[0] == redraw(own, 7, 1).test.tolist() != redraw(own, 8, 1).test.tolist()
@@ -319,7 +265,7 @@ def test_new_splits_are_random_and_depend_on_seed_and_number_only() -> None:
     assert len({tuple(test) for test in drawn}) == 200
 
 
-def test_the_range_of_a_regression_is_covered_by_every_part() -> None:
+def test_the_range_of_a_regression_is_covered_by_every_part():
     own = rows((60, 20, 20), classes=0)
     for number in range(1, 10):
         new = redraw(own, 0, number)
@@ -327,7 +273,7 @@ def test_the_range_of_a_regression_is_covered_by_every_part() -> None:
             assert own.gold[part].mean() == pytest.approx(own.gold.mean(), abs=0.2)
 
 
-def test_only_small_tasks_are_repeated_unless_a_number_is_given() -> None:
+def test_only_small_tasks_are_repeated_unless_a_number_is_given():
     cases = {(300, 200, 200): 0, (300, 199, 200): 5, (300, 200, 199): 5, (300, 0, 200): 0}
     for sizes, expected in cases.items():
         task = dogs(sizes=sizes)
@@ -337,13 +283,13 @@ def test_only_small_tasks_are_repeated_unless_a_number_is_given() -> None:
         Probing(repeats=0)
 
 
-def test_scores_are_those_of_scikit_learn_split_by_split(tmp_path: Path) -> None:
+def test_scores_are_those_of_scikit_learn_split_by_split(tmp_path):
     """Heads and layers are chosen by scikit-learn, in a loop over splits of the same rows."""
     model, asked = tiny_model("bert"), words_task((120, 60, 80))
     options: dict[str, Any] = {"counts": (2,), "n": 2, "greedy": False, "max_length": 64}
     results = probe(model, [asked], cache=tmp_path, repeats=3, seed=4, **options, **QUICK)
-    texts = [example.texts[0] for split in SPLITS for example in asked.splits[split]]
-    gold = np.array([example.label for split in SPLITS for example in asked.splits[split]])
+    texts = [text for split in SPLITS for text in texts_of(asked, split)]
+    gold = np.concatenate([labels_of(asked, split) for split in SPLITS])
     own = LabelledRows.of(asked)
 
     def vectors(pooling: Pooling) -> Any:
@@ -387,20 +333,23 @@ def test_scores_are_those_of_scikit_learn_split_by_split(tmp_path: Path) -> None
     assert found["chosen"].values.ravel().tolist() == pytest.approx(flat)
 
 
-def test_scores_of_the_own_split_are_the_same_bit_for_bit(tmp_path: Path) -> None:
+def test_repeats_and_embeddings_change_no_other_number(tmp_path):
     model, asked = tiny_model("bert"), [words_task((60, 20, 30)), dogs(sizes=(40, 10, 20))]
-    options: dict[str, Any] = ONE | {"l2": (1e-2, 1e-1), "cache": tmp_path}
-    plain = probe(model, asked, repeats=1, **options)
-    default = probe(model, asked, **options)
-    assert set(default.measures) - set(plain.measures) == {"probe_splits", "probe_splits_top"}
+    options: dict[str, Any] = ONE | {"l2": (1e-2, 1e-1)}
+    plain = probe(model, asked, repeats=1, cache=tmp_path / "one", **options)
+    more = probe(model, asked, embeddings=True, cache=tmp_path / "two", **options)
+    added = {"probe_splits", "probe_splits_top", "probe_embeddings"}
+    assert set(more.measures) - set(plain.measures) == added
     for name in plain:
-        xr.testing.assert_identical(plain[name], default[name])
-    assert "repeats" not in plain.provenance["settings"]
-    assert default.provenance["settings"]["repeats"] == 5
-    assert default["probe_splits_top"].sizes["split"] == 5
+        xr.testing.assert_identical(plain[name], more[name])
+    settings = [atlas.provenance["settings"] for atlas in (plain, more)]
+    assert not {"repeats", "embeddings"} & settings[0].keys()
+    assert (settings[1]["repeats"], settings[1]["embeddings"]) == (5, True)
+    assert more["probe_splits_top"].sizes["split"] == 5
+    assert np.isfinite(more["probe_embeddings"]["control"].values).all()
 
 
-def test_tasks_that_are_large_enough_are_not_repeated(tmp_path: Path) -> None:
+def test_tasks_that_are_large_enough_are_not_repeated(tmp_path):
     model = tiny_model("bert")
     asked = [words_task((60, 200, 200)), dogs(sizes=(40, 10, 20))]
     said: list[str] = []
@@ -419,24 +368,6 @@ def test_tasks_that_are_large_enough_are_not_repeated(tmp_path: Path) -> None:
     alone = probe(model, asked[:1], cache=tmp_path, **ONE, **QUICK)
     assert "repeats" not in alone.provenance["settings"]
     assert "probe_splits" not in alone.measures
-
-
-def test_splits_are_kept_in_results_and_checkpoints(tmp_path: Path) -> None:
-    model, path = tiny_model("bert"), tmp_path / "p.nc"
-    asked = [dogs("one", 0, (40, 10, 20)), dogs("two", 1, (40, 10, 20))]
-    options: dict[str, Any] = {"cache": tmp_path, "repeats": 2} | ONE | QUICK
-
-    def stop(done: int, total: int) -> None:
-        if total == 2 * 2 * (2 + 2) and done == 10:
-            raise KeyboardInterrupt
-
-    with pytest.raises(Interrupted, match="stopped after 1 of 2 tasks"):
-        probe(model, asked, output=path, progress=stop, **options)
-    resumed = probe(model, asked, output=path, **options)
-    fresh = probe(model, asked, **options)
-    for one in (resumed, Atlas.open(path)):
-        for name in ("probe_splits", "probe_splits_top"):
-            xr.testing.assert_equal(one[name], fresh[name])
 
 
 # --- embeddings ---
@@ -460,83 +391,27 @@ def embedded(model: Model, texts: list[Any]) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_embeddings_are_the_mean_of_what_the_embedding_layer_returns(kind: str) -> None:
+def test_embeddings_are_the_mean_of_what_the_embedding_layer_returns(kind):
     model = tiny_model(kind)
     texts = ["cat", "the dog sat by the old tree", "rain fell on the roof of the door"]
-    found = text_embeddings(
-        model, [(text,) for text in texts], Vectors(max_length=32, batch_size=2)
-    )
+    how = Vectors(max_length=32, batch_size=2)
+    found = text_embeddings(model, [(text,) for text in texts], how)
     np.testing.assert_allclose(found, embedded(model, texts), atol=1e-6)
 
 
-def test_scores_are_those_of_scikit_learn_on_them(tmp_path: Path) -> None:
+def test_scores_are_those_of_scikit_learn_on_them(tmp_path):
     model, asked = tiny_model("bert"), words_task((150, 60, 200))
     results = probe(
         model, [asked], cache=tmp_path, embeddings=True, **(ONE | {"max_length": 64}), **QUICK
     )
-    x, gold = {}, {}
-    for split in ("train", "dev", "test"):
-        examples = asked.splits[split]
-        x[split] = embedded(model, [example.texts[0] for example in examples])
-        gold[split] = np.array([example.label for example in examples])
+    x = {split: embedded(model, texts_of(asked, split)) for split in SPLITS}
     mean, spread = x["train"].mean(0), x["train"].std(0)
     judge = LogisticRegression(C=1 / (1e-2 * 150), max_iter=5000, tol=1e-8)
-    judge.fit((x["train"] - mean) / spread, gold["train"])
+    judge.fit((x["train"] - mean) / spread, labels_of(asked, "train"))
     found = results["probe_embeddings"].sel(task="words")
     for split, name in (("dev", "validation"), ("test", "test")):
-        expected = judge.score((x[split] - mean) / spread, gold[split])
+        expected = judge.score((x[split] - mean) / spread, labels_of(asked, split))
         assert float(found[name]) == pytest.approx(expected, abs=0.0051)
     assert float(found["low"]) < float(found["test"]) < float(found["high"])
     row = top_table(results).iloc[0]
     assert row["embeddings"] == pytest.approx(100 * float(found["test"]))
-
-
-def test_a_word_is_in_the_embeddings_where_no_head_reads_it(tmp_path: Path) -> None:
-    """At [CLS] no head of this model depends on the words, but the mean embedding does."""
-    results = probe(reading(), dogs(), cache=tmp_path, embeddings=True, **ONE, **QUICK)
-    majority = float(results["probe"]["majority"][0])
-    assert (results["probe"]["test"].values == majority).all()
-    assert float(results["probe_embeddings"]["test"][0]) == 1.0
-
-
-def test_other_numbers_are_the_same_bit_for_bit_with_and_without_them(tmp_path: Path) -> None:
-    model, asked = tiny_model("bert"), [words_task((60, 20, 30)), dogs(sizes=(40, 10, 20))]
-    options: dict[str, Any] = ONE | {"l2": (1e-2, 1e-1)}
-    plain = probe(model, asked, cache=tmp_path / "one", **options)
-    more = probe(model, asked, cache=tmp_path / "two", embeddings=True, **options)
-    assert set(more.measures) - set(plain.measures) == {"probe_embeddings"}
-    for name in plain:
-        xr.testing.assert_identical(plain[name], more[name])
-    assert "embeddings" not in plain.provenance["settings"]
-    assert more.provenance["settings"]["embeddings"] is True
-    assert np.isfinite(more["probe_embeddings"]["control"].values).all()
-
-
-def test_embeddings_are_kept_in_results_and_checkpoints(tmp_path: Path) -> None:
-    model, path = tiny_model("bert"), tmp_path / "p.nc"
-    asked = [dogs("one", 0, (40, 10, 20)), dogs("two", 1, (40, 10, 20))]
-    options: dict[str, Any] = {"cache": tmp_path, "embeddings": True} | ONE | QUICK
-
-    def stop(done: int, total: int) -> None:
-        if total == 2 * 2 * (2 + 2) and done == 10:
-            raise KeyboardInterrupt
-
-    with pytest.raises(Interrupted, match="stopped after 1 of 2 tasks"):
-        probe(model, asked, output=path, progress=stop, **options)
-    resumed = probe(model, asked, output=path, **options)
-    fresh = probe(model, asked, **options)
-    for one in (resumed, Atlas.open(path)):
-        xr.testing.assert_equal(one["probe_embeddings"], fresh["probe_embeddings"])
-    assert fresh["probe_embeddings"]["task"].values.tolist() == ["one", "two"]
-
-
-def test_pairs_apart_have_both_embeddings_their_distance_and_their_product(
-    given: list[Any], tmp_path: Path
-) -> None:
-    model, asked = tiny_model("bert"), pairs_task()
-    how: dict[str, Any] = {"pairs": "apart", "embeddings": True, "repeats": 1}
-    probe(model, [asked], cache=tmp_path, **how, **ONE, **QUICK)
-    pairs = [example.texts for split in ("train", "test") for example in asked.splits[split]]
-    u, v = (embedded(model, [pair[side] for pair in pairs]) for side in (0, 1))
-    expected = np.concatenate([u, v, np.abs(u - v), u * v], 1)
-    np.testing.assert_allclose(given[-1][0], expected, atol=1e-6)

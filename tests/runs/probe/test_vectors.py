@@ -25,7 +25,7 @@ from tiny import HEADS, LAYERS, tiny_model
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "electra", "llama", "t5"])
-def test_vectors_agree_with_transformers_at_the_default_position(kind: str, tmp_path: Path) -> None:
+def test_vectors_agree_with_transformers_at_the_default_position(kind, tmp_path):
     texts = FEW if kind in {"bert", "electra"} else FEW[:3]
     found = make_head_outputs(tiny_model(kind), texts, tmp_path, max_length=64)
     assert found.position == POSITION[kind]
@@ -42,9 +42,7 @@ def test_vectors_agree_with_transformers_at_the_default_position(kind: str, tmp_
     ("kind", "position"),
     [("bert", "last"), ("bert", "mean"), ("gpt2", "last"), ("gpt2", "mean"), ("t5", "cls")],
 )
-def test_vectors_agree_with_transformers_at_any_position(
-    kind: str, position: str, tmp_path: Path
-) -> None:
+def test_vectors_agree_with_transformers_at_any_position(kind, position, tmp_path):
     check(
         make_head_outputs(tiny_model(kind), FEW[:3], tmp_path, max_length=64, position=position),
         kind,
@@ -53,12 +51,12 @@ def test_vectors_agree_with_transformers_at_any_position(
     )
 
 
-def test_the_first_token_of_a_causal_model_is_refused(tmp_path: Path) -> None:
+def test_the_first_token_of_a_causal_model_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"^the position must be last or mean for tiny-gpt2"):
         make_head_outputs(tiny_model("gpt2"), FEW[:3], tmp_path, max_length=64, position="cls")
 
 
-def test_vectors_do_not_depend_on_order_batch_size_and_padding(bert: Model, tmp_path: Path) -> None:
+def test_vectors_do_not_depend_on_order_batch_size_and_padding(bert, tmp_path):
     turned = MANY[::-1]
     one = make_head_outputs(bert, MANY, tmp_path / "one", max_length=64, batch_size=1)
     two = make_head_outputs(bert, turned, tmp_path / "two", max_length=64, batch_size=16)
@@ -70,7 +68,7 @@ def test_vectors_do_not_depend_on_order_batch_size_and_padding(bert: Model, tmp_
     assert [one.row[MANY[place]] for place in chosen] == chosen.tolist()
 
 
-def test_long_texts_are_truncated_and_counted(bert: Model, tmp_path: Path) -> None:
+def test_long_texts_are_truncated_and_counted(bert, tmp_path):
     found = make_head_outputs(
         bert, [*MANY, ("the cat " * 30,)], tmp_path, max_length=24, batch_size=1
     )
@@ -79,7 +77,7 @@ def test_long_texts_are_truncated_and_counted(bert: Model, tmp_path: Path) -> No
     np.testing.assert_allclose(found.layer(1, np.array([70])), whole, **HALF)
 
 
-def test_numbers_beyond_half_precision_are_kept(bert: Model, tmp_path: Path) -> None:
+def test_numbers_beyond_half_precision_are_kept(bert, tmp_path):
     value = bert.network.get_submodule("encoder.layer.0.attention.self.value")
     with torch.no_grad():
         value.weight *= 2.0**24
@@ -90,7 +88,7 @@ def test_numbers_beyond_half_precision_are_kept(bert: Model, tmp_path: Path) -> 
     np.testing.assert_allclose(found, heads[0] * 2.0**24, rtol=0, atol=1e-3 * 2.0**24)
 
 
-def test_numbers_that_are_not_finite_are_an_error(bert: Model, tmp_path: Path) -> None:
+def test_numbers_that_are_not_finite_are_an_error(bert, tmp_path):
     with torch.no_grad():
         bert.network.get_submodule("encoder.layer.1.attention.self.value").bias[3] = torch.inf
     with pytest.raises(UserError) as error:
@@ -103,7 +101,7 @@ def test_numbers_that_are_not_finite_are_an_error(bert: Model, tmp_path: Path) -
     assert blocks(tmp_path) == []
 
 
-def test_texts_without_tokens_have_no_vectors(bert: Model, tmp_path: Path) -> None:
+def test_texts_without_tokens_have_no_vectors(bert, tmp_path):
     texts = [
         FEW[0],
         ("\u200b",),
@@ -120,7 +118,7 @@ def test_texts_without_tokens_have_no_vectors(bert: Model, tmp_path: Path) -> No
     )
 
 
-def test_a_narrower_last_layer_is_padded_with_zeros(tmp_path: Path) -> None:
+def test_a_narrower_last_layer_is_padded_with_zeros(tmp_path):
     model = tiny_model("opt", word_embed_proj_dim=16)  # as OPT 350m
     found = make_head_outputs(model, FEW[:3], tmp_path, max_length=64).layer(1, rows(3))
     np.testing.assert_allclose(
@@ -129,19 +127,16 @@ def test_a_narrower_last_layer_is_padded_with_zeros(tmp_path: Path) -> None:
     assert not found[:, 16:].any()
 
 
-def test_an_unknown_position_and_a_bad_batch_size_are_errors(bert: Model, tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError, match=r"^the position must be one of cls, last, mean; got 'first' instead"
-    ):
+def test_an_unknown_position_and_a_bad_batch_size_are_errors(bert, tmp_path):
+    message = r"^the position must be one of cls, last, mean; got 'first' instead"
+    with pytest.raises(UserError, match=message):
         make_head_outputs(bert, FEW, tmp_path, position="first")
     with pytest.raises(UserError, match=r"^the batch size must be 1 or more, got 0 instead"):
         make_head_outputs(bert, FEW, tmp_path, max_length=64, batch_size=0)
     assert make_head_outputs(bert, FEW, tmp_path, max_length=64).shape.heads == HEADS
 
 
-def test_small_differences_between_almost_equal_vectors_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_differences_between_almost_equal_vectors_are_kept(tmp_path, monkeypatch):
     """Vectors that differ in the fifth digit: half precision alone would make them equal."""
     model = tiny_model("bert")
     forward = model.forward
@@ -167,9 +162,7 @@ def test_small_differences_between_almost_equal_vectors_are_kept(
 # --- the cache ---
 
 
-def test_vectors_are_computed_once_for_each_model_position_and_length(
-    bert: Model, forwards: list[int], tmp_path: Path
-) -> None:
+def test_vectors_are_computed_once_for_each_model_position_and_length(bert, forwards, tmp_path):
     def computed(model: Model, texts: Sequence[Texts] = FEW, **options: Any) -> int:
         forwards.clear()
         make_head_outputs(model, texts, tmp_path, **{"max_length": 64, **options})
@@ -190,9 +183,7 @@ def test_vectors_are_computed_once_for_each_model_position_and_length(
     assert (computed(bert), folders()) == (4, 6)
 
 
-def test_whole_blocks_of_other_runs_are_found_in_the_cache(
-    bert: Model, forwards: list[int], tmp_path: Path
-) -> None:
+def test_whole_blocks_of_other_runs_are_found_in_the_cache(bert, forwards, tmp_path):
     """The first 64 texts of 70 are two blocks, for batches of one text; the last is another."""
     given: dict[str, Any] = {"max_length": 64, "batch_size": 1}
     make_head_outputs(bert, MANY[:66], tmp_path, **given)
@@ -201,7 +192,7 @@ def test_whole_blocks_of_other_runs_are_found_in_the_cache(
     assert (sum(forwards), len(blocks(tmp_path))) == (6, 4)
 
 
-def test_vectors_do_not_depend_on_what_the_cache_held_before(bert: Model, tmp_path: Path) -> None:
+def test_vectors_do_not_depend_on_what_the_cache_held_before(bert, tmp_path):
     """The same texts in other company have other last digits: they are not taken from there."""
     fresh = make_head_outputs(bert, MANY, tmp_path / "fresh", max_length=64)
     used = tmp_path / "used"
@@ -216,20 +207,13 @@ def test_vectors_do_not_depend_on_what_the_cache_held_before(bert: Model, tmp_pa
     assert not np.array_equal(few, fresh.heads(1, rows(30)))  # or the test would show nothing
 
 
-def test_only_the_texts_of_a_run_are_counted(
-    bert: Model, forwards: list[int], tmp_path: Path
-) -> None:
+def test_only_the_texts_of_a_run_are_counted(bert, forwards, tmp_path):
     make_head_outputs(bert, [*FEW[:2], ("the cat " * 60,), ("\u200b",)], tmp_path, max_length=64)
     forwards.clear()
     mixed = [MANY[3], FEW[1], *MANY[40:45], FEW[0], FEW[3]]
     reported: list[tuple[int, int]] = []
-    found = make_head_outputs(
-        bert,
-        mixed,
-        tmp_path,
-        max_length=64,
-        progress=lambda done, total: reported.append((done, total)),
-    )
+    how = {"max_length": 64, "progress": lambda done, total: reported.append((done, total))}
+    found = make_head_outputs(bert, mixed, tmp_path, **how)
     assert (sum(forwards), reported[-1], len(blocks(tmp_path))) == (9, (9, 9), 2)
     check(found, "bert", mixed, "cls")
     assert {**found.counts, "bytes": 0} == {
@@ -243,31 +227,21 @@ def test_only_the_texts_of_a_run_are_counted(
     assert 0 < only.counts["bytes"] < found.counts["bytes"]
 
 
-def test_an_interrupted_run_keeps_its_blocks_and_resumes(
-    bert: Model, forwards: list[int], tmp_path: Path
-) -> None:
+def test_an_interrupted_run_keeps_its_blocks_and_resumes(bert, forwards, tmp_path):
     def stop(done: int, total: int) -> None:
         assert total == 70
         if done == 40:
             raise KeyboardInterrupt
 
-    with pytest.raises(
-        Interrupted,
-        match=r"^stopped after computing the vectors of 32 of 70 texts, which are kept in .*/outp",
-    ) as error:
+    message = r"^stopped after computing the vectors of 32 of 70 texts, which are kept in .*/outp"
+    with pytest.raises(Interrupted, match=message) as error:
         make_head_outputs(bert, MANY, tmp_path / "here", max_length=64, batch_size=1, progress=stop)
     assert error.value.hint == "call it again with the same arguments to resume"
     assert len(blocks(tmp_path / "here")) == 1
     forwards.clear()
     reported: list[int] = []
-    found = make_head_outputs(
-        bert,
-        MANY,
-        tmp_path / "here",
-        max_length=64,
-        batch_size=1,
-        progress=lambda done, _total: reported.append(done),
-    )
+    how = {"max_length": 64, "batch_size": 1, "progress": lambda done, _: reported.append(done)}
+    found = make_head_outputs(bert, MANY, tmp_path / "here", **how)
     assert sum(forwards) == 38
     assert reported == list(range(33, 71))
     fresh = make_head_outputs(bert, MANY, tmp_path / "fresh", max_length=64, batch_size=1)
@@ -276,9 +250,7 @@ def test_an_interrupted_run_keeps_its_blocks_and_resumes(
     ]
 
 
-def test_a_full_disk_leaves_the_finished_blocks(
-    bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_finished_blocks(bert, forwards, tmp_path, monkeypatch):
     write = Path.write_bytes
 
     def full(self: Path, data: Any) -> int:
@@ -289,9 +261,8 @@ def test_a_full_disk_leaves_the_finished_blocks(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(
-            UserError, match=r"block-\w+\.safetensors cannot be written: No space left on device"
-        ) as error:
+        message = r"block-\w+\.safetensors cannot be written: No space left on device"
+        with pytest.raises(UserError, match=message) as error:
             make_head_outputs(bert, MANY, tmp_path, max_length=64, batch_size=1)
     assert error.value.hint == ("free some disk space, then run it again: finished blocks are kept")
     assert len(blocks(tmp_path)) == 1  # no partial file beside it
@@ -301,8 +272,8 @@ def test_a_full_disk_leaves_the_finished_blocks(
 
 
 def test_disk_space_and_memory_are_stated_before_anything_is_computed(
-    bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    bert, forwards, tmp_path, monkeypatch
+):
     said: list[tuple[str, int]] = []
     config = bert.config
     numbers = config.num_hidden_layers * 2 * config.hidden_size  # heads side by side, and states
@@ -322,15 +293,11 @@ def test_disk_space_and_memory_are_stated_before_anything_is_computed(
     )
 
 
-def test_too_little_disk_space_is_an_error_before_anything_is_computed(
-    bert: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_little_disk_space_is_an_error_before_anything_is_computed(bert, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=1))
-        with pytest.raises(
-            UserError,
-            match=r"^the vectors of 4 texts take .*, but .* has only 1 bytes of free space",
-        ) as error:
+        message = r"^the vectors of 4 texts take .*, but .* has only 1 bytes of free space"
+        with pytest.raises(UserError, match=message) as error:
             make_head_outputs(bert, FEW, tmp_path, max_length=64)
         assert error.value.hint == (
             "choose another folder with cache=, or fewer texts with sample="
@@ -341,14 +308,12 @@ def test_too_little_disk_space_is_an_error_before_anything_is_computed(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full)
-        with pytest.raises(
-            UserError, match=r"about\.json cannot be written: No space left on device"
-        ):
+        message = r"about\.json cannot be written: No space left on device"
+        with pytest.raises(UserError, match=message):
             make_head_outputs(bert, FEW, tmp_path, max_length=64)
     (tmp_path / "file").write_text("")
-    with pytest.raises(
-        UserError, match=r"^the cache folder .*file cannot be used: Not a directory"
-    ):
+    message = r"^the cache folder .*file cannot be used: Not a directory"
+    with pytest.raises(UserError, match=message):
         make_head_outputs(bert, FEW, tmp_path / "file", max_length=64)
 
 
@@ -358,8 +323,8 @@ def test_too_little_disk_space_is_an_error_before_anything_is_computed(
     ids=["cut", "empty", "header"],
 )
 def test_a_damaged_block_is_named_and_computed_again_and_the_others_are_kept(
-    bert: Model, damage: Any, tmp_path: Path
-) -> None:
+    bert, damage, tmp_path
+):
     given: dict[str, Any] = {"max_length": 64, "batch_size": 1}
     found = make_head_outputs(bert, MANY, tmp_path, **given)
     before = found.heads(1, rows(70))
@@ -379,7 +344,7 @@ def test_a_damaged_block_is_named_and_computed_again_and_the_others_are_kept(
     assert kept.stat().st_mtime_ns == times
 
 
-def test_a_single_changed_byte_is_detected_where_it_is_read(bert: Model, tmp_path: Path) -> None:
+def test_a_single_changed_byte_is_detected_where_it_is_read(bert, tmp_path):
     found = make_head_outputs(bert, FEW, tmp_path, max_length=64)
     (block,) = found.blocks
     with safe_open(block, "np") as file:
@@ -393,9 +358,7 @@ def test_a_single_changed_byte_is_detected_where_it_is_read(bert: Model, tmp_pat
         found.heads(1, rows(4))
 
 
-def test_memory_holds_one_block_at_a_time(
-    bert: Model, forwards: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_holds_one_block_at_a_time(bert, forwards, tmp_path, monkeypatch):
     kept: list[tuple[int, int]] = []
     save = module.save
 

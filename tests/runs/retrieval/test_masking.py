@@ -9,7 +9,7 @@ import pytest
 
 import headscope as hs
 from headscope.heads import Head
-from headscope.models import Model, Shape
+from headscope.models import Shape
 from headscope.runs.retrieval.asking import choose_heads, layer_note, variants_of
 from runs.retrieval.planted import LENGTH, NEEDLES, TEXTS, retrieving_model
 
@@ -25,22 +25,14 @@ def scores_of(*names: str) -> np.ndarray:
 
 
 def chosen_for(scores: np.ndarray, counts: list[int], draws: int, seed: int) -> list:
-    found = choose_heads(
-        scores,
-        np.array([0, 1]),
-        np.array([True, True]),
-        0,
-        shape=SHAPE,
-        counts=counts,
-        draws=draws,
-        seed=seed,
-    )
+    how = {"shape": SHAPE, "counts": counts, "draws": draws, "seed": seed}
+    found = choose_heads(scores, np.array([0, 1]), np.array([True, True]), 0, **how)
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_random_heads_come_from_the_layers_of_the_top_heads(seed: int) -> None:
+def test_random_heads_come_from_the_layers_of_the_top_heads(seed):
     scores = scores_of("5-1", "3-4", "5-2", "2-2")
     _, top_2, *draws_2, top_4, a, b, c = chosen_for(scores, [2, 4], draws=3, seed=seed)
     assert [str(head) for head in top_4] == ["5-1", "3-4", "5-2", "2-2"]
@@ -52,12 +44,12 @@ def test_random_heads_come_from_the_layers_of_the_top_heads(seed: int) -> None:
             assert len(set(drawn)) == len(top)
 
 
-def test_draws_differ_and_every_other_head_of_a_layer_is_drawn() -> None:
+def test_draws_differ_and_every_other_head_of_a_layer_is_drawn():
     chosen = chosen_for(scores_of("5-1"), [1], draws=30, seed=0)
     assert {str(heads[0]) for heads in chosen[2:]} == {"5-2", "5-3", "5-4"}
 
 
-def test_heads_of_other_layers_are_drawn_and_named_where_a_layer_has_none_left() -> None:
+def test_heads_of_other_layers_are_drawn_and_named_where_a_layer_has_none_left():
     chosen = chosen_for(scores_of("5-1", "5-2", "5-3", "3-1"), [4], draws=2, seed=0)
     for drawn in chosen[2:]:
         assert Counter(head.layer for head in drawn[:2]) == {4: 1, 2: 1}
@@ -68,17 +60,17 @@ def test_heads_of_other_layers_are_drawn_and_named_where_a_layer_has_none_left()
     )
 
 
-def test_matched_draws_need_no_note() -> None:
+def test_matched_draws_need_no_note():
     chosen = chosen_for(scores_of("5-1", "3-4"), [2], draws=2, seed=0)
     assert layer_note([chosen], variants_of([2], draws=2)) is None
 
 
 @pytest.fixture(scope="module")
-def planted() -> Model:
+def planted():
     return retrieving_model()
 
 
-def test_the_planted_head_is_compared_with_others_of_its_layer(planted: Model) -> None:
+def test_the_planted_head_is_compared_with_others_of_its_layer(planted):
     atlas = hs.retrieval(planted, TEXTS, lengths=[LENGTH], needles=NEEDLES[:2], draws=4)
     drawn = [
         head
@@ -91,9 +83,7 @@ def test_the_planted_head_is_compared_with_others_of_its_layer(planted: Model) -
     assert not [note for note in atlas.provenance["notes"] if "other layers" in note]
 
 
-def test_results_say_that_random_heads_came_from_other_layers(
-    planted: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_say_that_random_heads_came_from_other_layers(planted, monkeypatch):
     scores = np.array([[0, 0, 0, 0], [1, 1, 1, 0]], np.float32)  # only 2-4 is left in layer 2
     monkeypatch.setattr("headscope.runs.retrieval.asking.retrieval_scores", lambda *_: scores)
     how = {"lengths": [LENGTH], "needles": NEEDLES[:2], "masked": [3], "draws": 1}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,7 @@ def prompts_of(model: Model, **changes: Any) -> Prompts:
 
 @pytest.mark.parametrize("template", ["", ASKING], ids=["plain", "chat"])
 @pytest.mark.parametrize("kind", ["llama", "gpt2"])
-def test_the_span_holds_the_answer_and_the_prompt_the_needle_once(kind: str, template: str) -> None:
+def test_the_span_holds_the_answer_and_the_prompt_the_needle_once(kind, template):
     model = language_model(kind, template=template)
     prompts = prompts_of(model, every_depth=True)
     assert len(prompts.places) == 5
@@ -64,27 +63,27 @@ def test_the_span_holds_the_answer_and_the_prompt_the_needle_once(kind: str, tem
     assert whole[-1] > 0.6
 
 
-def test_the_same_seed_gives_the_same_prompts_and_another_seed_other_text() -> None:
+def test_the_same_seed_gives_the_same_prompts_and_another_seed_other_text():
     model = language_model("gpt2")
     one, again, other = (prompts_of(model, seed=seed).make(0).ids for seed in (1, 1, 2))
     assert one.tolist() == again.tolist()
     assert one.tolist() != other.tolist()
 
 
-def test_depths_are_taken_in_turn_over_needles_and_lengths() -> None:
+def test_depths_are_taken_in_turn_over_needles_and_lengths():
     model = language_model("gpt2")
     places = prompts_of(model, lengths=(200, 300), needles=(NEEDLE,) * 3, depths=(0, 0.5, 1)).places
     assert [place.depth for place in places] == [0, 0.5, 1, 0.5, 1, 0]
     assert [place.length for place in places] == [200] * 3 + [300] * 3
 
 
-def test_contexts_are_shortened_to_what_the_model_takes_with_an_answer() -> None:
+def test_contexts_are_shortened_to_what_the_model_takes_with_an_answer():
     prompts = prompts_of(language_model("llama", positions=256), lengths=(512, 1024))
     assert prompts.lengths == (206,)
     assert prompts.notes[0].startswith("contexts were shortened to 206 tokens")
 
 
-def test_there_are_more_than_twenty_needles_with_short_answers_that_stand_in_them() -> None:
+def test_there_are_more_than_twenty_needles_with_short_answers_that_stand_in_them():
     needles = choose_needles()
     assert len(needles) >= 20
     assert len({needle.question for needle in needles}) == len(needles)
@@ -94,7 +93,7 @@ def test_there_are_more_than_twenty_needles_with_short_answers_that_stand_in_the
         assert needle.answer not in needle.question
 
 
-def test_needles_are_read_from_a_file(tmp_path: Path) -> None:
+def test_needles_are_read_from_a_file(tmp_path):
     path = tmp_path / "mine.jsonl"
     path.write_text('{"text": "It is red.", "question": "What?", "answer": "red"}\n\n')
     assert read_needles(path) == (hs.Needle("It is red.", "What?", "red"),)
@@ -109,12 +108,12 @@ def test_needles_are_read_from_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("needles", [0, 25, [], ["a text"]])
-def test_needles_that_do_not_exist_are_refused(needles: Any) -> None:
+def test_needles_that_do_not_exist_are_refused(needles):
     with pytest.raises(UserError, match="needles must be"):
         choose_needles(needles)
 
 
-def test_each_token_of_an_answer_counts_once_and_only_when_it_is_written() -> None:
+def test_each_token_of_an_answer_counts_once_and_only_when_it_is_written():
     """By hand: tokens 11, 12, 11 of the answer are at places 3, 4 and 5."""
     prompt = np.array([1, 12, 2, 11, 12, 11, 3])
     steps = [  # token, and the place that each of five heads looks at
@@ -128,13 +127,13 @@ def test_each_token_of_an_answer_counts_once_and_only_when_it_is_written() -> No
     assert scores[0] == pytest.approx([1, 1 / 3, 2 / 3, 1 / 3, 1 / 3])
 
 
-def test_recall_counts_each_word_as_often_as_it_stands_in_the_answer() -> None:
+def test_recall_counts_each_word_as_often_as_it_stands_in_the_answer():
     assert unigram_recall("the cat and the dog", "The cat!") == pytest.approx(2 / 5)
     assert unigram_recall("the cat and the dog", "the, the; the") == pytest.approx(2 / 5)
     assert unigram_recall("red owl", "") == 0
 
 
-def test_heads_are_disabled_that_other_needles_chose_and_random_ones_are_others() -> None:
+def test_heads_are_disabled_that_other_needles_chose_and_random_ones_are_others():
     """Needles 0 and 2 score head 1-2; needles 1 and 3 score heads 2-1 and, less, 2-2."""
     scores = np.zeros((4, 2, 2), np.float32)
     scores[[0, 2], 0, 1] = 1.0
@@ -161,7 +160,7 @@ def test_heads_are_disabled_that_other_needles_chose_and_random_ones_are_others(
     assert nothing is None  # no needle of the other half was recovered
 
 
-def test_models_that_write_no_answers_are_refused() -> None:
+def test_models_that_write_no_answers_are_refused():
     refused = {
         "is not a decoder-only language model": tiny_model("bert"),
         "was loaded without a language-model head": tiny_model("llama"),
@@ -174,7 +173,7 @@ def test_models_that_write_no_answers_are_refused() -> None:
         hs.retrieval(tiny_model("t5"), TEXTS)
 
 
-def test_contexts_and_texts_that_are_too_short_are_refused() -> None:
+def test_contexts_and_texts_that_are_too_short_are_refused():
     model = language_model("gpt2")
     with pytest.raises(UserError, match="leaves no room for 16 tokens of other text"):
         hs.retrieval(model, TEXTS, lengths=[40], needles=[NEEDLE])
@@ -197,8 +196,6 @@ def test_contexts_and_texts_that_are_too_short_are_refused() -> None:
         ({"way": "mean"}, "the way to disable a head must be one of uniform, zero"),
     ],
 )
-def test_options_without_sense_are_refused_before_a_model_is_loaded(
-    option: dict[str, Any], message: str
-) -> None:
+def test_options_without_sense_are_refused_before_a_model_is_loaded(option, message):
     with pytest.raises(UserError, match=message):
         hs.retrieval("no such model", **option)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from transformers import AutoModelForCausalLM
 
 import headscope as hs
 from headscope.errors import Interrupted, UserError
-from headscope.models import Model, Replacement, wrap
+from headscope.models import Replacement, wrap
 from headscope.page.packs.atlas import atlas_content
 from headscope.runs.retrieval import RetrievalOptions
 from headscope.runs.retrieval.asking import retrieval_scores
@@ -24,6 +23,7 @@ from headscope.stats.tables.circuits import (
     retrieval_recovery,
 )
 from planted_induction import INDUCTION
+from runs.in_process import interrupt_at
 from runs.retrieval.planted import ANSWERS, LENGTH, NEEDLES, TEXTS, WORDS, retrieving_model
 from tiny import HEADS, tiny_network, tiny_tokenizer
 
@@ -31,18 +31,16 @@ HOW: dict[str, Any] = {"lengths": [LENGTH, 78], "needles": NEEDLES, "draws": 2}
 
 
 @pytest.fixture(scope="module")
-def planted() -> Model:
+def planted():
     return retrieving_model()
 
 
 @pytest.fixture(scope="module")
-def found(planted: Model) -> hs.Atlas:
+def found(planted):
     return hs.retrieval(planted, TEXTS, **HOW)
 
 
-def test_the_planted_head_copies_every_token_of_every_answer_and_no_other_head_does(
-    found: hs.Atlas,
-) -> None:
+def test_the_planted_head_copies_every_token_of_every_answer_and_no_other_head_does(found):
     scores = found["retrieval"]["mean"]
     assert float(scores.sel(layer=2, head=3)) == 1.0
     assert float(scores.where(scores < 1).max()) < 0.5
@@ -53,7 +51,7 @@ def test_the_planted_head_copies_every_token_of_every_answer_and_no_other_head_d
     assert answers["recall"].tolist() == [1.0] * 8
 
 
-def test_the_interval_of_a_head_is_over_needles(found: hs.Atlas) -> None:
+def test_the_interval_of_a_head_is_over_needles(found):
     data = found["retrieval"]
     by_needle = [data["score"][data["needle"].values == one].mean("prompt") for one in range(1, 5)]
     values = np.stack(by_needle)
@@ -67,7 +65,7 @@ def test_the_interval_of_a_head_is_over_needles(found: hs.Atlas) -> None:
     assert set(data["n"].values.ravel()) == {8}
 
 
-def test_answers_are_lost_without_the_planted_head_and_not_without_others(found: hs.Atlas) -> None:
+def test_answers_are_lost_without_the_planted_head_and_not_without_others(found):
     table = retrieval_masking(found).set_index("disabled")
     assert table.index.tolist() == ["none", "top 1", "random 1"]
     assert table["recall"].tolist() == [1.0, 0.0, 1.0]
@@ -81,7 +79,7 @@ def test_answers_are_lost_without_the_planted_head_and_not_without_others(found:
     ]
 
 
-def test_what_was_recovered_is_counted_by_length(found: hs.Atlas) -> None:
+def test_what_was_recovered_is_counted_by_length(found):
     table = retrieval_recovery(found)
     assert table["length"].tolist() == [str(LENGTH), "78", "all"]
     assert table["prompts"].tolist() == table["recovered"].tolist() == [4, 4, 8]
@@ -112,7 +110,7 @@ def twin(network: Any, ids: list[int], span: tuple[int, int], steps: int) -> Any
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "gemma3", "qwen3.5", "jamba", "lfm2"])
-def test_scores_are_those_of_a_plain_loop_over_whole_maps_without_a_cache(kind: str) -> None:
+def test_scores_are_those_of_a_plain_loop_over_whole_maps_without_a_cache(kind):
     """Gemma 3 caches only the last keys of layers with a sliding window; hybrids cache states."""
     networks = [
         tiny_network(kind, auto=AutoModelForCausalLM, max_position_embeddings=128) for _ in range(2)
@@ -159,7 +157,7 @@ def test_attention_to_the_needle_is_that_of_a_plain_loop_over_eager_maps(kind: s
     assert found.min() < 0.5 * found.max()
 
 
-def test_the_question_is_compared_with_an_empty_one_after_the_same_text(planted: Model) -> None:
+def test_the_question_is_compared_with_an_empty_one_after_the_same_text(planted):
     prompts = Prompts(planted, hs.read(TEXTS), RetrievalOptions(**HOW | {"text": TEXTS}))
     words = planted.tokenizer.convert_ids_to_tokens
     for number in range(4):
@@ -201,7 +199,7 @@ def test_a_head_that_looks_from_the_question_to_the_needle_is_found_by_that_alon
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen3-next", "jamba", "lfm2"])
-def test_answers_with_heads_disabled_are_the_same_one_at_a_time_and_together(kind: str) -> None:
+def test_answers_with_heads_disabled_are_the_same_one_at_a_time_and_together(kind):
     network = tiny_network(kind, auto=AutoModelForCausalLM, max_position_embeddings=128)
     first, second = (1, 2) if kind == "llama" else (2, 4)  # layers with attention
     with wrap(network, tiny_tokenizer(kind)) as model:
@@ -222,7 +220,7 @@ def test_answers_with_heads_disabled_are_the_same_one_at_a_time_and_together(kin
         assert together[0] != together[2]
 
 
-def test_an_answer_ends_at_a_newline_at_an_end_token_and_at_fifty_tokens(planted: Model) -> None:
+def test_an_answer_ends_at_a_newline_at_an_end_token_and_at_fifty_tokens(planted):
     decoder = Decoder(planted)
     first, second, third = (WORDS.index(word) for word in ("lake", "moss", "fern"))
     newline = WORDS.index("\n")
@@ -236,17 +234,12 @@ def test_an_answer_ends_at_a_newline_at_an_end_token_and_at_fifty_tokens(planted
     assert len(written()) == 50
 
 
-def test_a_stopped_run_resumes_to_the_same_results(planted: Model, tmp_path: Path) -> None:
+def test_a_stopped_run_resumes_to_the_same_results(planted, tmp_path):
     how: dict[str, Any] = {"lengths": [LENGTH], "needles": NEEDLES[:2], "draws": 1}
     undisturbed = hs.retrieval(planted, TEXTS, **how)
     output, counts = tmp_path / "r.nc", []
-
-    def stop_in_the_check(done: int, total: int) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
-
     with pytest.raises(Interrupted, match="stopped after 3 of 4; the state is kept in"):
-        hs.retrieval(planted, TEXTS, output=output, progress=stop_in_the_check, **how)
+        hs.retrieval(planted, TEXTS, output=output, progress=interrupt_at(3), **how)
     again = hs.retrieval(
         planted, TEXTS, output=output, progress=lambda *one: counts.append(one), **how
     )
@@ -259,9 +252,7 @@ def test_a_stopped_run_resumes_to_the_same_results(planted: Model, tmp_path: Pat
     assert not output.with_name("r.nc.partial").exists()
 
 
-def test_scores_join_a_survey_of_the_same_weights_and_its_page(
-    planted: Model, found: hs.Atlas
-) -> None:
+def test_scores_join_a_survey_of_the_same_weights_and_its_page(planted, found):
     survey = hs.survey(planted, TEXTS, measures="position", max_length=32)
     both = survey.with_retrieval(found)
     assert both.measures == ("position", "retrieval", "query_focus", "retrieval_masking")
@@ -273,7 +264,7 @@ def test_scores_join_a_survey_of_the_same_weights_and_its_page(
         survey.with_retrieval(survey)
 
 
-def test_without_a_recovered_answer_no_head_has_a_score(planted: Model) -> None:
+def test_without_a_recovered_answer_no_head_has_a_score(planted):
     lost = [hs.Needle("code red owl sat .", "Who 1 ?", "red owl sat")]
     atlas = hs.retrieval(planted, TEXTS, lengths=[LENGTH], needles=lost)
     assert atlas["retrieval"]["mean"].isnull().all()

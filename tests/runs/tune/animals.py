@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from headscope.corpus import Corpus, Example, from_examples
+from headscope.runs.tune import Tuned, tune
 from headscope.tasks import Task
 from tiny import tiny_network, tiny_tokenizer
 
@@ -33,6 +35,12 @@ def sentences(count: int, seed: int, *, pair: bool = False) -> Corpus:
     return from_examples(made, name=f"animals {seed}")
 
 
+def tune_animals(model: Any, output: Path, **changes: Any) -> Tuned:
+    """Tune for one epoch on eight sentences, unless told otherwise."""
+    given = {"task": ANIMALS, "train": sentences(8, 0), "dev": sentences(8, 1), "epochs": 1}
+    return tune(model, output=output, **(given | QUICK | changes))
+
+
 def saved(kind: str, folder: Path, **changes: Any) -> Path:
     """A tiny model saved to a folder."""
     tiny_network(kind, **changes).save_pretrained(folder)
@@ -42,6 +50,16 @@ def saved(kind: str, folder: Path, **changes: Any) -> Path:
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     return dict(load_file(folder / "model.safetensors"))
+
+
+def plain_adamw(named: Iterable[tuple[str, torch.Tensor]]) -> torch.optim.Optimizer:
+    """AdamW of torch, with decay on matrices only."""
+    groups: dict[float, list[torch.Tensor]] = {0.0: [], 0.01: []}
+    for name, value in named:
+        groups[0.0 if name.endswith("bias") or "LayerNorm" in name else 0.01].append(value)
+    return torch.optim.AdamW(
+        [{"params": values, "weight_decay": decay} for decay, values in groups.items()], lr=1e-3
+    )
 
 
 def same(one: Path, two: Path) -> bool:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from runs.tune.animals import saved
 
 
 @pytest.fixture(scope="session")
-def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bert(tmp_path_factory):
     """A tiny BERT without a classifier."""
     return saved("bert", tmp_path_factory.mktemp("bert"))
 
 
 @pytest.fixture(scope="session")
-def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def gpt2(tmp_path_factory):
     """A tiny GPT-2, whose tokenizer has no padding token."""
     return saved("gpt2", tmp_path_factory.mktemp("gpt2"))

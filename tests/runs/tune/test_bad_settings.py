@@ -9,22 +9,17 @@ import pytest
 from headscope.corpus import Example, from_examples
 from headscope.errors import ModelError, UserError
 from headscope.models import wrap
-from headscope.runs.tune import read_record, tune
-from headscope.tasks import GLUE
-from runs.tune.animals import ANIMALS, QUICK, sentences
+from headscope.runs.tune import read_record
+from runs.tune.animals import tune_animals
 from tiny import tiny_network, tiny_tokenizer
 
 
 def test_one_class_in_training_is_an_error(bert, tmp_path):
-    corpus = from_examples(
-        [Example(str(number), ("the cat",), label="cat") for number in range(3)], name="cats.tsv"
-    )
+    cats = [Example(str(number), ("the cat",), label="cat") for number in range(3)]
     with pytest.raises(UserError) as caught:
-        tune(bert, task=ANIMALS, train=corpus, dev=sentences(8, 1), output=tmp_path / "x", **QUICK)
-    assert (
-        caught.value.message
-        == "a task needs two classes or more; the 3 training examples of cats.tsv are all 'cat'"
-    )
+        tune_animals(bert, tmp_path / "x", train=from_examples(cats, name="cats.tsv"))
+    expected = "a task needs two classes or more; the 3 training examples of cats.tsv are all 'cat'"
+    assert caught.value.message == expected
 
 
 @pytest.mark.parametrize(
@@ -60,12 +55,7 @@ def test_an_impossible_setting_is_an_error_before_anything_is_trained(
     bert, tmp_path, given, message
 ):
     with pytest.raises(UserError) as caught:
-        tune(
-            bert,
-            task=ANIMALS,
-            output=tmp_path / "x",
-            **{"train": sentences(8, 0), "dev": sentences(8, 1), "max_length": 32} | given,
-        )
+        tune_animals(bert, tmp_path / "x", **given)
     assert caught.value.message.startswith(message)
     assert not (tmp_path / "x").exists()
 
@@ -73,40 +63,29 @@ def test_an_impossible_setting_is_an_error_before_anything_is_trained(
 def test_without_accelerate_the_error_names_the_extra_to_install(bert, tmp_path, monkeypatch):
     monkeypatch.setattr("headscope.runs.tune.find_spec", lambda name: None)
     with pytest.raises(UserError) as caught:
-        tune(
-            bert,
-            task=GLUE["rte"],
-            train=sentences(8, 0),
-            dev=sentences(8, 1),
-            output=tmp_path / "x",
-        )
+        tune_animals(bert, tmp_path / "x")
     assert caught.value.hint == "pip install 'headscope[tune]'"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"minutes": 1, "task": 3}'])
-def test_a_damaged_record_is_an_error(tmp_path, text):
+def test_a_missing_or_damaged_record_is_an_error(tmp_path, text):
+    message = r"has no headscope-tune.json: it is not the folder of a finished run"
+    with pytest.raises(UserError, match=message):
+        read_record(tmp_path)
     (tmp_path / "headscope-tune.json").write_text(text)
     with pytest.raises(UserError, match=r"headscope-tune.json cannot be read"):
-        read_record(tmp_path)
-
-
-def test_a_folder_without_a_record_is_an_error(tmp_path):
-    with pytest.raises(
-        UserError, match=r"has no headscope-tune.json: it is not the folder of a finished run"
-    ):
         read_record(tmp_path)
 
 
 def test_a_model_that_would_be_another_once_saved_is_refused(tmp_path):
     for options, shown in (({"bos": "add"}, "bos='add'"), ({"bos": "none"}, "bos='none'")):
         model = wrap(tiny_network("gpt2"), tiny_tokenizer("gpt2"), **options)
-        data = {"task": ANIMALS, "train": sentences(8, 0), "dev": sentences(8, 1)}
         with pytest.raises(ModelError) as caught:
-            tune(model, **data, output=tmp_path / "x", **QUICK)
+            tune_animals(model, tmp_path / "x")
         assert str(caught.value) == (
             f"a model that was loaded with {shown} cannot be fine-tuned\nnext: load it without bos="
         )
     model.bos, model.adapter = "keep", "lora"
     with pytest.raises(ModelError) as caught:
-        tune(model, **data, output=tmp_path / "x", **QUICK)
+        tune_animals(model, tmp_path / "x")
     assert caught.value.hint == ("load it without adapter=, or merge the adapter into it with PEFT")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,18 @@ from headscope.runs.tune import (
     pooling_slug,
     predict,
     read_record,
-    tune,
 )
 from headscope.runs.tune.rows import encode_rows
 from headscope.tasks import Task
-from runs.tune.animals import ANIMALS, QUICK, saved, sentences, weights
+from runs.in_process import interrupt_at
+from runs.tune.animals import (
+    ANIMALS,
+    plain_adamw,
+    saved,
+    sentences,
+    tune_animals,
+    weights,
+)
 from tiny import (
     DECODERS,
     ENCODERS,
@@ -46,7 +54,7 @@ from tiny import (
     tiny_network,
 )
 
-LENGTHS = (9, 5, 12)
+LENGTHS = (9, 5, 12)  # of tiny_batch
 RUN = "its heads run from 1-1 to 2-4 (L0H0 to L1H3)"
 HEADS = Pooling(heads="2-3,1-1")
 
@@ -73,20 +81,15 @@ def by_hand(network: Any, kind: str, pooling: Pooling) -> torch.Tensor:
         )
         for module in modules
     ]
-    maps = eager_run(kind, tiny_batch(kind, LENGTHS), network=network)[1][STACKS[kind][0]]
+    maps = eager_run(kind, tiny_batch(kind), network=network)[1][STACKS[kind][0]]
     for handle in handles:
         handle.remove()
-    return torch.cat(
-        [
-            at(maps[layer][:, head] @ values[layer][:, :, head], pooling.position)
-            for layer, head in pooling.heads
-        ],
-        1,
-    )
+    outputs = [maps[layer][:, head] @ values[layer][:, :, head] for layer, head in pooling.heads]
+    return torch.cat([at(output, pooling.position) for output in outputs], 1)
 
 
 def inputs_of(kind: str) -> dict[str, torch.Tensor]:
-    return eager_inputs(kind, tiny_batch(kind, LENGTHS))
+    return eager_inputs(kind, tiny_batch(kind))
 
 
 @pytest.mark.parametrize(
@@ -106,9 +109,8 @@ def test_gradients_flow_through_the_chosen_heads_only(kind, position):
     found.loss.backward()
     network = tiny_network(kind)
     vectors = by_hand(network, kind, pooling)
-    outputs = (
-        torch.tanh(vectors @ pooled.dense.weight.detach().T) @ pooled.classifier.weight.detach().T
-    )
+    dense, classifier = (part.weight.detach().T for part in (pooled.dense, pooled.classifier))
+    outputs = torch.tanh(vectors @ dense) @ classifier
     torch.testing.assert_close(found.logits, outputs, atol=1e-5, rtol=1e-4)
     loss = -torch.log_softmax(outputs, 1)[torch.arange(3), labels].mean()
     torch.testing.assert_close(found.loss, loss)
@@ -124,13 +126,10 @@ def test_gradients_flow_through_the_chosen_heads_only(kind, position):
 @pytest.mark.parametrize("kind", [*ENCODERS, *DECODERS])
 @pytest.mark.parametrize("layer", range(1, LAYERS + 1))
 def test_the_vector_of_a_layer_is_transformers_hidden_state(kind, layer):
-    pooled = PooledClassifier(
-        tiny_model(kind), Pooling(layer=layer, position="last"), 2, seed=0
-    ).eval()
-    states = eager_run(kind, tiny_batch(kind, LENGTHS))[0].hidden_states[layer]
-    torch.testing.assert_close(
-        pooled.vectors(**inputs_of(kind)), at(states, "last"), atol=1e-5, rtol=1e-4
-    )
+    pooling = Pooling(layer=layer, position="last")
+    pooled = PooledClassifier(tiny_model(kind), pooling, 2, seed=0).eval()
+    expected = at(eager_run(kind, tiny_batch(kind))[0].hidden_states[layer], "last")
+    torch.testing.assert_close(pooled.vectors(**inputs_of(kind)), expected, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +159,8 @@ def test_new_weights_are_drawn_with_the_seed():
     assert torch.equal(one.dense.weight, same.dense.weight)
     assert torch.equal(one.classifier.weight, same.classifier.weight)
     assert not torch.equal(one.dense.weight, other.dense.weight)
-    assert (one.dense.weight.shape, one.classifier.weight.shape) == (
-        (HIDDEN, 2 * WIDTH),
-        (2, HIDDEN),
-    )
+    assert one.dense.weight.shape == (HIDDEN, 2 * WIDTH)
+    assert one.classifier.weight.shape == (2, HIDDEN)
     assert one.dense.weight.std().item() == pytest.approx(0.02, rel=0.1)
     assert one.dropout.p == 0.1
     assert not one.dense.bias.any()
@@ -174,29 +171,16 @@ def test_new_weights_are_drawn_with_the_seed():
 def tuned(bert, tmp_path_factory):
     """Tuned from two heads of the first layer."""
     output = tmp_path_factory.mktemp("runs") / "heads"
-    return tune(
-        bert,
-        task=ANIMALS,
-        train=sentences(160, 0),
-        dev=sentences(60, 1),
-        output=output,
-        pooling=Pooling(heads="1-4,1-2"),
-        epochs=6,
-        seed=3,
-        **QUICK,
-    )
+    data = {"train": sentences(160, 0), "dev": sentences(60, 1)}
+    return tune_animals(bert, output, **data, pooling=Pooling(heads="1-4,1-2"), epochs=6, seed=3)
 
 
 def test_it_learns_and_only_the_weights_in_use_change(bert, tuned):
     assert tuned.scores["accuracy"] > tuned.majority["accuracy"] + 0.2
     before, after = weights(bert), weights(tuned.folder)
     changed = {name for name, value in after.items() if not torch.equal(value, before[name])}
-    used = {
-        f"encoder.layer.0.attention.self.{part}.{what}"
-        for part in ("query", "key", "value")
-        for what in ("weight", "bias")
-    }
-    assert changed == used | {name for name in before if name.startswith("embeddings.")}
+    in_use = re.compile(r"embeddings\.|encoder\.layer\.0\.attention\.self\.")
+    assert changed == set(filter(in_use.match, before))
 
 
 def test_the_vectors_of_the_saved_checkpoint_are_those_the_classifier_saw(tuned):
@@ -213,18 +197,15 @@ def test_the_vectors_of_the_saved_checkpoint_are_those_the_classifier_saw(tuned)
         + own["classifier.bias"]
     )
     np.testing.assert_allclose(outputs, expected.numpy(), atol=1e-5)
-    network, tokenizer = (
-        AutoModel.from_pretrained(tuned.folder, attn_implementation="eager"),
-        AutoTokenizer.from_pretrained(tuned.folder),
-    )
+    network = AutoModel.from_pretrained(tuned.folder, attn_implementation="eager")
+    tokenizer = AutoTokenizer.from_pretrained(tuned.folder)
     values: list[torch.Tensor] = []
     network.get_submodule("encoder.layer.0.attention.self.value").register_forward_hook(
         lambda _module, _given, output: values.append(output.unflatten(-1, (4, WIDTH)))
     )
+    inputs = tokenizer(texts[0], return_tensors="pt")
     with torch.no_grad():
-        maps = network(
-            **tokenizer(texts[0], return_tensors="pt"), output_attentions=True
-        ).attentions[0]
+        maps = network(**inputs, output_attentions=True).attentions[0]
     plain = torch.cat([maps[0, head, 0] @ values[0][0, :, head] for head in (3, 1)])
     torch.testing.assert_close(vectors[0], plain, atol=1e-5, rtol=1e-4)
 
@@ -244,18 +225,10 @@ def test_the_record_holds_the_pooling_and_may_lack_it(tuned, tmp_path):
 
 
 def test_the_papers_learning_rate_is_the_default(bert, tmp_path):
-    given: dict[str, Any] = {"epochs": 1, "max_length": 32, "batch_size": 8}
-    data = {"train": sentences(8, 0), "dev": sentences(8, 1)}
-    assert (
-        tune(
-            bert, task=ANIMALS, **data, output=tmp_path / "a", pooling=Pooling(), **given
-        ).settings.learning_rate
-        == 2e-5
-    )
-    assert (
-        tune(bert, task=ANIMALS, **data, output=tmp_path / "b", **given).settings.learning_rate
-        == 5e-5
-    )
+    for pooling, rate in ((Pooling(), 2e-5), (None, 5e-5)):
+        output = tmp_path / str(rate)
+        done = tune_animals(bert, output, pooling=pooling, learning_rate=None)
+        assert done.settings.learning_rate == rate
 
 
 def test_training_equals_a_plain_loop(tmp_path, monkeypatch):
@@ -266,61 +239,37 @@ def test_training_equals_a_plain_loop(tmp_path, monkeypatch):
         "bert", tmp_path / "model", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
     )
     corpus = sentences(8, 0)
-    tune(
-        folder,
-        task=ANIMALS,
-        train=corpus,
-        dev=corpus,
-        output=tmp_path / "out",
-        pooling=Pooling(layer=1),
-        epochs=1,
-        max_length=32,
-        batch_size=8,
-        warmup=0.0,
-        learning_rate=1e-3,
-        seed=5,
-    )
+    how = {"pooling": Pooling(layer=1), "warmup": 0.0, "learning_rate": 1e-3, "seed": 5}
+    tune_animals(folder, tmp_path / "out", train=corpus, dev=corpus, **how)
     model = hs.load(folder)
     start = PooledClassifier(model, Pooling(layer=1, position="cls"), 2, seed=5)
     layers = nn.ModuleDict({"dense": start.dense, "classifier": start.classifier})
     network = AutoModel.from_pretrained(folder)
     parts = nn.ModuleDict({"network": network, **layers}).train()
     named = dict(parts.named_parameters())
-    plain = [value for name, value in named.items() if name.endswith("bias") or "LayerNorm" in name]
-    decayed = [
-        value for name, value in named.items() if not (name.endswith("bias") or "LayerNorm" in name)
-    ]
-    optimizer = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}], lr=1e-3
-    )
+    optimizer = plain_adamw(named.items())
     rows, _ = encode_rows(model, ANIMALS, corpus, max_length=32)
     losses = []
     for row in rows.rows:
-        state = network(
-            input_ids=torch.from_numpy(row["ids"]).long()[None], output_hidden_states=True
-        ).hidden_states[1][:, 0]
-        losses.append(
-            nn.functional.cross_entropy(
-                start.classifier(torch.tanh(start.dense(state))), torch.tensor([row["label"]])
-            )
-        )
+        ids = torch.from_numpy(row["ids"]).long()[None]
+        state = network(input_ids=ids, output_hidden_states=True).hidden_states[1][:, 0]
+        logits = start.classifier(torch.tanh(start.dense(state)))
+        losses.append(nn.functional.cross_entropy(logits, torch.tensor([row["label"]])))
     torch.stack(losses).mean().backward()
     nn.utils.clip_grad_norm_(parts.parameters(), 1.0)
     # The first step of Adam is the sign of the gradient: near 0, rounding decides.
-    sure = {name: value.grad is None or value.grad.abs() > 1e-6 for name, value in named.items()}
+    sure = {
+        name: torch.as_tensor(value.grad is None or value.grad.abs() > 1e-6)
+        for name, value in named.items()
+    }
     optimizer.step()
-    found = {
-        f"network.{name}": value for name, value in weights(tmp_path / "out").items()
-    } | load_file(tmp_path / "out" / "headscope-classifier.safetensors")
+    found = load_file(tmp_path / "out" / "headscope-classifier.safetensors")
+    found |= {f"network.{name}": value for name, value in weights(tmp_path / "out").items()}
     assert found.keys() == named.keys()
     for name, value in named.items():
-        torch.testing.assert_close(
-            torch.where(torch.as_tensor(sure[name]), found[name], 0.0),
-            torch.where(torch.as_tensor(sure[name]), value.detach(), 0.0),
-            atol=2e-5,
-            rtol=0,
-        )
-    assert sum(int(torch.as_tensor(mask).sum()) for mask in sure.values()) > 5000
+        pair = (torch.where(sure[name], one, 0.0) for one in (found[name], value.detach()))
+        torch.testing.assert_close(*pair, atol=2e-5, rtol=0)
+    assert sum(int(mask.sum()) for mask in sure.values()) > 5000
 
 
 def parts_of(folder: Path) -> dict[str, torch.Tensor]:
@@ -329,33 +278,13 @@ def parts_of(folder: Path) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("pooling", [Pooling(layer=1), HEADS], ids=["layer", "heads"])
 def test_an_interrupted_run_resumes_to_the_same_weights(bert, tmp_path, pooling):
-    given: dict[str, Any] = {"epochs": 2, "pooling": pooling, **QUICK}
-    data = {"train": sentences(16, 0), "dev": sentences(8, 1)}
-    whole = tune(bert, task=ANIMALS, **data, output=tmp_path / "whole", **given)
-
-    def interrupt(done: int, total: int) -> None:
-        if done == 3:
-            raise KeyboardInterrupt
-
+    given = {"epochs": 2, "pooling": pooling, "train": sentences(16, 0)}
+    whole = tune_animals(bert, tmp_path / "whole", **given)
     with pytest.raises(Interrupted, match="the state after step 2 is kept"):
-        tune(
-            bert,
-            task=ANIMALS,
-            **data,
-            output=tmp_path / "parts",
-            progress=interrupt,
-            every=0,
-            **given,
-        )
-    steps: list[int] = []
-    parts = tune(
-        bert,
-        task=ANIMALS,
-        **data,
-        output=tmp_path / "parts",
-        progress=lambda done, _: steps.append(done),
-        **given,
-    )
+        tune_animals(bert, tmp_path / "parts", progress=interrupt_at(3), every=0, **given)
+    steps = []
+    given["progress"] = lambda done, _: steps.append(done)
+    parts = tune_animals(bert, tmp_path / "parts", **given)
     one, two = parts_of(whole.folder), parts_of(parts.folder)
     assert steps == [3, 4]
     assert one.keys() == two.keys()
@@ -365,164 +294,80 @@ def test_an_interrupted_run_resumes_to_the_same_weights(bert, tmp_path, pooling)
 
 
 def test_the_pooling_is_part_of_the_identity_of_a_run(bert, tmp_path):
-    given: dict[str, Any] = {"epochs": 1, **QUICK}
-    train, dev = sentences(8, 0), sentences(8, 1)
-    last = tune(
-        bert, task=ANIMALS, train=train, dev=dev, output=tmp_path / "x", pooling=Pooling(), **given
-    )
-    again = tune(
-        bert,
-        task=ANIMALS,
-        train=train,
-        dev=dev,
-        output=tmp_path / "x",
-        pooling=Pooling(layer=2, position="cls"),
-        **given,
-    )
+    place = tmp_path / "x"
+    last = tune_animals(bert, place, pooling=Pooling())
+    again = tune_animals(bert, place, pooling=Pooling(layer=2, position="cls"))
     assert (again.again, again) == (True, last)
-    plain = tune(bert, task=ANIMALS, train=train, dev=dev, output=tmp_path / "plain", **given)
-    assert plain.identity != last.identity
+    assert tune_animals(bert, tmp_path / "plain").identity != last.identity
     for other, words in (
         (Pooling(position="mean"), "'layer 2 (mean)'"),
         (HEADS, "'heads 2-3, 1-1 (cls)'"),
         (None, "'none'"),
     ):
         with pytest.raises(UserError) as caught:
-            tune(
-                bert,
-                task=ANIMALS,
-                train=train,
-                dev=dev,
-                output=tmp_path / "x",
-                pooling=other,
-                **given,
-            )
-        place = tmp_path / "x"
+            tune_animals(bert, place, pooling=other)
         assert caught.value.message.startswith(f"{place} holds the results of another run: ")
         assert f"pooling: 'layer 2 (cls)' there, {words} here" in caught.value.message
 
 
 def test_a_run_without_a_pooling_removes_the_files_of_one_with_a_pooling(bert, tmp_path):
-    data = {"train": sentences(8, 0), "dev": sentences(8, 1)}
-    tune(
-        bert,
-        task=ANIMALS,
-        **data,
-        output=tmp_path / "x",
-        pooling=Pooling(layer=1),
-        epochs=1,
-        **QUICK,
-    )
+    tune_animals(bert, tmp_path / "x", pooling=Pooling(layer=1))
     assert hs.load(tmp_path / "x").pooling.layer == 1
-    tune(bert, task=ANIMALS, **data, output=tmp_path / "x", epochs=1, resume=False, **QUICK)
+    tune_animals(bert, tmp_path / "x", resume=False)
     assert hs.load(tmp_path / "x").pooling.layer == 2
     assert not list((tmp_path / "x").glob("headscope-classifier*"))
-    with pytest.raises(
-        ModelError,
-        match=r"x has no classifier on a layer or on heads: no headscope-classifier.safetensors",
-    ):
+    message = r"x has no classifier on a layer or on heads: no headscope-classifier.safetensors"
+    with pytest.raises(ModelError, match=message):
         load_pooled(tmp_path / "x")
 
 
 def test_untrained_is_scored_as_drawn_and_random_draws_all_weights(bert, tmp_path):
-    data = {"train": sentences(16, 0), "dev": sentences(8, 1)}
-    untrained = tune(
-        bert, task=ANIMALS, **data, output=tmp_path / "u", pooling=HEADS, start="untrained", **QUICK
-    )
+    untrained = tune_animals(bert, tmp_path / "u", pooling=HEADS, start="untrained")
     assert untrained.notes == [
         f"the classifier on heads 2-3, 1-1 of {bert} was never trained: its weights are random"
     ]
     before = weights(bert)
     assert all(torch.equal(value, before[name]) for name, value in weights(tmp_path / "u").items())
-    tune(
-        bert,
-        task=ANIMALS,
-        **data,
-        output=tmp_path / "r",
-        pooling=HEADS,
-        start="random",
-        epochs=1,
-        max_length=32,
-        batch_size=8,
-        learning_rate=1e-8,
-    )
+    tune_animals(bert, tmp_path / "r", pooling=HEADS, start="random", learning_rate=1e-8)
     drawn = weights(tmp_path / "r")["encoder.layer.0.attention.self.query.weight"]
     assert drawn.std().item() == pytest.approx(0.02, rel=0.1)
 
 
 def test_the_vector_of_a_causal_model_is_at_its_last_token(gpt2, tmp_path):
-    done = tune(
-        gpt2,
-        task=ANIMALS,
-        train=sentences(8, 0),
-        dev=sentences(8, 1),
-        output=tmp_path / "x",
-        pooling=HEADS,
-        epochs=1,
-        **QUICK,
-    )
+    done = tune_animals(gpt2, tmp_path / "x", pooling=HEADS)
     assert done.pooling == Pooling(HEADS.heads, position="last")
     model, pooled = load_pooled(tmp_path / "x")
     rows, _ = encode_rows(model, ANIMALS, sentences(8, 1), max_length=32)
     outputs = predict(model, rows, batch_size=3, pooled=pooled)
     vectors = torch.from_numpy(model.encode([example.texts[0] for example in sentences(8, 1)]))
-    np.testing.assert_allclose(
-        outputs, pooled.classifier(torch.tanh(pooled.dense(vectors))).detach().numpy(), atol=1e-5
-    )
+    expected = pooled.classifier(torch.tanh(pooled.dense(vectors)))
+    np.testing.assert_allclose(outputs, expected.detach().numpy(), atol=1e-5)
 
 
 def test_a_regression_is_trained_on_the_squared_error(bert, tmp_path):
-    pooled = PooledClassifier(
-        tiny_model("bert"), Pooling(layer=1, position="cls"), 1, seed=0
-    ).eval()
-    gold = torch.tensor([0.5, 3.0, 4.25])
-    found = pooled(**inputs_of("bert"), labels=gold)
-    assert found.loss.item() == pytest.approx(
-        sum(
-            (one - other) ** 2
-            for one, other in zip(found.logits[:, 0].tolist(), gold.tolist(), strict=True)
-        )
-        / 3,
-        rel=1e-5,
-    )
+    pooling = Pooling(layer=1, position="cls")
+    pooled = PooledClassifier(tiny_model("bert"), pooling, 1, seed=0).eval()
+    gold = np.array([0.5, 3.0, 4.25])
+    found = pooled(**inputs_of("bert"), labels=torch.from_numpy(gold).float())
+    squares = (found.logits[:, 0].detach().numpy() - gold) ** 2
+    assert found.loss.item() == pytest.approx(squares.mean(), rel=1e-5)
+    texts = [" ".join(["cat"] * row + ["dog"] * (8 - row)) for row in range(8)]
     corpus = from_examples(
-        [
-            Example(str(row), (" ".join(["cat"] * row + ["dog"] * (8 - row)),), label=str(row / 2))
-            for row in range(8)
-        ],
-        name="cats",
+        [Example(str(row), (text,), label=str(row / 2)) for row, text in enumerate(texts)]
     )
-    done = tune(
-        bert,
-        task=Task("cats", "cats", "regression", (), ("pearson", "spearman")),
-        train=corpus,
-        dev=corpus,
-        output=tmp_path / "x",
-        pooling=Pooling(layer=1),
-        epochs=1,
-        **QUICK,
-    )
+    cats = Task("cats", "cats", "regression", (), ("pearson", "spearman"))
+    data = {"task": cats, "train": corpus, "dev": corpus}
+    done = tune_animals(bert, tmp_path / "x", pooling=Pooling(layer=1), **data)
     model, again = load_pooled(tmp_path / "x")
     rows, _ = encode_rows(model, done.task, corpus, max_length=32)
     outputs = predict(model, rows, batch_size=8, pooled=again)
     assert outputs.shape == (8,)
-    assert done.scores["pearson"] == pytest.approx(
-        np.corrcoef(outputs, np.arange(8))[0, 1], abs=1e-4
-    )
+    expected = np.corrcoef(outputs, np.arange(8))[0, 1]
+    assert done.scores["pearson"] == pytest.approx(expected, abs=1e-4)
 
 
 def test_mixed_precision_trains_heads_and_saves_float32(bert, tmp_path):
-    tune(
-        bert,
-        task=ANIMALS,
-        train=sentences(8, 0),
-        dev=sentences(8, 1),
-        output=tmp_path / "x",
-        pooling=HEADS,
-        epochs=1,
-        precision="bf16",
-        **QUICK,
-    )
+    tune_animals(bert, tmp_path / "x", pooling=HEADS, precision="bf16")
     assert {value.dtype for value in parts_of(tmp_path / "x").values()} == {torch.float32}
 
 
@@ -539,56 +384,21 @@ def test_a_head_or_layer_that_does_not_exist_is_an_error_before_anything_is_writ
     bert, tmp_path, pooling, message
 ):
     with pytest.raises(UserError) as caught:
-        tune(
-            bert,
-            task=ANIMALS,
-            train=sentences(8, 0),
-            dev=sentences(8, 1),
-            output=tmp_path / "x",
-            pooling=pooling,
-            **QUICK,
-        )
+        tune_animals(bert, tmp_path / "x", pooling=pooling)
     assert caught.value.message == f"the model has no {message}"
     assert not (tmp_path / "x").exists()
 
 
 def test_encoder_decoders_and_the_first_token_of_causal_models_are_refused(gpt2, tmp_path):
-    data = {"train": sentences(8, 0), "dev": sentences(8, 1)}
     for kind in ("t5", "bart"):
         with pytest.raises(ModelError, match=f"classifiers on top of {kind} are not supported"):
-            tune(
-                saved(kind, tmp_path / kind),
-                task=ANIMALS,
-                **data,
-                output=tmp_path / "x",
-                pooling=Pooling(),
-                **QUICK,
-            )
-    with pytest.raises(
-        UserError,
-        match="the position must be last or mean for ",
-    ):
-        tune(
-            gpt2,
-            task=ANIMALS,
-            **data,
-            output=tmp_path / "x",
-            pooling=Pooling(position="cls"),
-            **QUICK,
-        )
+            tune_animals(saved(kind, tmp_path / kind), tmp_path / "x", pooling=Pooling())
+    with pytest.raises(UserError, match="the position must be last or mean for "):
+        tune_animals(gpt2, tmp_path / "x", pooling=Pooling(position="cls"))
 
 
 def test_a_damaged_classifier_is_an_error(bert, tmp_path):
-    tune(
-        bert,
-        task=ANIMALS,
-        train=sentences(8, 0),
-        dev=sentences(8, 1),
-        output=tmp_path / "x",
-        pooling=HEADS,
-        epochs=1,
-        **QUICK,
-    )
+    tune_animals(bert, tmp_path / "x", pooling=HEADS)
     path = tmp_path / "x" / "headscope-classifier.safetensors"
     whole = path.read_bytes()
     path.write_bytes(whole[:-8])
@@ -597,9 +407,8 @@ def test_a_damaged_classifier_is_an_error(bert, tmp_path):
     (tmp_path / "x" / "headscope-files.json").unlink()  # as folders were before
     for bad in (whole[:-8], b"", whole.replace(b"dense.bias", b"dense.bigs")):
         path.write_bytes(bad)
-        with pytest.raises(
-            ModelError, match=r"headscope-classifier.safetensors does not fit the model: "
-        ) as caught:
+        message = r"headscope-classifier.safetensors does not fit the model: "
+        with pytest.raises(ModelError, match=message) as caught:
             load_pooled(tmp_path / "x")
         assert caught.value.hint == "delete the folder and tune again"
     path.write_bytes(whole)

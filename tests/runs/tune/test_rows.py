@@ -47,17 +47,11 @@ def test_batches_hold_rows_of_similar_length_and_are_shuffled():
 
 def test_a_batch_is_padded_to_its_longest_row_and_has_token_types():
     model = tiny_model("bert")
-    rows, notes = encode_rows(
-        model,
-        GLUE["rte"],
-        from_examples(
-            [
-                Example("1", ("the cat", "a dog sat"), label="entailment"),
-                Example("2", ("rain", "home"), label="not_entailment"),
-            ]
-        ),
-        max_length=64,
-    )
+    pairs = [
+        Example("1", ("the cat", "a dog sat"), label="entailment"),
+        Example("2", ("rain", "home"), label="not_entailment"),
+    ]
+    rows, notes = encode_rows(model, GLUE["rte"], from_examples(pairs), max_length=64)
     expected = model.tokenizer(
         ["the cat", "rain"], ["a dog sat", "home"], padding=True, return_tensors="pt"
     )
@@ -79,10 +73,8 @@ def test_long_pairs_are_truncated_as_the_tokenizer_truncates_them(length):
         from_examples([Example("1", pair, label="entailment")]),
         max_length=length,
     )
-    assert (
-        rows[0]["ids"].tolist()
-        == model.tokenizer(*pair, truncation="longest_first", max_length=length)["input_ids"]
-    )
+    expected = model.tokenizer(*pair, truncation="longest_first", max_length=length)["input_ids"]
+    assert rows[0]["ids"].tolist() == expected
 
 
 def test_a_model_without_token_types_gets_none_and_scores_are_float32():
@@ -99,19 +91,11 @@ def test_a_model_without_token_types_gets_none_and_scores_are_float32():
 
 
 def test_examples_without_tokens_are_skipped_with_a_note():
-    corpus = from_examples(
-        [
-            Example("1", ("the cat",), label="cat"),
-            Example("2", ("",), label="cat"),
-            Example("3", ("a dog",), label="dog"),
-        ],
-        name="some",
-    )
+    texts = {"the cat": "cat", "": "cat", "a dog": "dog"}
+    examples = [Example(text, (text,), label=label) for text, label in texts.items()]
+    corpus = from_examples(examples, name="some")
     rows, notes = encode_rows(tiny_model("bert"), ANIMALS, corpus, max_length=64)
-    assert (rows.labels.tolist(), notes) == (
-        [0, 1],
-        ["some: skipped 1 examples without tokens"],
-    )
+    assert (rows.labels.tolist(), notes) == ([0, 1], ["some: skipped 1 examples without tokens"])
 
 
 def test_a_corpus_without_any_token_is_an_error():
@@ -132,10 +116,7 @@ def test_the_rows_of_many_examples_keep_their_order():
 
 def test_a_note_says_how_much_was_cut():
     corpus = from_examples(
-        [
-            Example("1", ("the cat",), label="cat"),
-            Example("2", ("a dog " * 50,), label="dog"),
-        ],
+        [Example("1", ("the cat",), label="cat"), Example("2", ("a dog " * 50,), label="dog")],
         name="some",
     )
     model = tiny_model("bert")
