@@ -114,8 +114,8 @@ def way_text(way: str) -> str:
 
     Examples
     --------
-    >>> way_text("zero")
-    'disabled: output set to zero'
+    >>> way_text("zero"), way_text("cut to the first 4 and the last 64 tokens")
+    ('disabled: output set to zero', 'disabled: cut to the first 4 and the last 64 tokens')
     """
     return f"disabled: {WAYS.get(way, way)}"
 
