@@ -112,8 +112,9 @@ def test_blocks_of_rows_give_the_same_as_whole_maps(monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(
             observe.Call,
             "rows",
-            lambda call, first, last, **how: heights.append(last - first)
-            or rows(call, first, last, **how),
+            lambda call, first, last, **how: (
+                heights.append(last - first) or rows(call, first, last, **how)
+            ),
         )
         assert (states(model, batch, windowed()) - whole).abs().max() < 1e-5
     assert heights.count(observe.STEP) > 2 * LAYERS
@@ -158,4 +159,3 @@ def test_cross_attention_and_attention_without_a_mask_to_change_are_refused() ->
         Replacement([Head(0, 0)], way="window").fit(model)
     with tiny_model("gpt") as model, pytest.raises(ModelError, match="only after the softmax"):
         model.forward(tiny_batch("gpt"), replacement=windowed())
-

@@ -142,6 +142,7 @@ def yes(value: object, otherwise: str = "") -> str:
 
 four, tenth = partial(decimals, places=4), partial(decimals, places=1)
 signed = partial(decimals, places=4, sign="+")
+three, gain = partial(decimals, places=3), partial(decimals, places=3, sign="+")
 hundred = partial(decimals, places=1, times=100)
 """A share in percent, also one below 0."""
 
@@ -347,6 +348,20 @@ IMPORTANCE = (
 SIMILARITY = ("layer", "cosine", "changed most", Column("its cosine"), ends(), "examples")
 RECOVERED = ("length", "prompts", "recovered", Column("share", form=share), "recall")
 RETRIEVED = ("head", "zero-based", "score", ends(share), "n")
+CACHE = (
+    *(Column("ranking", ("by",)), Column("KV heads kept", ("kept",))),
+    *(Column("%", ("share",), percent), Column("judged by", ("judged",))),
+    *(Column("value", ("mean",), three), ends(three), Column("change", ("change",), gain)),
+    Column("95 % interval of the change", ("change_low", "change_high"), interval),
+    Column(
+        "random (range)",
+        ("random", "random_low", "random_high"),
+        lambda mean, low, high: f"{three(mean)} ({three(low)}–{three(high)})",
+    ),
+    Column("over random", ("over",), gain, screen=False),
+    Column("95 % interval over random", ("over_low", "over_high"), interval, screen=False),
+    Column("n", screen=False),
+)
 MASKED = (
     *("disabled", "recall", ends(share), "n", "top − random"),
     Column("95 % interval of the difference", ("difference low", "difference high"), interval),

@@ -30,7 +30,7 @@ from headscope.runs.live.text import end_tokens
 from headscope.runs.preparing import check_predicts
 
 if TYPE_CHECKING:
-    from headscope.runs.retrieval import Needle, RetrievalOptions
+    from headscope.runs.retrieval import Asking, Needle
 
 ANSWER = 50
 """The most tokens that a model may write."""
@@ -65,7 +65,7 @@ def split_sentences(text: str) -> list[str]:
     return pieces
 
 
-def _documents(corpus: Corpus) -> Iterator[list[str]]:
+def documents(corpus: Corpus) -> Iterator[list[str]]:
     """The texts of each document."""
     held: list[str] = []
     group = ""
@@ -129,7 +129,7 @@ class Prompts:
         If there is too little text.
     """
 
-    def __init__(self, model: Model, corpus: Corpus, options: RetrievalOptions) -> None:
+    def __init__(self, model: Model, corpus: Corpus, options: Asking) -> None:
         self.model, self.options, self.tokenizer = model, options, model.tokenizer
         has_template = bool(getattr(self.tokenizer, "chat_template", None))
         self.chat = has_template if options.chat is None else options.chat
@@ -157,7 +157,7 @@ class Prompts:
         """
         self.name, total = corpus.name, 0
         self.documents: list[list[Sentence]] = []
-        for texts in _documents(corpus):
+        for texts in documents(corpus):
             pieces = [piece for text in texts for piece in split_sentences(text)]
             sentences = [
                 Sentence(one, self._count(" " + one), not at) for at, one in enumerate(pieces)
@@ -231,10 +231,10 @@ class Prompts:
         self, needle: Needle, before: list[Sentence], after: list[Sentence]
     ) -> tuple[NDArray[np.int64], tuple[int, int]]:
         """The tokens of a prompt, and the answer's among them, found by characters."""
-        start = _joined(before)
+        start = joined(before)
         body = f"{start} {needle.text}" if start else needle.text
         place = len(body) - len(needle.text) + needle.place
-        rest = _joined(after)
+        rest = joined(after)
         gap = "\n\n" if after and after[0].first else " "
         body += f"{gap}{rest}" if rest else ""
         body += f"\n\nQuestion: {needle.question}" + ("" if self.chat else "\nAnswer:")
@@ -290,7 +290,7 @@ class Prompts:
         )
 
 
-def _joined(sentences: list[Sentence]) -> str:
+def joined(sentences: list[Sentence]) -> str:
     """Sentences as text, documents apart."""
     return "".join(("\n\n" if one.first else " ") + one.text for one in sentences).strip()
 
@@ -382,12 +382,19 @@ class Decoder:
         self.ends = end_tokens(model)
         self._last: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
 
-    def read(self, ids: NDArray[np.int64]) -> Any:
+    def read(self, ids: NDArray[np.int64], replacement: StackedReplacement | None = None) -> Any:
         """Read all tokens but the last, which the first step reads; return the cache.
 
         No attention map is looked at, and none is held whole.
         """
-        return self._pass(ids[None, :-1], len(ids) - 1).past_key_values
+        read = self._pass(ids[None, :-1], len(ids) - 1, replacement=replacement)
+        return read.past_key_values
+
+    def write_cut(self, ids: NDArray[np.int64], off: FittedReplacement) -> Answer:
+        """Read and write an answer with the same heads replaced from the first token on."""
+        cut = StackedReplacement((off,))
+        [answer] = self._steps(self.read(ids, cut), ids, 1, cut)
+        return answer
 
     def write(self, cache: Any, ids: NDArray[np.int64]) -> Answer:
         """Write an answer with all heads on, and note where each head looks. Uses up the cache."""
