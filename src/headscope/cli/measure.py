@@ -240,7 +240,7 @@ def cache(
     from headscope.cli.tables import CacheTable
 
     options = named(options, model, "cache")
-    atlas = call(hs.cache, model, text, options)
+    atlas = call(hs.cache, model, options)
     CacheTable().show(console, atlas)
     for note in () if console.as_json else atlas.provenance["notes"]:
         console.say(f"note: {note}")

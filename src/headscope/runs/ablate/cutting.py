@@ -38,6 +38,7 @@ from headscope.runs.survey import survey
 from headscope.stats.heads.query import values_by
 from headscope.stats.tables.cache import KEPT, NAME, RANDOM, best_choice
 
+SOURCE = "Xiao et al. 2024"
 SPARE = 1.02
 """Sentences take fewer tokens together than alone: so many times as many are taken, then cut."""
 FEWEST = 2
@@ -68,18 +69,21 @@ class CacheRun(Run[Atlas]):
         self.decoder = Decoder(model)
         self.model, self.corpus, self.rankings = model, corpus, rankings
         self.stack, self.shape = self.decoder.stack, self.decoder.shape
-        files = [ranking for ranking in rankings if isinstance(ranking, xr.DataArray)]
+        files = [ranking for ranking in rankings if not isinstance(ranking, str)]
         for ranking in files:
             check_ranking(ranking, model.name, self.shape)
-        self.names = [
-            one if isinstance(one, str) else str(one.attrs["value"]).strip() for one in rankings
-        ]
+        self.names = [one if isinstance(one, str) else one.attrs["value"] for one in rankings]
         if len(set(self.names)) < len(self.names):
             raise UserError(f"a ranking is given twice: {', '.join(self.names)}")
         self.notes: list[str] = []
         self.options = replace(options, needles=self._unused(files, options))
         self.prompts = Prompts(model, corpus, self.options)
         self.objective = LanguageModelObjective(model)
+        self.length = min(options.tokens, model.longest or options.tokens)
+        if self.length < options.tokens:
+            self.notes.append(
+                f"the loss is of texts of {self.length} tokens: the model takes no more"
+            )
         self.texts = list(self._texts())
         self.sizes = [len(group) for group in self.shape.kv_groups]
         groups = len(self.sizes)
@@ -108,34 +112,23 @@ class CacheRun(Run[Atlas]):
 
     def _texts(self) -> Iterator[Example]:
         """Long texts, which share no sentence: documents one after the other."""
-        room, longest = self.options.tokens, self.model.longest
-        if longest is not None and longest < room:
-            room = longest
-            self.notes.append(f"the loss is of texts of {room} tokens: the model takes no more")
         held: list[Sentence] = []
-        size = made = 0
+        made = 0
         for parts in documents(self.corpus):
             for place, piece in enumerate(split_sentences(" ".join(parts))):
-                tokens = len(self.model.tokenizer(" " + piece, add_special_tokens=False).input_ids)
-                held.append(Sentence(piece, tokens, not place))
-                size += tokens
-                if size >= SPARE * room:
+                held.append(Sentence(piece, self.prompts.count(" " + piece), not place))
+                if sum(sentence.tokens for sentence in held) >= SPARE * self.length:
                     made += 1
                     yield Example(f"text {made}", (joined(held),))
-                    held, size = [], 0
+                    held = []
                     if made == self.options.passages:
                         return
         if made < 2:
             raise CorpusError(
-                f"{self.corpus.name} has no two texts of {room} tokens",
-                hint=f"give more text, or shorter texts: tokens={room // 4}",
+                f"{self.corpus.name} has no two texts of {self.length} tokens",
+                hint=f"give more text, or shorter texts: tokens={self.length // 4}",
             )
-        self.notes.append(f"{self.corpus.name} has {made} texts of {room} tokens")
-
-    @cached_property
-    def length(self) -> int:
-        """Tokens of each text."""
-        return min(self.options.tokens, self.model.longest or self.options.tokens)
+        self.notes.append(f"{self.corpus.name} has {made} texts of {self.length} tokens")
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -187,7 +180,10 @@ class CacheRun(Run[Atlas]):
         )
         values = values_by(atlas, by)
         if not np.isfinite(values).all():
-            raise UserError(f"{by} is not defined for every head", hint="rank by another value")
+            raise UserError(
+                f"{by} is not defined for every head",
+                hint="give longer texts, or rank by another value",
+            )
         return values
 
     def choice(self, order: int, count: int) -> int:
@@ -257,7 +253,7 @@ class CacheRun(Run[Atlas]):
         data = data.assign(share=data["kept"] / len(self.sizes)).assign_attrs(
             title="Loss and recall with the cache of KV heads cut",
             unit="nats; share of the answer's words",
-            source="Xiao et al. 2024",
+            source=SOURCE,
             kind="curve",
             listed="no",
             window=self.options.window_title,
@@ -278,48 +274,35 @@ class CacheRun(Run[Atlas]):
             ]
         )
         own = np.concatenate([every[:rankings], every[rankings:].mean(0, keepdims=True)])
-        cells = xr.DataArray(own, dims=("by", "kept", "prompt"))
+        labels: dict[str, Any] = {"by": np.array([*self.names, RANDOM], object), "kept": counts}
+        cells = xr.DataArray(own, labels, ("by", "kept", "prompt"))
+        draws = xr.DataArray(every[rankings:].mean(2), {"kept": counts}, ("draw", "kept"))
         mean, low, high, error = over_needles(cells, units, values)
-        found = {"mean": mean, "low": low, "high": high, "deviation": error}
+        parts = {"mean": mean, "low": low, "high": high, "deviation": error, "draw": draws}
         for name, other in (("change", cells[:, :1]), ("over", cells[-1:])):
-            parts = over_needles(cells - other.values, units)
-            found |= dict(zip((name, f"{name}_low", f"{name}_high"), parts, strict=False))
-        return xr.Dataset(
-            found
-            | {
-                "n": xr.full_like(mean, cells.sizes["prompt"], np.int64),
-                "draw": (("draw", "kept"), every[rankings:].mean(2)),
-            },
-            {"by": np.array([*self.names, RANDOM], object), "kept": counts},
-        )
+            differences = over_needles(cells - other.values, units)
+            parts |= dict(zip((name, f"{name}_low", f"{name}_high"), differences, strict=False))
+        return xr.Dataset(parts | {"n": xr.full_like(mean, own.shape[2], np.int64)})
 
     def _kept(self, data: xr.Dataset) -> xr.Dataset:
         """1 for every head that keeps its cache, (layer, head, by, kept)."""
         shape, counts = self.shape, [count for count in self.counts if count]
         grid = np.zeros((len(self.sizes), len(self.names), len(counts)))
-        for by in range(len(self.names)):
-            for at, count in enumerate(counts):
-                grid[self.orders[by][:count], by, at] = 1
-        kept = np.repeat(grid, self.sizes, 0).reshape(shape.layers, shape.heads, *grid.shape[1:])
-        dims, nothing = ("layer", "head", "by", "kept"), np.full(kept.shape, np.nan)
-        best = best_choice(data)
+        for by, at in np.ndindex(grid.shape[1:]):
+            grid[self.orders[by][: counts[at]], by, at] = 1
+        heads = np.repeat(grid, self.sizes, 0).reshape(shape.layers, shape.heads, *grid.shape[1:])
+        labels: dict[str, Any] = {
+            **{"layer": list(shape.labels), "head": range(1, shape.heads + 1)},
+            **{"by": np.array(self.names, object), "kept": counts},
+        }
+        kept, best = xr.DataArray(heads, labels, [*labels]), best_choice(data)
+        unknown = xr.full_like(kept, np.nan)
         return xr.Dataset(
-            {
-                "mean": (dims, kept),
-                "low": (dims, nothing),
-                "high": (dims, nothing),
-                "n": (dims, np.full(kept.shape, len(self.texts))),
-            },
-            {
-                "layer": list(shape.labels),
-                "head": range(1, shape.heads + 1),
-                "by": np.array(self.names, object),
-                "kept": counts,
-            },
-            {
+            {"mean": kept, "low": unknown, "high": unknown, "n": xr.ones_like(kept, np.int64)},
+            attrs={
                 "title": "heads that keep the whole cache",
                 "unit": "1: whole, 0: cut",
-                "source": "Xiao et al. 2024",
+                "source": SOURCE,
                 "kind": "choice",
                 "listed": "no",
                 "chosen": f'{KEPT}:"{best[0]}":{best[1]}' if best else "",

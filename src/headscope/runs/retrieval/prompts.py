@@ -160,7 +160,7 @@ class Prompts:
         for texts in documents(corpus):
             pieces = [piece for text in texts for piece in split_sentences(text)]
             sentences = [
-                Sentence(one, self._count(" " + one), not at) for at, one in enumerate(pieces)
+                Sentence(one, self.count(" " + one), not at) for at, one in enumerate(pieces)
             ]
             if sentences:
                 self.documents.append(sentences)
@@ -271,7 +271,8 @@ class Prompts:
     def _template(self) -> tuple[TemplatePart, ...]:
         return find_template(self.tokenizer).one
 
-    def _count(self, text: str) -> int:
+    def count(self, text: str) -> int:
+        """How many tokens a text takes."""
         return len(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
     def _check_room(self, bare: int) -> None:

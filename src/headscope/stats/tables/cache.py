@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headscope.errors import ResultsError
-from headscope.numbers import percent
+from headscope.numbers import MISSING, decimals, interval, percent
 from headscope.results import Atlas
 
 NAME, KEPT = "cache", "kept"
 """The groups of the results: losses and recalls, and which heads keep their cache."""
 RANDOM = "random"
 """Stands for random choices among the rankings."""
-COLUMNS = ("mean", "low", "high", "change", "change_low", "change_high")
 
 
 def cache_table(results: Atlas) -> pd.DataFrame:
@@ -44,22 +44,11 @@ def cache_table(results: Atlas) -> pd.DataFrame:
         raise ResultsError(
             "these results have no cut cache", hint="make them with hs.cache(model, text)"
         )
-    data = results[NAME]
-    rows = []
-    for by in data["by"].values:
-        for kept in data["kept"].values:
-            for judged in data["judged"].values:
-                cell, draws = data.sel(by=by, kept=kept, judged=judged), data["draw"]
-                random = draws.sel(kept=kept, judged=judged).values
-                over = ("over", "over_low", "over_high")
-                rows.append(
-                    {"by": str(by), "kept": int(kept), "share": float(cell["share"])}
-                    | {"judged": str(judged)}
-                    | {name: float(cell[name]) for name in (*COLUMNS, *over)}
-                    | {"random": random.mean(), "random_low": random.min()}
-                    | {"random_high": random.max(), "n": int(cell["n"])}
-                )
-    return pd.DataFrame(rows)
+    data, draws = results[NAME], results[NAME]["draw"]
+    frame = data.drop_vars("draw").assign(
+        random=draws.mean("draw"), random_low=draws.min("draw"), random_high=draws.max("draw")
+    )
+    return frame.to_dataframe(dim_order=["by", "kept", "judged"]).reset_index()
 
 
 def best_choice(data: xr.Dataset) -> tuple[str, int] | None:
@@ -99,19 +88,10 @@ def cache_sentences(results: Atlas) -> Iterator[str]:
     half = shares.iloc[(shares - 0.5).abs().argmin()]
     for by in [name for name in data["by"].values if name != RANDOM]:
         rows = table[(table["by"] == by) & (table["share"] == half)].set_index("judged")
-        said = []
-        for judged, what in (("loss", "the loss"), ("recall", "the recall of needles")):
-            row = rows.loc[judged]
-            verb = "rises" if row["change"] > 0 else "falls"
-            said.append(
-                f"{what} {verb} from {row['mean'] - row['change']:.3f} to {row['mean']:.3f} "
-                f"({row['change']:+.3f}, 95 %: {row['change_low']:+.3f} to "
-                f"{row['change_high']:+.3f}; random: {row['random']:.3f}, "
-                f"{row['random_low']:.3f} to {row['random_high']:.3f})"
-            )
+        of_loss, of_recall = (_moved(rows.loc[judged]) for judged in ("loss", "recall"))
         yield (
             f"with {percent(1 - half)} % of KV heads {data.attrs['window']}, by {by}: "
-            f"{said[0]}, and {said[1]}"
+            f"the loss {of_loss}, and the recall of needles {of_recall}"
         )
     tokens, loss = results.provenance["settings"]["tokens"], data.sel(judged="loss")
     within = f"{data.attrs['tolerance']:g} nats of loss and {data.attrs['tolerance']:g} of recall"
@@ -123,6 +103,18 @@ def cache_sentences(results: Atlas) -> Iterator[str]:
         yield f"no choice that keeps some KV heads is within {within}"
     yield (
         f"loss: {int(loss['n'].max())} texts of {tokens:,} tokens; recall: "
-        f"{int(data.sel(judged='recall')['n'].max())} prompts; intervals over texts and needles, "
-        "Student's t"
+        f"{int(data.sel(judged='recall')['n'].max())} prompts; intervals by jackknife over texts "
+        "and needles"
     )
+
+
+def _moved(row: pd.Series) -> str:
+    """What a cut does to a value, beside random choices."""
+    after, before = (decimals(value, 3) for value in (row["mean"], row["mean"] - row["change"]))
+    verb = "rises" if row["change"] > 0 else "falls"
+    moved = f"stays at {after}" if after == before else f"{verb} from {before} to {after}"
+    signed = partial(decimals, places=3, sign="+")
+    ends = interval(row["change_low"], row["change_high"], form=signed)
+    change = signed(row["change"]) if ends == MISSING else f"{signed(row['change'])} {ends}"
+    low, high = (decimals(row[f"random_{end}"], 3) for end in ("low", "high"))
+    return f"{moved} ({change}; random: {row['random']:.3f}, {low} to {high})"
