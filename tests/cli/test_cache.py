@@ -30,8 +30,8 @@ def model(here: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("model")
 def test_a_choice_is_tested_shown_drawn_and_exported(run: Run, here: Path) -> None:
-    by = ("--by", "position:previous", "--by", "entropy:all")
-    done = run("cache", "llama", "plain.txt", *by, *SIZES, "-o", "cache.nc")
+    rankings = ("--by", "position:previous", "--by", "entropy:all")
+    done = run("cache", "llama", "plain.txt", *rankings, *SIZES, "-o", "cache.nc")
     assert done.code == 0, done.err
     assert done.out.splitlines()[-1] == "cache.nc"
     said = " ".join(done.err.split())
@@ -39,7 +39,7 @@ def test_a_choice_is_tested_shown_drawn_and_exported(run: Run, here: Path) -> No
         assert f"KV heads cut to the first 2 and the last 5 tokens, by {by}: the loss" in said
     assert "the smallest cache within 99 nats of loss and 99 of recall: 50.0 % of KV heads" in said
     assert "loss: 3 texts of 48 tokens; recall: 2 prompts" in said
-    again = run("cache", "llama", "plain.txt", *by_again(), *SIZES, "-o", "cache.nc")
+    again = run("cache", "llama", "plain.txt", *rankings, *SIZES, "-o", "cache.nc")
     assert "cache.nc: it already holds this run" in again.err
     rows = json.loads(run("table", "cache.nc", "cache", "--json").out)
     assert len(rows) == 3 * 3 * 2
@@ -58,11 +58,7 @@ def test_a_choice_is_tested_shown_drawn_and_exported(run: Run, here: Path) -> No
     assert named.code == 0, named.err
     assert run("figures", "cache.nc", "--figure", "cache", "-o", "drawn").code == 0
     assert (here / "drawn" / "cache.png").exists()
-    assert "1.0" in run("heads", "cache.nc", "--by", 'kept:"entropy:all":2').out
-
-
-def by_again() -> tuple[str, ...]:
-    return ("--by", "position:previous", "--by", "entropy:all")
+    assert "heads that keep the" in run("heads", "cache.nc", "--by", 'kept:"entropy:all":2').out
 
 
 @pytest.mark.usefixtures("model")
@@ -77,12 +73,12 @@ def by_again() -> tuple[str, ...]:
         (
             ("--keep", "half"),
             "error: the share of KV heads must be a number, got 'half' instead",
-            "",
+            "next:  see headscope cache --help",
         ),
         (
             ("--by", "missing.nc:retrieval"),
-            "error: missing.nc does not exist",
-            "",
+            "error: no such results file: missing.nc",
+            "next:  ",
         ),
         (
             ("--tokens", "100000",),
@@ -94,8 +90,8 @@ def by_again() -> tuple[str, ...]:
 def test_mistakes_are_told_with_what_to_do(
     run: Run, here: Path, given: tuple[str, ...], error: str, advice: str
 ) -> None:
-    (here / "plain.txt").write_text("\n\n".join(SENTENCES * 6))
+    (here / "plain.txt").write_text("\n\n".join(SENTENCES * 3))
     done = run("cache", "llama", "plain.txt", "--length", "200", "--needles", "2", *given)
     assert done.code == 2
     assert error in done.told[0]
-    assert advice in done.told
+    assert done.told[1].startswith(advice)

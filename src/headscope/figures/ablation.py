@@ -377,6 +377,11 @@ ORDERS = {"greedy": BLUE, "importance": GREEN, "random": "#888888"}
 WHOLE = "baseline"
 
 
+def _strokes() -> Any:
+    """A legend of lines, each as opaque as its line and not as its band."""
+    return alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3, symbolSize=200)
+
+
 @figure("pruning", title="Score against the number of remaining heads", needs=["pruning"])
 def pruning(results: Atlas) -> Any:
     """Heads are removed in three orders: by gradient importance; greedily, each time the head whose
@@ -400,8 +405,7 @@ def pruning(results: Atlas) -> Any:
     def up(column: str) -> Any:
         return alt.Y(f"{column}:Q", scale=scale, title=title)
 
-    legend = alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3, symbolSize=200)
-    colour = alt.Color("kind:N", scale=named(kinds), title="order of removal", legend=legend)
+    colour = alt.Color("kind:N", scale=named(kinds), title="order of removal", legend=_strokes())
     remaining = {"title": "remaining heads", "scale": alt.Scale(reverse=True, nice=False)}
     x = alt.X("left:Q", **remaining)
     base = alt.Chart(curves, width=420, height=280)
@@ -438,14 +442,9 @@ def cache(results: Atlas) -> Any:
     recall = frame["judged"] == "recall"
     frame.loc[recall, ["low", "high"]] = frame.loc[recall, ["low", "high"]].clip(0, 1)
     lines = dict(zip(names, itertools.cycle(COLOURS), strict=False)) | {RANDOM: "#888888"}
-    colour = alt.Color("by:N", scale=named(lines), sort=[*lines], title="kept by")
-    axis = alt.Axis(format="%", tickCount=5)
-    x = alt.X(
-        "share:Q",
-        title="KV heads with the whole cache",
-        scale=alt.Scale(reverse=True, nice=False),
-        axis=axis,
-    )
+    colour = alt.Color("by:N", scale=named(lines), title="kept by", legend=_strokes())
+    axis, reverse = alt.Axis(format="%", tickCount=5), alt.Scale(reverse=True, nice=False)
+    x = alt.X("share:Q", title="KV heads with the whole cache", scale=reverse, axis=axis)
     shown = tips("by", "kept", "mean .3f", "low .3f", "high .3f", by="kept by", kept="KV heads")
     panels = []
     for judged, title in (("loss", "loss, nats per token"), ("recall", "recall of needles, 0–1")):
@@ -463,8 +462,8 @@ def cache(results: Atlas) -> Any:
     return styled(
         alt.hconcat(*panels),
         "Loss and recall with the cache of KV heads cut",
-        f"{subject(results.provenance)}; KV heads {data.attrs['window']}",
-        f"{texts} texts of {tokens:,} tokens; {prompts} prompts with a needle",
+        f"{subject(results.provenance)}: {texts} texts of {tokens:,} tokens, {prompts} needles",
+        f"the other KV heads are {data.attrs['window']}",
     )
 
 

@@ -351,7 +351,8 @@ RETRIEVED = ("head", "zero-based", "score", ends(share), "n")
 CACHE = (
     *(Column("ranking", ("by",)), Column("KV heads kept", ("kept",))),
     *(Column("%", ("share",), percent), Column("judged by", ("judged",))),
-    *(Column("value", ("mean",), three), ends(three), Column("change", ("change",), gain)),
+    *(Column("value", ("mean",), three), Column("change", ("change",), gain)),
+    Column("95 % interval", ("low", "high"), interval, screen=False),
     Column("95 % interval of the change", ("change_low", "change_high"), interval),
     Column(
         "random (range)",
