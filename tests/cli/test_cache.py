@@ -68,7 +68,7 @@ def test_a_choice_is_tested_shown_drawn_and_exported(run: Run, here: Path) -> No
         (
             ("--tokens", "64", "--by", "entropy:all"),
             "error: texts of 64 tokens are no longer than what is left of a cut cache, 4 + 64",
-            "next:  give --tokens 544",
+            "next:  give longer texts, --tokens 4096, or a smaller window",
         ),
         (
             ("--keep", "half"),

@@ -96,7 +96,7 @@ def test_random_choices_lose_the_needle_only_if_they_cut_the_planted_head(
 def test_needles_that_made_a_ranking_do_not_judge_it(results: Atlas) -> None:
     asked = [needle["text"] for needle in results.provenance["needles"]]
     assert asked == [needle.text for needle in NEEDLES[1:3]]
-    assert "1 needles that made a ranking are not asked for" in results.provenance["notes"]
+    assert "needles that made a ranking are not asked for: 1" in results.provenance["notes"]
     assert row(results, "random", 8, "recall")["n"] == 2
 
 
@@ -299,5 +299,5 @@ def test_texts_are_shortened_to_what_the_model_takes(planted: Model) -> None:
     how = HOW | {"tokens": 4096, "keep": [0.5], "draws": 1, "passages": 2}
     results = hs.cache(planted, LONG * 3, **how, by="entropy:all")
     assert results.provenance["settings"]["tokens"] == 128
-    noted = "the loss is of texts of 128 tokens: the model takes no more"
+    noted = "texts have 128 tokens: the model takes no more"
     assert noted in results.provenance["notes"]

@@ -61,12 +61,6 @@ class Cutting(Asking, Window):
                 "at least one ranking and one share below 1 must be given",
                 hint="e.g. by=['retrieval.nc:retrieval'], keep=[0.5]",
             )
-        if sum(self.window) >= self.tokens:
-            raise UserError(
-                f"texts of {self.tokens} tokens are no longer than what is left of a cut cache, "
-                f"{self.first} + {self.recent} tokens",
-                hint=f"give tokens={8 * sum(self.window)}",
-            )
 
 
 class CacheOptions(Cutting, ModelRun, Resuming):

@@ -41,8 +41,6 @@ from headscope.stats.tables.cache import KEPT, NAME, RANDOM, best_choice
 SOURCE = "Xiao et al. 2024"
 SPARE = 1.02
 """Sentences take fewer tokens together than alone: so many times as many are taken, then cut."""
-FEWEST = 2
-"""With fewer needles of their own, rankings are judged by those that made them."""
 
 
 class CacheRun(Run[Atlas]):
@@ -81,8 +79,12 @@ class CacheRun(Run[Atlas]):
         self.objective = LanguageModelObjective(model)
         self.length = min(options.tokens, model.longest or options.tokens)
         if self.length < options.tokens:
-            self.notes.append(
-                f"the loss is of texts of {self.length} tokens: the model takes no more"
+            self.notes.append(f"texts have {self.length} tokens: the model takes no more")
+        if sum(options.window) >= self.length:
+            raise UserError(
+                f"texts of {self.length} tokens are no longer than what is left of a cut cache, "
+                f"{options.first} + {options.recent} tokens",
+                hint="give longer texts, tokens=4096, or a smaller window",
             )
         self.texts = list(self._texts())
         self.sizes = [len(group) for group in self.shape.kv_groups]
@@ -99,16 +101,13 @@ class CacheRun(Run[Atlas]):
     def _unused(self, files: Sequence[xr.DataArray], options: CacheOptions) -> Sequence[Any]:
         """The needles that made no ranking: those would flatter it."""
         used = {text for ranking in files for text in ranking.attrs["needles"]}
-        left = [needle for needle in options.hidden if needle.text not in used]
-        known = len(options.hidden) - len(left)
-        if known and len(left) < FEWEST:
-            self.notes.append(
-                f"{known} of {len(options.hidden)} needles also made a ranking, which flatters it"
-            )
-            return options.hidden
-        if known:
-            self.notes.append(f"{known} needles that made a ranking are not asked for")
-        return left
+        left = tuple(needle for needle in options.hidden if needle.text not in used)
+        if not left:
+            self.notes.append("all needles also made a ranking, which flatters it")
+        elif len(left) < len(options.hidden):
+            known = len(options.hidden) - len(left)
+            self.notes.append(f"needles that made a ranking are not asked for: {known}")
+        return left or options.hidden
 
     def _texts(self) -> Iterator[Example]:
         """Long texts, which share no sentence: documents one after the other."""
@@ -193,11 +192,10 @@ class CacheRun(Run[Atlas]):
 
     def cut(self, choice: int) -> FittedReplacement:
         """What happens to the heads that do not keep their cache."""
-        order, count = self.plan[choice]
-        groups = self.shape.kv_groups
+        (order, count), groups = self.plan[choice], self.shape.kv_groups
         heads = [head for place in self.orders[order][count:] for head in groups[place]]
-        window = self.options.window
-        return Replacement(heads, "window", self.stack, window=window).fit(self.model)
+        off = Replacement(heads, "window", self.stack, window=self.options.window)
+        return off.fit(self.model)
 
     # --- what it costs ---
 
