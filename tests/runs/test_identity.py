@@ -597,7 +597,7 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path:
     _all_move(hs.ablate, base | {"objective": _longer}, {"metric": "loss"})
     judged = {"task", "data", "train", "dev"}  # of a classifier: its labels and examples, below
     window = {"first": 2, "recent": 9}
-    _all_move(hs.ablate, base | {"way": "window"}, window)
+    _all_move(hs.ablate, base | {"way": "window", "first": 1, "recent": 5}, window)
     known = {*changes, *pruned, *scored, *judged, *window}
     known |= {"metric", "model", "stack", *_exempt(hs.ablate)}
     assert set(inspect.signature(hs.ablate).parameters) == known

@@ -76,6 +76,8 @@ def test_kv_heads_are_cut_to_a_window_together() -> None:
             assert found == pytest.approx(expected, abs=1e-5)
     with pytest.raises(UserError, match="those of a window; the way is uniform"):
         ablate(model, corpus=labelled(), first=2, **RUN)
+    with pytest.raises(UserError, match=r"at most 24 tokens fit into a window of 4 \+ 64"):
+        ablate(model, corpus=labelled(), way="window", **RUN)
 
 
 def test_sums_are_kept_by_buckets_of_documents_and_examples_keep_their_document() -> None:

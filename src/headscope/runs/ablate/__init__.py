@@ -294,6 +294,12 @@ class AblateOptions(Judging, Scoring, Window, ModelRun, Pass, Workers):
                 f"first and recent tokens are those of a window; the way is {self.way}",
                 hint="give way='window'",
             )
+        if self.way == "window" and sum(self.window) >= self.max_length:
+            raise UserError(
+                f"texts of at most {self.max_length} tokens fit into a window of {self.first} + "
+                f"{self.recent}, so that nothing is cut",
+                hint=f"give max_length={4 * sum(self.window)}, or a smaller recent=",
+            )
         for heads in self.sets:  # what is not a head is an error before a model is loaded
             split_heads(heads)
 
