@@ -149,9 +149,9 @@ RUNS = (
         "A cut cache",
         "headscope retrieval demo-llm --length 512 --needles 16 --no-masking -o retrieval.nc\n"
         "headscope cache demo-llm --by retrieval.nc:retrieval --by streaming:distant --keep "
-        "0.5,0.25,0 --tokens 1024 --passages 3 --length 512 --needles 22 --draws 2 -o cache.nc",
+        "0.75,0.5,0 --tokens 1024 --passages 3 --length 512 --needles 22 --draws 2 -o cache.nc",
         'atlas = hs.cache("demo-llm", by=["retrieval.nc:retrieval", "streaming:distant"], '
-        "keep=[0.5, 0.25, 0], tokens=1024, passages=3, lengths=[512], needles=22, draws=2)",
+        "keep=[0.75, 0.5, 0], tokens=1024, passages=3, lengths=[512], needles=22, draws=2)",
         ("cache",),
         "The model is the embedded language model: see [Cut a KV cache](../howto/cache.md).",
     ),
@@ -214,7 +214,7 @@ def make(folder: Path, models: Path) -> None:
         "cache.nc": lambda: hs.cache(
             "demo-llm",
             by=[f"{folder}/retrieval.nc:retrieval", "streaming:distant"],
-            keep=[0.5, 0.25, 0],
+            keep=[0.75, 0.5, 0],
             tokens=1024,
             passages=3,
             lengths=[512],

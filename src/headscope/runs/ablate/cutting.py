@@ -144,7 +144,8 @@ class CacheRun(Run[Atlas]):
             "corpus": self.corpus.about,
             "settings": settings
             | {"by": ranks, "needles": len(self.options.hidden), "chat": self.prompts.chat}
-            | {"tokens": self.length, "passages": len(self.texts)},
+            | {"tokens": self.length, "passages": len(self.texts)}
+            | {"keep": [float(share) for share in self.options.keep]},
             "needles": [asdict(needle) for needle in self.options.hidden],
         }
 
