@@ -122,7 +122,7 @@ CASES = {  # what was typed: (error and advice before), (error and advice now)
     ),
     "surveyy": (
         ("No such command 'surveyy'. Did you mean 'survey'?", ""),
-        ("circuits", "see headscope --help"),
+        ("check", "see headscope --help"),
     ),
     "probe demo demo --l2 -1": (
         ("L2 values must be numbers above 0, got -1.0 instead", "for example 0.001 and 0.01"),
