@@ -68,6 +68,7 @@ from .page.show import show as show
 from .papers.portrait import portrait as portrait
 from .results import Atlas as Atlas, TextAttention as TextAttention, merge as merge, open as open
 from .runs.ablate import ablate as ablate, group_losses as group_losses
+from .runs.ablate.cache import cache as cache
 from .runs.ablate.prune import prune as prune
 from .runs.looking import (
     attention as attention,

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from headscope.errors import UserError
 
 FORM = "LAYER-HEAD counted from 1, such as 3-9, or L2H8 counted from 0"
+WINDOW = (4, 64)
+"""How many of the first and of the most recent tokens a head sees whose cache is cut."""
 _FROM_ONE = re.compile(r"(\d{1,6}|\*)-(\d{1,6}|\*)")
 _FROM_ZERO = re.compile(r"L(\d{1,6}|\*)H(\d{1,6}|\*)", re.IGNORECASE)
 

@@ -23,6 +23,7 @@ from runs.retrieval.planted import LENGTH, NEEDLES, TEXTS, retrieving_model
 from stats.made_ablation import planted
 from stats.made_patterns import pattern_results, random_patterns
 from stats.tables.test_ablation import scored
+from stats.tables.test_cache import made as cut_cache
 from stats.tables.test_probe_tables import repeated
 from tiny import tiny_model
 
@@ -66,6 +67,7 @@ MADE = {
     "retrieval": lambda: hs.retrieval(
         retrieving_model(), TEXTS, needles=NEEDLES[:2], lengths=[LENGTH], draws=2
     ),
+    "cache": lambda: cut_cache(0.1),
     "sinks": lambda: hs.survey("demo", "demo", measures=SINKS, limit=8),
 }
 """What makes results with each table."""

@@ -242,6 +242,6 @@ def test_an_unknown_way_is_refused_with_a_list_of_ways() -> None:
     with pytest.raises(UserError) as error:
         Replacement("1-1", "uniforn")
     assert str(error.value) == (
-        "the way to replace a head must be one of mean, uniform, zero; got 'uniforn' instead. "
-        "Did you mean 'uniform'?"
+        "the way to replace a head must be one of mean, uniform, window, zero; got 'uniforn' "
+        "instead. Did you mean 'uniform'?"
     )

@@ -454,6 +454,27 @@ def _cases() -> dict[Any, tuple[dict[str, Any], dict[str, Any]]]:
                 "seed": 1,
             },
         ),
+        hs.cache: (
+            {"model": lm_head, "text": TEXTS * 60, "lengths": [400], "needles": 4, "tokens": 200},
+            {
+                "model": None,
+                "text": TEXTS * 61,
+                "lengths": [500],
+                "depths": [0.2],
+                "every_depth": True,
+                "needles": 3,
+                "draws": 1,
+                "chat": None,
+                "seed": 1,
+                "by": "entropy:all",
+                "keep": 0.3,
+                "tolerance": 0.3,
+                "passages": 2,
+                "tokens": 150,
+                "first": 3,
+                "recent": 30,
+            },
+        ),
         hs.group_losses: (
             {"model": lm_head, "corpus": TEXTS, "groups": {"a": "1-1"}, "length": 4},
             {
@@ -482,6 +503,8 @@ NOT_HERE = {
     (hs.track, "revisions"): "other commits have other files, which are compared",
     (hs.retrieval, "model"): "what is said of a model is tried above",
     (hs.retrieval, "chat"): "its template is tried above, the choice below",
+    (hs.cache, "model"): "what is said of a model is tried above",
+    (hs.cache, "chat"): "its template is tried above, the choice below",
     (hs.group_losses, "model"): "what is said of a model is tried above",
 }
 
@@ -544,6 +567,7 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path)
         "corpus": TEXTS[:1],
         "objective": _longer,
         "heads": False,
+        "kv": True,
         "layers": False,
         "sets": ["1-1,1-2"],
         "way": "zero",
@@ -562,7 +586,10 @@ def test_every_option_of_probes_ablations_and_tuning_makes_another_run(tmp_path)
     _all_move(hs.ablate, base | {"prune": True}, pruned)
     _all_move(hs.ablate, base | {"objective": _longer}, {"metric": "loss"})
     judged = {"task", "data", "train", "dev"}  # of a classifier: its labels and examples, below
-    known = {*changes, *pruned, *scored, *judged, "metric", "model", "stack", *_exempt(hs.ablate)}
+    window = {"first": 2, "recent": 9}
+    _all_move(hs.ablate, base | {"way": "window", "first": 1, "recent": 5}, window)
+    known = {*changes, *pruned, *scored, *judged, *window}
+    known |= {"metric", "model", "stack", *_exempt(hs.ablate)}
     assert set(inspect.signature(hs.ablate).parameters) == known
 
     base |= {"output": tmp_path / "pruned"}

@@ -146,6 +146,17 @@ RUNS = (
         "`prune_candidates=1` to save time.",
     ),
     Run(
+        "cache.nc",
+        "A cut cache",
+        "headscope retrieval demo-llm --length 512 --needles 16 --no-masking -o retrieval.nc\n"
+        "headscope cache demo-llm --by retrieval.nc:retrieval --by streaming:distant --keep "
+        "0.75,0.5,0 --tokens 1024 --passages 3 --length 512 --needles 22 --draws 2 -o cache.nc",
+        'atlas = hs.cache("demo-llm", by=["retrieval.nc:retrieval", "streaming:distant"], '
+        "keep=[0.75, 0.5, 0], tokens=1024, passages=3, lengths=[512], needles=22, draws=2)",
+        ("cache",),
+        "The model is the embedded language model: see [Cut a KV cache](../howto/cache.md).",
+    ),
+    Run(
         "probe.nc",
         "Probes",
         "headscope probe demo demo -o probe.nc",
@@ -200,6 +211,17 @@ def make(folder: Path, models: Path) -> None:
             prune_points=10,
             limit=32,
             max_length=64,
+        ),
+        "retrieval.nc": lambda: hs.retrieval("demo-llm", lengths=[512], needles=16, masking=False),
+        "cache.nc": lambda: hs.cache(
+            "demo-llm",
+            by=[f"{folder}/retrieval.nc:retrieval", "streaming:distant"],
+            keep=[0.75, 0.5, 0],
+            tokens=1024,
+            passages=3,
+            lengths=[512],
+            needles=22,
+            draws=2,
         ),
         "probe.nc": lambda: hs.probe("demo", "demo", cache=folder / "vectors"),
         "null.nc": lambda: hs.survey(

@@ -216,7 +216,7 @@ class ExportOptions(Options):
         Only this measure.
     by
         For duoattention and headkv: the value to write, such as repetition:induction. Default:
-        streaming:distant.
+        streaming:distant; of a tested cache, the smallest choice within the tolerance.
     """
 
     output: Annotated[Path | None, Option(short="-o")] = None

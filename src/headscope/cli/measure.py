@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headscope.papers.recipe import Recipe
     from headscope.papers.report import PaperReport
     from headscope.results import Atlas
+    from headscope.runs.ablate.cache import CacheOptions
     from headscope.runs.survey import CompareOptions, SurveyOptions
 
 SHOWN_NULLS = 12
@@ -225,6 +226,43 @@ def retrieval(
     shown = RetrievalTable(top=options.top).frames(atlas)
     show_named(console, atlas, shown, ("heads", "recovered", "masking", "focused"))
     console.say(f"next: headscope report SURVEY --retrieval {options.output}")
+    console.result(str(options.output))
+
+
+@command(MEASURE, "cache")
+def cache(
+    model: Model,
+    text: Annotated[
+        str,
+        Parameter(
+            name="CORPUS",
+            help="Long texts, also around the needles: any corpus, or 'demo' for the built-in one.",
+        ),
+    ] = "demo",
+    *,
+    options: CacheOptions,
+    console: Console,
+) -> None:
+    """Cut the cache of more and more KV heads, and see what the model loses.
+
+    A cut KV head keeps the first 4 and the last 64 tokens (Xiao et al. 2024). Prints the loss on
+    long texts and the recall of needles as fewer KV heads keep all, by rankings and at random. An
+    interrupted run resumes when the same command is typed again.
+
+    Example: headscope cache demo-llm --by retrieval.nc:retrieval --tokens 2048 -o cache.nc
+    """
+    import headscope as hs
+    from headscope.cli.tables import CacheTable
+
+    options = named(options, model, "cache")
+    atlas = call(hs.cache, model, options)
+    CacheTable().show(console, atlas)
+    for note in () if console.as_json else atlas.provenance["notes"]:
+        console.say(f"note: {note}")
+    console.say(
+        f"next: headscope figures {options.output}, headscope export {options.output} --format "
+        "duoattention -o pattern"
+    )
     console.result(str(options.output))
 
 

@@ -622,6 +622,22 @@ class RetrievalTable(Strongest):
         ]
 
 
+class CacheTable(TableOptions):
+    """Options of the table of a cut cache."""
+
+    name = "cache"
+    title = "Loss and recall with the cache of KV heads cut"
+    needs = ("cache",)
+    made_by = "tables.cache:cache_table"
+    columns = "CACHE"
+
+    def notes(self, atlas: Atlas) -> Iterator[str]:
+        """What cutting costs, and the best choice."""
+        from headscope.stats.tables.cache import cache_sentences
+
+        yield from (f"* {said}" for said in cache_sentences(atlas))
+
+
 class NullTable(TableOptions):
     """Options of the table of null models.
 
@@ -675,6 +691,7 @@ KINDS: tuple[type[TableOptions], ...] = (
         RetrievalTable,
         NullTable,
     ),
+    CacheTable,
     *(type("PlainTable", (kind,), dict(zip(ABOUT, about, strict=True))) for kind, *about in PLAIN),
 )
 TABLES = {kind.name: kind for kind in KINDS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -28,6 +29,7 @@ from headscope.figures.gallery import figure
 from headscope.figures.later import alt
 from headscope.figures.style import (
     BLUE,
+    COLOURS,
     GREEN,
     GREY,
     ORANGE,
@@ -38,6 +40,8 @@ from headscope.figures.style import (
 )
 from headscope.results import Atlas
 from headscope.stats.tables.ablation import NAME, agreement, change_table, group_table
+from headscope.stats.tables.cache import NAME as CACHE
+from headscope.stats.tables.cache import RANDOM, cache_table
 from headscope.tasks.metrics import METRICS, metric_title
 
 WAYS = {
@@ -114,8 +118,8 @@ def way_text(way: str) -> str:
 
     Examples
     --------
-    >>> way_text("zero")
-    'disabled: output set to zero'
+    >>> way_text("zero"), way_text("cut to the first 4 and the last 64 tokens")
+    ('disabled: output set to zero', 'disabled: cut to the first 4 and the last 64 tokens')
     """
     return f"disabled: {WAYS.get(way, way)}"
 
@@ -373,6 +377,11 @@ ORDERS = {"greedy": BLUE, "importance": GREEN, "random": "#888888"}
 WHOLE = "baseline"
 
 
+def _strokes() -> Any:
+    """A legend of lines, each as opaque as its line and not as its band."""
+    return alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3, symbolSize=200)
+
+
 @figure("pruning", title="Score against the number of remaining heads", needs=["pruning"])
 def pruning(results: Atlas) -> Any:
     """Heads are removed in three orders: by gradient importance; greedily, each time the head whose
@@ -396,8 +405,7 @@ def pruning(results: Atlas) -> Any:
     def up(column: str) -> Any:
         return alt.Y(f"{column}:Q", scale=scale, title=title)
 
-    legend = alt.Legend(symbolOpacity=1, symbolType="stroke", symbolStrokeWidth=3, symbolSize=200)
-    colour = alt.Color("kind:N", scale=named(kinds), title="order of removal", legend=legend)
+    colour = alt.Color("kind:N", scale=named(kinds), title="order of removal", legend=_strokes())
     remaining = {"title": "remaining heads", "scale": alt.Scale(reverse=True, nice=False)}
     x = alt.X("left:Q", **remaining)
     base = alt.Chart(curves, width=420, height=280)
@@ -416,6 +424,46 @@ def pruning(results: Atlas) -> Any:
         f"{sentence_case(metric)} against the number of remaining heads",
         f"{subject(results.provenance)}; curves scored on {int(data['n'].max())}",
         f"{way_text(data.attrs['way'])}; orange line: all heads",
+    )
+
+
+@figure("cache", title="Loss and recall with the cache of KV heads cut", needs=["cache"])
+def cache(results: Atlas) -> Any:
+    """After Xiao et al. 2024 (DuoAttention): KV heads are cut to the first and the last tokens, the
+    lowest of a ranking first. Bands are 95 % intervals of the change from the whole cache (over
+    texts, over needles); grey is the mean of random choices, from the lowest to the highest.
+    """
+    data, frame = results[CACHE], cache_table(results)
+    names = [str(name) for name in data["by"].values if name != RANDOM]
+    whole = frame["mean"] - frame["change"]
+    random = frame["by"] == RANDOM
+    for end in ("low", "high"):
+        frame[end] = (whole + frame[f"change_{end}"]).where(~random, frame[f"random_{end}"])
+    recall = frame["judged"] == "recall"
+    frame.loc[recall, ["low", "high"]] = frame.loc[recall, ["low", "high"]].clip(0, 1)
+    lines = dict(zip(names, itertools.cycle(COLOURS), strict=False)) | {RANDOM: "#888888"}
+    colour = alt.Color("by:N", scale=named(lines), title="kept by", legend=_strokes())
+    axis, reverse = alt.Axis(format="%", tickCount=5), alt.Scale(reverse=True, nice=False)
+    x = alt.X("share:Q", title="KV heads with the whole cache", scale=reverse, axis=axis)
+    shown = tips("by", "kept", "mean .3f", "low .3f", "high .3f", by="kept by", kept="KV heads")
+    panels = []
+    for judged, title in (("loss", "loss, nats per token"), ("recall", "recall of needles, 0–1")):
+        scale = alt.Scale(zero=False) if judged == "loss" else alt.Scale(domain=[0, 1])
+        base = alt.Chart(frame[frame["judged"] == judged], width=300, height=240)
+        band = base.mark_area(opacity=0.15).encode(
+            x=x, y=alt.Y("low:Q", scale=scale, title=title), y2="high:Q", color=colour
+        )
+        line = base.mark_line(point=True).encode(
+            x=x, y=alt.Y("mean:Q", scale=scale, title=title), color=colour, tooltip=shown
+        )
+        panels.append(alt.layer(band, line))
+    texts, prompts = (int(data["n"].sel(judged=one).max()) for one in ("loss", "recall"))
+    tokens = results.provenance["settings"]["tokens"]
+    return styled(
+        alt.hconcat(*panels),
+        "Loss and recall with the cache of KV heads cut",
+        f"{subject(results.provenance)}: {texts} texts of {tokens:,} tokens, {prompts} needles",
+        f"the other KV heads are {data.attrs['window']}",
     )
 
 

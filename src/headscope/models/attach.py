@@ -348,6 +348,12 @@ def _observe_maps(
     watch.begin(module, watch.values)
     weights = differentiable(weights) if watch.whole_maps else weights
     if watch.changes:
+        if watch.narrows:
+            raise ModelError(
+                f"{type(module).__name__} computes attention in its own code, which hands out maps "
+                "only after the softmax, so that no window can be put before it",
+                hint="disable heads in another way: way='uniform'",
+            )
         weights, _ = replaced_maps(watch.changes, weights, visible)
     height = weights.shape[2]
     if not (watch.whole_maps or watch.replacement):

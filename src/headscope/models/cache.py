@@ -298,7 +298,9 @@ def _changed(
     theirs = other.at(stack, layer) if other else []
     if not mine and not theirs:
         return False
-    if one is None or other is None or mine != theirs or one.way != other.way:
+    if one is None or other is None or mine != theirs:
+        return True
+    if (one.way, one.window) != (other.way, other.window):
         return True
     return one.way == "mean" and one.means[layer] is not other.means[layer]
 

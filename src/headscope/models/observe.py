@@ -32,6 +32,7 @@ from headscope.models.replace import (
     Change,
     FittedReplacement,
     StackedReplacement,
+    narrowed_mask,
     replaced_maps,
     replaced_outputs,
     visible_keys,
@@ -60,6 +61,7 @@ def observed_attention(
     stack = watch.begin(module, value)
     watch.check_keys(module, call.length, key.shape[2])
     call, height, causal = watch.cut(call)
+    call = watch.narrow(call)
     cached = max(key.shape[2] - call.length, 0) if stack != "cross" else 0
     maps, output = None, query.new_empty(0)
     for first in range(0, call.length, height):
@@ -267,6 +269,19 @@ class Watch:
                 del self._hiding[next(iter(self._hiding))]
             self._hiding[key] = (can_skip_keys(call), call.mask)
         return call, height, self._hiding[key][0]
+
+    @property
+    def narrows(self) -> bool:
+        """Whether some head of the present layer has a window."""
+        return any(heads and change.way == "window" for change, heads in self.changes)
+
+    def narrow(self, call: Call) -> Call:
+        """A call in which heads with a window see no other keys."""
+        if not self.narrows:
+            return call
+        # Layers with a sliding window cache only the last keys: places are counted from the end.
+        end = self.mask.shape[1] if self.mask is not None and self.cached else call.key.shape[2]
+        return replace(call, changes=self.changes, end=end)
 
     def rows(self, module: nn.Module, weights: Tensor, first_row: int) -> None:
         """Show a block of rows of the layer to those who listen by rows.
@@ -516,6 +531,10 @@ class Call:
         The function.
     module, query, key, value, mask, others
         Its arguments.
+    changes
+        Heads with a window, which hides keys beside the mask.
+    end
+        How many tokens of the text there are, the cached ones among them.
     """
 
     eager: Eager
@@ -525,6 +544,8 @@ class Call:
     value: Tensor
     mask: Tensor | None
     others: Mapping[str, Any]
+    changes: Sequence[Change] = ()
+    end: int = 0
 
     @property
     def length(self) -> int:
@@ -552,13 +573,15 @@ class Call:
             name: self._cut(value, start, last, keys) if name in SLICED else value
             for name, value in self.others.items()
         }
+        query, mask = self.query[:, :, start:last], self._cut(self.mask, start, last, keys)
+        if self.changes:
+            places = torch.arange(self.end, device=query.device)
+            seen = places[-everything:][:keys]
+            mask = narrowed_mask(
+                self.changes, mask, query, places[-self.length :][start:last], seen
+            )
         output, maps = self.eager(
-            self.module,
-            self.query[:, :, start:last],
-            self.key[:, :, :keys],
-            self.value[:, :, :keys],
-            self._cut(self.mask, start, last, keys),
-            **others,
+            self.module, query, self.key[:, :, :keys], self.value[:, :, :keys], mask, **others
         )
         if keys < everything:
             maps = functional.pad(maps, (0, everything - keys))

@@ -1,7 +1,8 @@
-"""Disabling heads: uniform attention, a zero output, or the mean output.
+"""Disabling heads: uniform attention, a zero output, the mean output, or a window of tokens.
 
 Kovaleva et al. (2019), section 4.6, make a head attend uniformly. Zero and mean outputs are the
-other ways in use since then.
+other ways in use since then. A window is what a cut cache leaves of a head (Xiao et al. 2024,
+DuoAttention): it sees the first and the most recent tokens only.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import torch
 from torch import Tensor
 
 from headscope.errors import UserError, unknown
-from headscope.heads import Head, HeadLike, HeadsLike, split_heads
+from headscope.heads import WINDOW, Head, HeadLike, HeadsLike, split_heads
 from headscope.models.shape import Shape
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
 
 
-WAYS = ("uniform", "zero", "mean")
+WAYS = ("uniform", "zero", "mean", "window")
 
 
 @dataclass(frozen=True, init=False)
@@ -35,12 +36,16 @@ class Replacement:
         :class:`~headscope.heads.Head`, or a list of these. An empty list replaces nothing.
     way
         ``"uniform"``: the head attends equally to every token that it may see. ``"zero"``: its
-        output is 0. ``"mean"``: its output is its mean output, from ``means``.
+        output is 0. ``"mean"``: its output is its mean output, from ``means``. ``"window"``: it
+        sees only the first and the most recent tokens, as with a cut cache.
     stack
         Replace heads in this stack only: ``"encoder"``, ``"decoder"`` or ``"cross"``. The default
         is every stack that has them.
     means
         For ``way="mean"``: the mean outputs of each layer, counted from 0, (head, width).
+    window
+        For ``way="window"``: how many first and how many recent tokens the head sees. A token is
+        itself the most recent one; where tokens see later ones, recent ones are on either side.
 
     Raises
     ------
@@ -59,6 +64,7 @@ class Replacement:
     way: str
     stack: str
     means: Mapping[int, Tensor]
+    window: tuple[int, int]
 
     def __init__(
         self,
@@ -66,6 +72,7 @@ class Replacement:
         way: str = "uniform",
         stack: str = "",
         means: Mapping[int, Tensor] | None = None,
+        window: tuple[int, int] = WINDOW,
     ) -> None:
         if way not in WAYS:
             raise unknown("way to replace a head", way, WAYS)
@@ -74,6 +81,7 @@ class Replacement:
         object.__setattr__(self, "way", way)
         object.__setattr__(self, "stack", stack)
         object.__setattr__(self, "means", dict(means or {}))
+        object.__setattr__(self, "window", window)
         self._check_means([part for part in self.heads if isinstance(part, Head)])
 
     def fit(self, model: Model) -> FittedReplacement:
@@ -82,7 +90,8 @@ class Replacement:
         Raises
         ------
         UserError
-            If no stack of the model has one of the heads, or if their means are missing.
+            If no stack of the model has one of the heads, if their means are missing, or if a
+            window is asked of cross attention.
         """
         shapes = {self.stack: model.shape(self.stack)} if self.stack else model.shapes
         table: dict[str, dict[int, list[int]]] = {stack: {} for stack in shapes}
@@ -94,7 +103,13 @@ class Replacement:
         for layers in table.values():
             for layer, numbers in layers.items():
                 layers[layer] = sorted(set(numbers))
-        return FittedReplacement(table, self.way, self.means)
+        if self.way == "window" and table.get("cross"):
+            raise UserError(
+                "heads of cross attention have no window: the tokens that they see are of another "
+                "text, and none of them is recent",
+                hint="give stack='encoder' or stack='decoder'",
+            )
+        return FittedReplacement(table, self.way, self.means, self.window)
 
     def _check_means(self, heads: Iterable[Head]) -> None:
         missing = [head.layer for head in heads if head.layer not in self.means]
@@ -114,13 +129,14 @@ class FittedReplacement:
     ----------
     table
         The heads to replace, by stack and layer, counted from 0.
-    way, means
+    way, means, window
         See :class:`Replacement`.
     """
 
     table: Mapping[str, Mapping[int, list[int]]]
     way: str
     means: Mapping[int, Tensor]
+    window: tuple[int, int] = WINDOW
 
     def fit(self, _model: Model) -> FittedReplacement:
         """Itself: it has been fitted already."""
@@ -157,12 +173,17 @@ class FittedReplacement:
             changed[:, heads] = seen / seen.sum(-1, keepdim=True).clamp_min(1.0)
         return changed
 
+    def hidden(self, rows: Tensor, keys: Tensor) -> Tensor:
+        """Whether a window hides a key from a row, (row, key), by their places in the text."""
+        first, recent = self.window
+        return (keys >= first) & ((rows[:, None] - keys).abs() >= recent)
+
     def output(self, output: Tensor, heads: list[int], layer: int) -> Tensor:
         """The head outputs, (batch, query, head, width), with these heads zero or at their mean.
 
-        They are returned as they are for uniform attention.
+        They are returned as they are where only the map changes.
         """
-        if self.way == "uniform":
+        if self.way not in ("zero", "mean"):
             return output
         changed = output.clone()
         changed[:, :, heads] = 0.0 if self.way == "zero" else self.means[layer][heads].to(output)
@@ -237,6 +258,42 @@ def replaced_maps(
             sent = values.repeat_interleave(groups, dim=1)[:, heads]
             made[:, :, heads] = (weighed[:, heads] @ sent).transpose(1, 2)
     return maps, output
+
+
+def narrowed_mask(
+    changes: Sequence[Change], mask: Tensor | None, query: Tensor, rows: Tensor, keys: Tensor
+) -> Tensor | None:
+    """The mask of a block of rows that also hides what is outside the windows of replaced heads.
+
+    Attention is then spread over the keys that are left by the softmax itself.
+
+    Parameters
+    ----------
+    changes
+        One for each copy of the examples.
+    mask
+        (batch or 1, head or 1, row, key), boolean or additive; None if all is seen.
+    query
+        The queries, (batch, head, row, width).
+    rows, keys
+        The places of the block's rows and of the keys in the text.
+    """
+    batch, heads = query.shape[:2]
+    hidden = torch.zeros(
+        len(changes), heads, len(rows), len(keys), dtype=torch.bool, device=query.device
+    )
+    for copy, (change, numbers) in zip(hidden, changes, strict=True):
+        if numbers and change.way == "window":
+            copy[numbers] = change.hidden(rows, keys)
+    if not bool(hidden.any()):
+        return mask
+    if len(changes) > 1:
+        hidden = hidden.repeat_interleave(batch // len(changes), 0)
+    if mask is None:
+        mask = query.new_zeros(1)
+    if mask.dtype == torch.bool:
+        return mask & ~hidden
+    return torch.where(hidden, torch.finfo(mask.dtype).min, mask)
 
 
 def replaced_outputs(changes: Sequence[Change], output: Tensor, layer: int) -> Tensor:

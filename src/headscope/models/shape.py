@@ -103,6 +103,19 @@ class Shape:
         """All heads, layer by layer."""
         return all_heads(self.numbers, self.heads)
 
+    @property
+    def kv_groups(self) -> tuple[tuple[Head, ...], ...]:
+        """The query heads of each KV head, layer by layer: neighbours share keys and values.
+
+        >>> [len(group) for group in Shape(layers=1, heads=4, width=8, kv_heads=(2,)).kv_groups]
+        [2, 2]
+        """
+        return tuple(
+            tuple(Head(layer, head) for head in range(first, first + self.heads // count))
+            for layer, count in zip(self.numbers, self.kv_heads, strict=True)
+            for first in range(0, self.heads, self.heads // count)
+        )
+
     def parse(self, heads: HeadsLike) -> tuple[Head, ...]:
         """Read the names of heads; see :func:`headscope.heads.parse_heads`."""
         return parse_heads(heads, layers=self.numbers, heads=self.heads)

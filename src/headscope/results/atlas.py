@@ -776,7 +776,8 @@ class Atlas:
             JSON file, with which these tools compress the cache of keys and values.
         by
             For "duoattention" and "headkv": the value to write, such as ``"repetition:induction"``;
-            heads with larger ones keep more. Default: ``"streaming:distant"``.
+            heads with larger ones keep more. Default: ``"streaming:distant"``; in results of
+            :func:`headscope.cache`, the smallest choice within the tolerance.
 
         See Also
         --------

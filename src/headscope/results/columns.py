@@ -245,6 +245,7 @@ def yes(value: object, otherwise: str = "") -> str:
 
 four, tenth = partial(decimals, places=4), partial(decimals, places=1)
 signed = partial(decimals, places=4, sign="+")
+three, gain = partial(decimals, places=3), partial(decimals, places=3, sign="+")
 hundred = partial(decimals, places=1, times=100)
 """A share in percent, also one below 0."""
 
@@ -469,6 +470,21 @@ RETRIEVED = (
     *("head", "zero-based", "score", ends(share), "n"),
     Column("query-focused", ("query_focus",), share),
     Column("retrieval score", ("retrieval",), share),
+)
+CACHE = (
+    *(Column("ranking", ("by",)), Column("KV heads kept", ("kept",))),
+    *(Column("%", ("share",), percent), Column("judged by", ("judged",))),
+    *(Column("value", ("mean",), three), Column("change", ("change",), gain)),
+    Column(INTERVAL, ("low", "high"), interval, screen=False, of="value"),
+    Column("95 % interval of the change", ("change_low", "change_high"), interval),
+    Column(
+        "random (range)",
+        ("random", "random_low", "random_high"),
+        lambda mean, low, high: f"{three(mean)} ({three(low)}–{three(high)})",
+    ),
+    Column("over random", ("over",), gain, screen=False),
+    Column("95 % interval over random", ("over_low", "over_high"), interval, screen=False),
+    Column("n", screen=False),
 )
 MASKED = (
     *("disabled", "recall", ends(share), "n", "top − random"),

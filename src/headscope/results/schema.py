@@ -105,11 +105,13 @@ KINDS: Mapping[str, Contents] = {
     "correlation": Contents(spread=""),
     "probe": Contents("test", "test_size", spread=""),
     "weights": Contents(spread="", sampled=False),
+    "choice": Contents(spread="", sampled=False),
     COMPOSITION: Contents("excess", spread="", sampled=False),
 }
 """What a group can hold: means over examples; shares of right answers; changes of means, tested
 without pairs; scores with heads disabled; a pruning curve's scores; correlations over heads; test
-scores of probes; numbers that follow from weights alone, of heads and of pairs of heads."""
+scores of probes; numbers that follow from weights alone, of heads and of pairs of heads; and which
+heads were chosen (1), and which were not (0)."""
 
 
 EXAMPLE_ARRAYS: dict[str, tuple[tuple[str, ...], type[np.generic]]] = {

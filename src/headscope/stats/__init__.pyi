@@ -93,6 +93,7 @@ from .tables.ablation import (
     group_table as group_table,
     repeated_more as repeated_more,
 )
+from .tables.cache import cache_table as cache_table
 from .tables.circuits import (
     retrieval_answers as retrieval_answers,
     retrieval_masking as retrieval_masking,

@@ -23,6 +23,7 @@ from headscope.heads import Head, all_heads
 from headscope.results import Atlas
 from headscope.results.kept import KeptExamples, KeptMap
 from headscope.stats.heads.query import kv_head_counts, kv_head_table, values_by
+from headscope.stats.tables.cache import KEPT
 from headscope.stats.tables.examples import top_keys, top_queries
 
 
@@ -210,8 +211,8 @@ def write_duoattention(atlas: Atlas, folder: Path, *, by: str = "") -> Path:
     ``full_attention_heads.tsv`` has one row per layer and one column per KV head, each the maximum
     over its query heads, since a KV head is needed as soon as one of them needs it. Values that are
     not all between 0 and 1 are scaled, the smallest to 0 and the largest to 1; ``config.json`` says
-    so. It also has ``sink_size`` and ``recent_size``, those of the measure ``streaming`` if the
-    results have it, otherwise 128 and 256.
+    so. It also has ``sink_size`` and ``recent_size``, those that :func:`headscope.cache` tested or
+    those of the measure ``streaming``, if the results have them, otherwise 128 and 256.
 
     Parameters
     ----------
@@ -220,8 +221,9 @@ def write_duoattention(atlas: Atlas, folder: Path, *, by: str = "") -> Path:
     folder
         The folder; it is made if it does not exist.
     by
-        The value to write; larger means that a head needs more of the text. Default: attention to
-        distant tokens, ``"streaming:distant"``.
+        The value to write; larger means that a head needs more of the text. Default: the smallest
+        cache within the tolerance, in results of :func:`headscope.cache`; attention to distant
+        tokens, ``"streaming:distant"``, in others.
 
     Returns
     -------
@@ -353,6 +355,14 @@ def _scores(atlas: Atlas, by: str, tool: str) -> tuple[str, NDArray[np.float64]]
 
 
 def _default(atlas: Atlas, tool: str) -> str:
+    if KEPT in atlas:
+        if chosen := str(atlas[KEPT].attrs["chosen"]):
+            return chosen
+        by, kept = (atlas[KEPT][dim].values[0] for dim in ("by", "kept"))
+        raise UserError(
+            "no tested choice of KV heads is within the tolerance",
+            hint=f"""name one all the same: by='{KEPT}:"{by}":{kept}'""",
+        )
     if "streaming" in atlas:
         return DEFAULT
     about = atlas.provenance
@@ -382,6 +392,9 @@ def _between_0_and_1(values: NDArray[Any], by: str) -> tuple[NDArray[Any], str]:
 
 def _cache_sizes(atlas: Atlas) -> tuple[int, int, str]:
     """The numbers of first and recent tokens to keep, and where they come from."""
+    if KEPT in atlas:
+        kept = atlas[KEPT].attrs
+        return int(kept["first"]), int(kept["recent"]), "those that were tested"
     details = str(atlas.provenance.get("details", {}).get("streaming", ""))
     found = re.search(r"first=(\d+), recent=(\d+)", details)
     if "streaming" in atlas and found:

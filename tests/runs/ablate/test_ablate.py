@@ -55,7 +55,31 @@ def test_outputs_equal_those_of_full_passes_example_by_example(kind, way):
     assert data["off"].values.tolist() == [0, *[1] * 8, 4, 4, 2]
 
 
-def test_sums_are_kept_by_buckets_of_documents_and_examples_keep_their_document():
+def test_kv_heads_are_cut_to_a_window_together() -> None:
+    model = language_model("llama")
+    how = {"way": "window", "kv": True, "layers": False, "first": 1, "recent": 2}
+    atlas = ablate(model, corpus=labelled(), **how, **RUN)  # type: ignore[arg-type]
+    data = atlas["ablation"]
+    assert data["run"].values.tolist() == ["none", "1-1,1-2", "1-3,1-4", "2-1,2-2", "2-3,2-4"]
+    assert data.attrs["way"] == "cut to the first 1 and the last 2 tokens"
+    assert "head_off" not in atlas
+    for example, text in enumerate(SENTENCES):
+        batch = one_by_one(model, text)
+        ids = torch.from_numpy(batch.ids)[0]
+        for name in data["run"].values[1:]:
+            off = Replacement(name, "window", "decoder", window=(1, 2))
+            with torch.inference_mode():
+                logits = model.forward(batch, replacement=off).logits[0]
+            expected = torch.nn.functional.cross_entropy(logits[:-1], ids[1:]).item()
+            found = data["outputs"].sel(run=name, example=f"s{example}").item()
+            assert found == pytest.approx(expected, abs=1e-5)
+    with pytest.raises(UserError, match="those of a window; the way is uniform"):
+        ablate(model, corpus=labelled(), first=2, **RUN)
+    with pytest.raises(UserError, match=r"at most 24 tokens fit into a window of 4 \+ 64"):
+        ablate(model, corpus=labelled(), way="window", **RUN)
+
+
+def test_sums_are_kept_by_buckets_of_documents_and_examples_keep_their_document() -> None:
     documents = ["news-1", "news-2", "news-1", "", "news-2"]
     examples = [
         replace(example, group=document)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from headscope.corpus import Corpus, read
 from headscope.corpus.grammar import GRAMMAR
 from headscope.errors import UserError, unknown
-from headscope.heads import HeadsLike, split_heads
+from headscope.heads import WINDOW, HeadsLike, split_heads
 from headscope.models.names import check_loading
 from headscope.options import (
     PYTHON,
@@ -60,7 +60,7 @@ else:
         },
     )
 
-Way = Literal["uniform", "zero", "mean"]
+Way = Literal["uniform", "zero", "mean", "window"]
 """How heads are disabled."""
 
 
@@ -207,20 +207,51 @@ class Scoring(Options):
             )
 
 
-class AblateOptions(Judging, Scoring, ModelRun, Pass, Workers):
+class Window(Options):
+    """What is left to a head whose cache is cut.
+
+    Parameters
+    ----------
+    first
+        How many of the first tokens it still sees.
+    recent
+        How many of the most recent tokens it still sees, the present one among them.
+    """
+
+    prefix: ClassVar[str] = "window"
+    panel: ClassVar[str] = "The window of a cut head"
+
+    first: Annotated[int, Option(least=0, rare=True, name="number of first tokens")] = WINDOW[0]
+    recent: Annotated[int, Option(least=1, rare=True, name="number of recent tokens")] = WINDOW[1]
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Both numbers."""
+        return self.first, self.recent
+
+    @property
+    def window_title(self) -> str:
+        """Both numbers in words."""
+        return f"cut to the first {self.first} and the last {self.recent} tokens"
+
+
+class AblateOptions(Judging, Scoring, Window, ModelRun, Pass, Workers):
     """Options of :func:`ablate`.
 
     Parameters
     ----------
     heads
         Disable each head in turn.
+    kv
+        Instead of single heads, disable together those that share keys and values, as sets.
     layers
         Disable each layer in turn.
     sets
         Also disable these heads together; 4-* is a whole layer.
     way
         What is put in place of a disabled head: uniform (it attends equally to every token that it
-        may see), zero (its output is 0) or mean (its mean output over all tokens).
+        may see), zero (its output is 0) or mean (its mean output over all tokens). With window it
+        still attends, but only to the first and the most recent tokens, as with a cut cache.
     importance
         Also compute gradient importance, and how far it agrees with disabling heads.
     prune
@@ -240,6 +271,7 @@ class AblateOptions(Judging, Scoring, ModelRun, Pass, Workers):
     panel: ClassVar[str] = "What is disabled"
 
     heads: bool = True
+    kv: bool = False
     layers: bool = True
     sets: Annotated[Sequence[HeadsLike], Option(flag="--set", metavar="3-9,4-1")] = ()
     way: Annotated[Way, Option(name="way to disable a head")] = "uniform"
@@ -257,8 +289,24 @@ class AblateOptions(Judging, Scoring, ModelRun, Pass, Workers):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.way != "window" and self.changed(Window):
+            raise UserError(
+                f"first and recent tokens are those of a window; the way is {self.way}",
+                hint="give way='window'",
+            )
+        if self.way == "window" and sum(self.window) >= self.max_length:
+            raise UserError(
+                f"texts of at most {self.max_length} tokens fit into a window of {self.first} + "
+                f"{self.recent}, so that nothing is cut",
+                hint=f"give max_length={4 * sum(self.window)}, or a smaller recent=",
+            )
         for heads in self.sets:  # what is not a head is an error before a model is loaded
             split_heads(heads)
+
+    @property
+    def way_title(self) -> str:
+        """The way, as results call it: a window with its sizes."""
+        return self.window_title if self.way == "window" else self.way
 
 
 @takes(AblateOptions)

@@ -27,6 +27,7 @@ from headscope.stats.heads.query import values_by
 
 if TYPE_CHECKING:
     from headscope.models.loading import ModelLike
+    from headscope.models.shape import Shape
 
 RANKINGS = ("importance", "ablation", "output_norm")
 """How heads can be ranked without a results file."""
@@ -196,7 +197,20 @@ def read_ranking(by: str) -> xr.DataArray | None:
         )
     heads = range(1, values.shape[1] + 1)
     labels = {"layer": list(atlas.layers), "head": list(heads)}
-    return xr.DataArray(sign * values, labels, ("layer", "head"), f"{value} in {Path(file).name}")
+    used = [needle["text"] for needle in atlas.provenance.get("needles", ())]
+    name, about = f"{value} in {Path(file).name}", {"value": value, "needles": used}
+    return xr.DataArray(sign * values, labels, ("layer", "head"), name, about)
+
+
+def check_ranking(ranking: xr.DataArray, model: str, shape: Shape) -> None:
+    """Refuse a ranking of a model of another shape."""
+    grid = (shape.layers, shape.heads)
+    if ranking.shape != grid or tuple(ranking["layer"].values) != shape.labels:
+        raise UserError(
+            f"{ranking.name} is of {ranking.shape[0]} layers with {ranking.shape[1]} heads each, "
+            f"and {model} has {grid[0]} with {grid[1]}",
+            hint="rank by results of the same model",
+        )
 
 
 def _file_and_value(by: str) -> tuple[str, str]:

@@ -27,7 +27,13 @@ from headscope.models.removal import Removal, reopened, save_network
 from headscope.options import Pass
 from headscope.progress import Update
 from headscope.runs.ablate.objectives import Objective
-from headscope.runs.ablate.prune import RECORD, Pruned, PruneOptions, Removing
+from headscope.runs.ablate.prune import (
+    RECORD,
+    Pruned,
+    PruneOptions,
+    Removing,
+    check_ranking,
+)
 from headscope.runs.ablate.run import mean_importance
 from headscope.runs.ablate.work import (
     NOTHING,
@@ -85,15 +91,8 @@ class PruneRun(Run[Pruned]):
         self.folder, self.corpus = Path(options.output).absolute(), drawn(corpus, options)
         self.values, self.parts = np.zeros(0), OutputParts()
         self.works = AblationWork(model, objective, stack=self.stack, way="zero", seed=options.seed)
-        grid = (self.shape.layers, self.shape.heads)
-        if ranking is not None and (
-            ranking.shape != grid or tuple(ranking["layer"].values) != self.shape.labels
-        ):
-            raise UserError(
-                f"{ranking.name} is of {ranking.shape[0]} layers with {ranking.shape[1]} heads "
-                f"each, and {model.name} has {grid[0]} with {grid[1]}",
-                hint="rank by results of the same model",
-            )
+        if ranking is not None:
+            check_ranking(ranking, model.name, self.shape)
 
     @cached_property
     def about(self) -> dict[str, Any]:

@@ -170,7 +170,7 @@ class Pruning:
         """The curves: outputs and losses with fewer and fewer heads, in three orders."""
         outputs = self.parts.joined()
         assert outputs is not None  # there are two examples or more
-        about, way = self.objective.about(), self.options.way
+        about, way = self.objective.about(), self.options.way_title
         dataset = outputs_dataset(self.passes, outputs, about, way, title=TITLE, source=SOURCE)
         orders = {f"order_{kind}": head_names(order) for kind, order in self.orders.items()}
         left = len(self.heads) - dataset["off"]
@@ -339,6 +339,7 @@ class AblationRun(Run[Atlas]):
         self.passes = plan(
             self.shape,
             heads=options.heads,
+            kv=options.kv,
             layers=options.layers,
             sets=options.sets,
             importance=options.importance,
@@ -363,7 +364,7 @@ class AblationRun(Run[Atlas]):
             "settings": options.subset(Pass),
             "objective": self.objective.about(),
             "ablation": {
-                "way": options.way,
+                "way": options.way_title,
                 "runs": [off.name for off in self.passes],
                 "importance": options.importance,
                 "prune": curve if options.prune else None,
@@ -384,6 +385,7 @@ class AblationRun(Run[Atlas]):
             self.objective,
             stack=options.stack,
             way=options.way,
+            window=options.window,
             means=means,
             choosing_means=chosen,
             seed=options.seed,
@@ -537,7 +539,7 @@ class AblationRun(Run[Atlas]):
                 "the model's output is not finite for any of them",
                 hint="check the model, or give longer texts",
             )
-        about, way = self.about["objective"], self.options.way
+        about, way = self.about["objective"], self.options.way_title
         groups = {"ablation": outputs_dataset(self.passes, outputs, about, way)}
         if self.options.importance:
             groups["importance"] = importance_dataset(outputs, self.shape.labels)

@@ -29,7 +29,7 @@ from headscope.corpus import bucket_of
 from headscope.corpus.example import BUCKETS
 from headscope.encode import Batch
 from headscope.errors import UserError
-from headscope.heads import Head, HeadsLike, head_names
+from headscope.heads import WINDOW, Head, HeadsLike, head_names
 from headscope.models import LayerView, Model, OutputListener, Replacement, Shape
 from headscope.models.cache import LayerCache
 from headscope.models.model import ModelWork
@@ -79,6 +79,7 @@ def plan(
     shape: Shape,
     *,
     heads: bool = True,
+    kv: bool = False,
     layers: bool = True,
     sets: Sequence[HeadsLike] = (),
     importance: bool = False,
@@ -92,6 +93,8 @@ def plan(
     heads, layers
         Whether to disable each head and each layer in turn. The layer of a model that has only one
         is skipped if there is anything else to disable.
+    kv
+        Disable heads that share keys and values together, as sets, instead of one by one.
     sets
         Sets of heads to disable together, such as ``"3-9,4-1"`` or ``"4-*"``.
     importance
@@ -115,7 +118,9 @@ def plan(
     """
     every = shape.every_head
     passes = [NOTHING]
-    if heads:
+    if heads and kv:
+        sets = [*shape.kv_groups, *sets]
+    elif heads:
         passes += [Disabled("head", str(head), (head,)) for head in every]
     if layers and (shape.layers > 1 or not (heads or sets)):
         for layer in shape.numbers:
@@ -255,7 +260,9 @@ class AblationWork(ModelWork):
     stack
         The stack whose heads are disabled.
     way
-        How: uniform, zero or mean.
+        How: uniform, zero, mean or window.
+    window
+        For the way window: how many first and how many recent tokens a head sees.
     means, choosing_means
         For the way mean: the mean output of every head, over all examples, and over those that
         choose the heads of a pruning curve.
@@ -270,6 +277,7 @@ class AblationWork(ModelWork):
     _: KW_ONLY
     stack: str
     way: str
+    window: tuple[int, int] = WINDOW
     means: Means | None = None
     choosing_means: Means | None = None
     seed: int = 0
@@ -361,7 +369,7 @@ class AblationWork(ModelWork):
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The outputs, (pass, example, number), and losses, (pass, example), of each pass."""
         fitted, *offs = (
-            Replacement(off.heads, way=self.way, stack=self.stack, means=means).fit(self.model)
+            Replacement(off.heads, self.way, self.stack, means, self.window).fit(self.model)
             for off in (base, *passes)
         )
         done = 0

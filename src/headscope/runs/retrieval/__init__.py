@@ -16,7 +16,7 @@ from headscope.corpus import read
 from headscope.errors import CorpusError, UserError
 from headscope.limits import read_text
 from headscope.models.names import check_loading
-from headscope.options import PYTHON, ModelRun, Option, Resuming, takes
+from headscope.options import PYTHON, ModelRun, Option, Options, Resuming, takes
 
 if TYPE_CHECKING:
     from headscope.corpus import CorpusLike
@@ -166,8 +166,8 @@ def choose_needles(needles: NeedlesLike = None) -> tuple[Needle, ...]:
     return given
 
 
-class RetrievalOptions(ModelRun, Resuming):
-    """Options of :func:`retrieval`.
+class Asking(Options):
+    """Which needles are hidden where, and how they are asked for.
 
     Parameters
     ----------
@@ -185,16 +185,8 @@ class RetrievalOptions(ModelRun, Resuming):
     needles
         How many of the 24 built-in needles; a JSON-lines file of your own (text, question, answer);
         or, in Python, a list of headscope.Needle. Default: all built-in ones.
-    masking
-        Also disable the top heads, and as many random ones of the same layers, and see how much
-        of the answers is left.
-    masked
-        How many heads to disable at a time. Default: 5 and 10, or fewer in a small model.
     draws
-        How many sets of random heads are drawn for each of these numbers.
-    way
-        How heads are disabled: zero (their output is 0) or uniform (they attend equally to every
-        token).
+        How many random choices of as many heads are tried beside each other choice.
     chat
         Make the prompt the user's turn of a chat. Default: if the tokenizer has a chat template.
     seed
@@ -212,15 +204,8 @@ class RetrievalOptions(ModelRun, Resuming):
     ] = (0.1, 0.3, 0.5, 0.7, 0.9)
     every_depth: bool = False
     needles: Annotated[NeedlesLike, Option(metavar="N|FILE")] = None
-    masking: bool = True
-    masked: Annotated[
-        Sequence[int] | None, Option(least=1, name="number of disabled heads", metavar="N")
-    ] = None
     draws: Annotated[int, Option(least=1, name="number of draws")] = 3
-    way: Annotated[Literal["zero", "uniform"], Option(rare=True, name="way to disable a head")] = (
-        "zero"
-    )
-    chat: bool | None = None  # type: ignore[assignment]  # may depend on the tokenizer here
+    chat: bool | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -228,15 +213,44 @@ class RetrievalOptions(ModelRun, Resuming):
         for what, values in (("length", self.lengths), ("depth", self.depths)):
             if not values:
                 raise UserError(f"at least one {what} must be given")
-        masked = self.masked if self.masking else ()
-        masked = None if masked is None else tuple(sorted(set(masked)))
-        object.__setattr__(self, "masked", masked)
         object.__setattr__(self, "needles", choose_needles(self.needles))
 
     @property
     def hidden(self) -> tuple[Needle, ...]:
         """The needles themselves."""
         return self.needles  # type: ignore[return-value]  # chosen by now
+
+
+class RetrievalOptions(Asking, ModelRun, Resuming):
+    """Options of :func:`retrieval`.
+
+    Parameters
+    ----------
+    masking
+        Also disable the top heads, and as many random ones of the same layers, and see how much
+        of the answers is left.
+    masked
+        How many heads to disable at a time. Default: 5 and 10, or fewer in a small model.
+    way
+        How heads are disabled: zero (their output is 0) or uniform (they attend equally to every
+        token).
+    """
+
+    prefix: ClassVar[str] = "retrieval"
+
+    masking: bool = True
+    masked: Annotated[
+        Sequence[int] | None, Option(least=1, name="number of disabled heads", metavar="N")
+    ] = None
+    way: Annotated[Literal["zero", "uniform"], Option(rare=True, name="way to disable a head")] = (
+        "zero"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        masked = self.masked if self.masking else ()
+        masked = None if masked is None else tuple(sorted(set(masked)))
+        object.__setattr__(self, "masked", masked)
 
     def about(self) -> dict[str, Any]:
         """What the numbers depend on, as provenance keeps it; the needles only by their number."""

@@ -39,6 +39,7 @@ from headscope.stats.inference.documents import interval, standard_error
 from headscope.stats.tables.circuits import FOCUS, MASKING, RECOVERED
 
 if TYPE_CHECKING:
+    from headscope.runs.ablate.cache import CacheOptions
     from headscope.runs.retrieval import RetrievalOptions
 
 MASKED = (5, 10)
@@ -302,7 +303,7 @@ SOURCE = "Wu et al. 2024"
 
 
 @contextmanager
-def language_model(model: ModelLike, options: RetrievalOptions) -> Iterator[Model]:
+def language_model(model: ModelLike, options: RetrievalOptions | CacheOptions) -> Iterator[Model]:
     """A model with its language-model head, closed at the end if it was loaded here.
 
     Raises

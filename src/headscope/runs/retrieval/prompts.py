@@ -30,7 +30,7 @@ from headscope.runs.live.text import end_tokens
 from headscope.runs.preparing import check_predicts
 
 if TYPE_CHECKING:
-    from headscope.runs.retrieval import Needle, RetrievalOptions
+    from headscope.runs.retrieval import Asking, Needle
 
 ANSWER = 50
 """The most tokens that a model may write."""
@@ -65,7 +65,7 @@ def split_sentences(text: str) -> list[str]:
     return pieces
 
 
-def _documents(corpus: Corpus) -> Iterator[list[str]]:
+def documents(corpus: Corpus) -> Iterator[list[str]]:
     """The texts of each document."""
     held: list[str] = []
     group = ""
@@ -135,7 +135,7 @@ class Prompts:
         If there is too little text.
     """
 
-    def __init__(self, model: Model, corpus: Corpus, options: RetrievalOptions) -> None:
+    def __init__(self, model: Model, corpus: Corpus, options: Asking) -> None:
         self.model, self.options, self.tokenizer = model, options, model.tokenizer
         has_template = bool(getattr(self.tokenizer, "chat_template", None))
         self.chat = has_template if options.chat is None else options.chat
@@ -163,10 +163,10 @@ class Prompts:
         """
         self.name, total = corpus.name, 0
         self.documents: list[list[Sentence]] = []
-        for texts in _documents(corpus):
+        for texts in documents(corpus):
             pieces = [piece for text in texts for piece in split_sentences(text)]
             sentences = [
-                Sentence(one, self._count(" " + one), not at) for at, one in enumerate(pieces)
+                Sentence(one, self.count(" " + one), not at) for at, one in enumerate(pieces)
             ]
             if sentences:
                 self.documents.append(sentences)
@@ -242,10 +242,10 @@ class Prompts:
         """The tokens of a prompt, and the answer's, the needle's and the question's among them,
         found by characters.
         """
-        start = _joined(before)
+        start = joined(before)
         body = f"{start} {needle.text}" if start else needle.text
         place = len(body) - len(needle.text)
-        rest = _joined(after)
+        rest = joined(after)
         gap = "\n\n" if after and after[0].first else " "
         body += f"{gap}{rest}" if rest else ""
         body += "\n\nQuestion: "
@@ -287,7 +287,8 @@ class Prompts:
     def _template(self) -> tuple[TemplatePart, ...]:
         return find_template(self.tokenizer).one
 
-    def _count(self, text: str) -> int:
+    def count(self, text: str) -> int:
+        """How many tokens a text takes."""
         return len(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
     def _check_room(self, bare: int) -> None:
@@ -306,7 +307,7 @@ class Prompts:
         )
 
 
-def _joined(sentences: list[Sentence]) -> str:
+def joined(sentences: list[Sentence]) -> str:
     """Sentences as text, documents apart."""
     return "".join(("\n\n" if one.first else " ") + one.text for one in sentences).strip()
 
@@ -425,12 +426,19 @@ class Decoder:
         self.ends = end_tokens(model)
         self._last: dict[str, Any] = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
 
-    def read(self, ids: NDArray[np.int64]) -> Any:
+    def read(self, ids: NDArray[np.int64], replacement: StackedReplacement | None = None) -> Any:
         """Read all tokens but the last, which the first step reads; return the cache.
 
         No attention map is looked at, and none is held whole.
         """
-        return self._pass(ids[None, :-1], len(ids) - 1).past_key_values
+        read = self._pass(ids[None, :-1], len(ids) - 1, replacement=replacement)
+        return read.past_key_values
+
+    def write_cut(self, ids: NDArray[np.int64], off: FittedReplacement) -> Answer:
+        """Read and write an answer with the same heads replaced from the first token on."""
+        cut = StackedReplacement((off,))
+        [answer] = self._steps(self.read(ids, cut), ids, 1, cut)
+        return answer
 
     def attention_to_needle(self, prompt: Prompt) -> NDArray[np.float64]:
         """The attention that tokens of the question pay to the needle, (layer, head): the sum over
