@@ -34,7 +34,7 @@ from headscope.runs.ablate.prune import (
     Removing,
     check_ranking,
 )
-from headscope.runs.ablate.run import mean_importance
+from headscope.runs.ablate.run import mean_importance, random_halves
 from headscope.runs.ablate.work import (
     NOTHING,
     AblationWork,
@@ -49,7 +49,6 @@ from headscope.runs.preparing import drawn
 from headscope.runs.run import Arrays, Block, Run, describe, remove_checkpoint
 from headscope.runs.survey import survey
 from headscope.stats.inference.bootstrap import LEAST, Outputs, how_many
-from headscope.stats.inference.documents import cluster_numbers
 from headscope.stats.tables.ablation import pruning_scores
 from headscope.tasks.metrics import METRICS
 
@@ -211,16 +210,10 @@ class PruneRun(Run[Pruned]):
             stack="", **{name: how[name] for name in ("max_length", "long", "token_types")}
         )
         items = list(encoder.encode(self.corpus))
-        documents = cluster_numbers([item.example.group for item in items])
-        if len(set(documents)) < 2:
-            raise UserError(
-                "pruning needs two documents or more: one half ranks heads, the other judges",
-                hint="give more examples",
-            )
-        # By chance, not in turn: the labels of a made task alternate.
-        order = np.random.default_rng(self.options.seed).permutation(max(documents) + 1)
-        ranks = (order[documents] % 2 == 0) & (self.ranking is None)
-        halves = ([items[at] for at in np.flatnonzero(half)] for half in (ranks, ~ranks))
+        ranks, judges = random_halves(items, self.options.seed)
+        if self.ranking is not None:  # all examples judge
+            ranks, judges = [], items
+        halves = ranks, judges
         return [list(self.model.batches(half, size=self.options.batch_size)) for half in halves]
 
     def rank(self) -> NDArray[np.float64]:

@@ -65,12 +65,37 @@ from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.runs.tune.classifier import load_classifier
 from headscope.runs.workers import Engine, Here, Work
 from headscope.runs.workers import Task as WorkerTask
+from headscope.stats.inference.documents import cluster_numbers
 from headscope.tasks import Task
 
 # --- the pruning curve ---
 
 SOURCE = "Michel et al. 2019, §4.2"
 TITLE = "Loss with fewer and fewer heads"
+
+
+def random_halves(items: Sequence[Encoded], seed: int) -> tuple[list[Encoded], list[Encoded]]:
+    """Examples to choose heads on, and others to score: two halves of the documents.
+
+    They are drawn at random, not taken in turn: the labels of a made task alternate.
+
+    Raises
+    ------
+    UserError
+        If there are fewer than two documents.
+    """
+    documents = cluster_numbers([item.example.group for item in items])
+    if len(set(documents)) < 2:
+        raise UserError(
+            "pruning needs two documents or more: one half ranks heads, the other judges",
+            hint="give more examples",
+        )
+    order = np.random.default_rng(seed).permutation(max(documents) + 1)
+    first = order[documents] % 2 == 0
+    ranking, judging = (
+        [items[at] for at in np.flatnonzero(half).tolist()] for half in (first, ~first)
+    )
+    return ranking, judging
 
 
 class Pruning:
@@ -88,7 +113,7 @@ class Pruning:
     Raises
     ------
     UserError
-        If there are fewer than two examples.
+        If there are fewer than two documents.
 
     References
     ----------
@@ -98,19 +123,14 @@ class Pruning:
     def __init__(
         self, model: Model, objective: Objective, items: Sequence[Encoded], options: AblateOptions
     ) -> None:
-        if len(items) < 2:
-            raise UserError(
-                "a pruning curve needs two examples or more: one half chooses the heads, the other "
-                "is scored",
-                hint="give more examples",
-            )
+        chosen_on, scored = random_halves(items, options.seed)
         self.model, self.objective, self.options = model, objective, options
         self.shape = model.shape(options.stack)
         self.heads = self.shape.every_head
         self.choosing, self.scored = (
-            list(model.batches(items[half::2], size=options.batch_size)) for half in (0, 1)
+            list(model.batches(half, size=options.batch_size)) for half in (chosen_on, scored)
         )
-        self.chosen_on = len(items) - len(items) // 2
+        self.chosen_on = len(chosen_on)
         every, points = len(self.heads), options.prune_points
         counts = {round(every * step / points) for step in range(1, points)}
         self.counts = sorted(counts - {0, every})
