@@ -65,7 +65,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "*.html text *claims *": "the page counts verdicts; some claims are new, or two now",
         "clark2019/*.html text *could not be teste*": "a new claim needs more texts",
         "pande2021/*.html text *The heads hypothesis*": "the title stands there once",
-        "clark2019/*.html text *Clark et al. 2019, Figure 6*": "another caption",
+        "*2019/*.html text * et al. 2019, Figure [36]*": "the page draws other captions",
         "*.html pack head/* numbers pairs.*": "pairs of words seen five times or more come first",
         "*.html pack atlas numbers papers.*.columns.*": "columns of words are told from numbers",
         "*.html pack atlas numbers summary.*.strong": "sentences are cut into other parts",
