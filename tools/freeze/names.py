@@ -62,9 +62,10 @@ in single precision, are taken in double precision since then."""
 EXPLAINED: dict[str, dict[str, str]] = {
     "2e095ee": {
         "clark2019/*.html row Over half of the attention in layers 6–10 *": "two claims now",
-        "clark2019/*.html text *claims *": "two claims in place of one, and a new one",
+        "*.html text *claims *": "the page counts verdicts; some claims are new, or two now",
         "clark2019/*.html text *could not be teste*": "a new claim needs more texts",
-        "clark2019/*.html text *Clark et al. 2019, Figure 6*": "another caption",
+        "pande2021/*.html text *The heads hypothesis*": "the title stands there once",
+        "*2019/*.html text * et al. 2019, Figure [36]*": "the page draws other captions",
         "*.html pack head/* numbers pairs.*": "pairs of words seen five times or more come first",
         "*.html pack atlas numbers papers.*.columns.*": "columns of words are told from numbers",
         "*.html pack atlas numbers summary.*.strong": "sentences are cut into other parts",

@@ -121,7 +121,7 @@ def html_table(table: str) -> tuple[list[str], list[list[str]]]:
 
 def plain(markup: str) -> str:
     """A piece of HTML as text."""
-    text = html.unescape(re.sub(r"<[^>]+>", " ", markup))
+    text = html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"</?(a|span)\b[^>]*>", "", markup)))
     return re.sub(r"\s+", " ", text).strip()
 
 
