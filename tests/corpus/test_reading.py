@@ -463,7 +463,7 @@ def test_a_file_that_may_not_be_read_is_reported(tmp_path):
 
 
 def damaged():
-    whole = bytearray(gzip.compress(bytes(range(32, 127)) * 50))
+    whole = bytearray(gzip.compress(bytes(range(32, 127)) * 50, mtime=0))
     whole[20:40] = b"\xff" * 20
     return bytes(whole)
 
@@ -472,12 +472,13 @@ def damaged():
     ("data", "reason"),
     [
         (
-            gzip.compress(b"One.\n\nTwo.\n" * 100)[:-9],
+            gzip.compress(b"One.\n\nTwo.\n" * 100, mtime=0)[:-9],
             "Compressed file ended before the end-of-stream marker was reached)",
         ),
         (b"One.\n", "Not a gzipped file (b'On'))"),
         (damaged(), ""),
     ],
+    ids=["cut off", "not gzipped", "damaged"],
 )
 def test_a_gzip_file_that_is_cut_off_damaged_or_none_is_reported(tmp_path, data, reason):
     path = tmp_path / "a.txt.gz"
