@@ -51,7 +51,7 @@ from headscope.papers.recipe import PaperRecipe, Step, Training, part, written_r
 from headscope.papers.report import as_sentence, counted, gallery, short_name
 from headscope.results import Atlas
 from headscope.results.columns import PROBES, for_people
-from headscope.runs.probe import Position, Probing, Solver, probe
+from headscope.runs.probe import Position, Probing, Solver, default_counts, probe
 from headscope.runs.tune import Tuned, pooling_slug, tune
 from headscope.stats.tables.probing import (
     best_layer,
@@ -265,13 +265,22 @@ class Jo2020(PaperRecipe, Training):
         """Where vectors are kept."""
         return Path(self.cache or self.folder / "vectors")
 
-    def _probe(self, name: str, model: Model, tasks: Sequence[ProbingTask]) -> Atlas:
-        """Train the classifiers of a model into ``probe-NAME.nc``, or open that file."""
+    def _probe(
+        self, name: str, model: Model, tasks: Sequence[ProbingTask], *, written: bool
+    ) -> Atlas:
+        """Train the classifiers of a model into ``probe-NAME.nc``, or open that file.
+
+        Sentences that a grammar has ``written`` are told apart by many heads together: classifiers
+        of more than twice a layer's heads would take most of the time, and show nothing.
+        """
         path = self.folder / f"probe-{name}.nc"
+        shape = model.shape(model.main_stack())
+        every = default_counts(shape.heads, shape.layers * shape.heads)
         results = probe(
             model,
             tasks,
             **self.how,
+            counts=[count for count in every if count <= 2 * shape.heads] if written else None,
             repeats=1,  # repeated splits are among the controls
             cache=self.vectors,
             output=path,
@@ -284,7 +293,9 @@ class Jo2020(PaperRecipe, Training):
     def probed(self) -> dict[str, Atlas]:
         """The probing tasks, by the model's name."""
         probed = {
-            name: self._probe(slug(name), self.load(name), self.probing_tasks)
+            name: self._probe(
+                slug(name), self.load(name), self.probing_tasks, written=GRAMMAR in self.tasks
+            )
             for name in self.models
         }
         self._claimed({short_name(name): results for name, results in probed.items()})
@@ -400,7 +411,8 @@ class Jo2020(PaperRecipe, Training):
     def _before(self, name: str, task: Task) -> Atlas:
         """The frozen heads of a downstream task, before fine-tuning."""
         file = f"{slug(name)}-{task.name}"
-        return self._probe(file, self.load(name), [self._examples[task.name]])
+        examples = [self._examples[task.name]]
+        return self._probe(file, self.load(name), examples, written=task in MADE.values())
 
     def _after(self, name: str, task: Task, state: str, runs: Sequence[Tuned]) -> Atlas:
         """The same in the fine-tuned models of all seeds: the mean over them."""
@@ -409,7 +421,8 @@ class Jo2020(PaperRecipe, Training):
             model = models.load(tuned.folder, **self.for_other_models)
             ending = f"-seed{seed}" if seed else ""
             file = f"{slug(name)}-{task.name}-{state.replace(' ', '-')}{ending}"
-            found.append(self._probe(file, model, [self._examples[task.name]]))
+            examples = [self._examples[task.name]]
+            found.append(self._probe(file, model, examples, written=task in MADE.values()))
         return mean_scores(found)
 
     @part("frozen", "Downstream tasks, frozen", "Section 5.1", "downstream")
@@ -543,7 +556,9 @@ class Jo2020(PaperRecipe, Training):
 
         results, model = self.probed[name], self.load(name)
         random = random_init(model, seed=self.seed)
-        nulls = self._probe(f"{slug(name)}-random", random, self.probing_tasks)
+        nulls = self._probe(
+            f"{slug(name)}-random", random, self.probing_tasks, written=GRAMMAR in self.tasks
+        )
         path = self.folder / f"controls-{slug(name)}.nc"
         controls = self._kept_controls(path, results)
         if controls is None:
