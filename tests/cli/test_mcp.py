@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ def ask(program: Any, questions: list[Question]) -> tuple[list[str], list[Any]]:
             answers = [await client.call_tool(name, given) for name, given in questions]
             return [tool.name for tool in tools], [_data(answer) for answer in answers]
 
-    return asyncio.run(talk())
+    with ThreadPoolExecutor(1) as thread:  # in this one, a browser's events may be waited for
+        return thread.submit(asyncio.run, talk()).result()
 
 
 def _data(answer: Any) -> Any:

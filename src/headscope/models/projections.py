@@ -623,8 +623,11 @@ def find_gates(model: Model, stacks: Mapping[nn.Module, str]) -> dict[nn.Module,
     Qiu et al. 2025, "Gated Attention for Large Language Models", arXiv 2505.06708, section 2.2.
     """
     candidates = {}
+    named = model.network.named_modules()
+    kinds = {kind: _mentions_gate(kind) for kind in {type(module) for _, module in named}}
     for name, module in model.network.named_modules():
-        output = find_output(module, parent_of(model, name)) if _mentions_gate(module) else None
+        gated = kinds[type(module)]
+        output = find_output(module, parent_of(model, name)) if gated else None
         if output is not None:
             candidates[module] = output
     if not candidates:  # nearly all models: no pass is needed
@@ -637,11 +640,15 @@ def find_gates(model: Model, stacks: Mapping[nn.Module, str]) -> dict[nn.Module,
     return {module: candidates[module] for module, gated in probe.gated.items() if gated}
 
 
-def _mentions_gate(module: nn.Module) -> bool:
-    try:
-        return "gate" in inspect.getsource(type(module)).lower()
-    except (OSError, TypeError):  # a class without a file
-        return True
+def _mentions_gate(kind: type[nn.Module]) -> bool:
+    """Whether what a module computes has a name with "gate" in it. Reading its source would take
+    longer than loading most models.
+    """
+    forwards = (
+        inspect.unwrap(vars(one)["forward"]) for one in kind.__mro__ if "forward" in vars(one)
+    )
+    codes = [forward.__code__ for forward in forwards if hasattr(forward, "__code__")]
+    return any("gate" in name for code in codes for name in (*code.co_names, *code.co_varnames))
 
 
 class _GateProbe(Watch):

@@ -146,7 +146,10 @@ def test_the_only_layer_of_a_model_is_skipped_if_heads_are_disabled():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"way": "off"}, "the way to disable a head must be one of mean, uniform, zero; got 'off'"),
+        (
+            {"way": "off"},
+            "the way to disable a head must be one of mean, uniform, window, zero; got 'off'",
+        ),
         ({"long": "split"}, "long examples cannot be split here"),
         ({"batch_size": 0}, "the batch size must be 1 or more, got 0 instead"),
         ({"sets": ["3:9"]}, "a head must be given as .*; got '3:9' instead"),
