@@ -101,8 +101,9 @@ def measured(
     >>> even = np.full((2, 3, 4, 4), 0.25)
     >>> hs.measures.entropy(even).sel(row="all").round(3).values.tolist()
     [[1.386, 1.386, 1.386], [1.386, 1.386, 1.386]]
-    >>> hs.measures.special(even[0], tokens="[CLS] a b [SEP]".split()).sel(row="all").values.max()
-    0.25
+    >>> special = hs.measures.special(even[0], tokens="[CLS] a b [SEP]".split())
+    >>> special.sel(token="cls", row="all").values.tolist()
+    [0.25, 0.25, 0.25]
     """
     used = MEASURES[measure]() if isinstance(measure, str) else measure
     check_plain(type(used))

@@ -789,8 +789,8 @@ class Atlas:
         >>> import headscope as hs
         >>> texts = ["The dog barks.", "A cat sleeps."]
         >>> atlas = hs.survey("demo", texts, measures="position")
-        >>> atlas.export(tempfile.mkdtemp() + "/demo.tex", measure="position").name
-        'demo.tex'
+        >>> atlas.export(tempfile.mkdtemp() + "/demo.csv", measure="position").name
+        'demo.csv'
         """
         if format in CACHE:
             return self._export_scores(Path(path), measure, format, by)
