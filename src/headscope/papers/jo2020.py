@@ -270,8 +270,8 @@ class Jo2020(PaperRecipe, Training):
     ) -> Atlas:
         """Train the classifiers of a model into ``probe-NAME.nc``, or open that file.
 
-        Sentences that a grammar has ``written`` are told apart by many heads together: classifiers
-        of more than twice a layer's heads would take most of the time, and show nothing.
+        With ``written``, for sentences from the built-in grammar, the curve over n stops at twice a
+        layer's heads: larger classifiers took most of the time where this was profiled.
         """
         path = self.folder / f"probe-{name}.nc"
         shape = model.shape(model.main_stack())
