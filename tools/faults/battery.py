@@ -212,16 +212,13 @@ def two_writers(bench: Bench, job: Job, count: int) -> Tally:
         time.sleep(bench.random.uniform(0.0, 0.3) * bench.clean(job).seconds)
         children.append(Child(job, folder))
         ended = [child.wait() for child in children]
-        codes = sorted(one.code for one in ended)
+        codes = sorted(child.code for child in ended)
         if codes not in ([DONE, DONE], [DONE, REFUSED]):
-            tally.add("STUCK", f"{job.name}, two writers: {[one.log[-200:] for one in ended]}")
+            tally.add("STUCK", f"{job.name}, two writers: {[child.log[-200:] for child in ended]}")
             continue
-        for one in ended:
-            bench.judge(job, folder, one, tally, "two writers") if one.code == DONE else (
-                tally.add("refused")
-            )
-            if not folder.exists():
-                break
+        for child in ended:  # judging removes the folder: an attempt counts once
+            if child.code == DONE and folder.exists():
+                bench.judge(job, folder, child, tally, "two writers")
     return tally
 
 
