@@ -191,7 +191,9 @@ def _local(word: Word, first: int, length: int) -> Word:
     if word.head is None or word.head == ROOT:
         return word
     head = word.head - first
-    return replace(word, head=head if 0 <= head < length else None)
+    if not 0 <= head < length:
+        return replace(word, head=None)
+    return replace(word, head=head) if first else word
 
 
 def usable(sentences: Iterable[Sentence]) -> tuple[list[Sentence], dict[str, int]]:

@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import combinations, pairwise
 from math import log2
 from random import Random
@@ -114,15 +115,25 @@ def word_content(bank: Treebank, rng: Random) -> Drafts:
 def _told_apart(bags: Sequence[set[str]], words: set[str], wanted: int) -> set[str]:
     """Those words of which each is the only one in enough sentences; none, if there are none."""
     chosen = set(words)
+    bags = [bag & words for bag in bags]
+    holding: dict[str, list[set[str]]] = defaultdict(list)
+    for bag in bags:
+        for word in bag:
+            holding[word].append(bag)
+    alone = Counter(word for bag in bags if len(bag) == 1 for word in bag)
     while chosen:
-        alone = Counter(word for bag in bags for word in (bag & chosen) if len(bag & chosen) == 1)
         least = max(LEAST, wanted / len(chosen))
         failing = sorted(
             (word for word in chosen if alone[word] < least), key=lambda word: (alone[word], word)
         )
         if not failing:
             break
-        chosen -= set(failing[: max(1, len(failing) // 20)])
+        for word in failing[: max(1, len(failing) // 20)]:
+            chosen.remove(word)
+            for bag in holding[word]:
+                bag.remove(word)
+                if len(bag) == 1:
+                    alone.update(bag)
     return chosen
 
 
@@ -547,16 +558,17 @@ def odd_man_out(bank: Treebank, rng: Random) -> Drafts:
     def tag_of(word: Word) -> str:
         return open_class(word, tags=by_tags)
 
-    def near(one: tuple[str, str], other: tuple[str, str]) -> bool:
-        return abs(log2(bigrams[one] + 1) - log2(bigrams[other] + 1)) <= SIMILAR
+    rates = {pair: log2(count + 1) for pair, count in bigrams.items()}
 
-    def others(lower: list[str], at: int, tag: str) -> list[str]:
-        left, old, right = lower[at - 1 : at + 2]
+    @cache
+    def others(left: str, old: str, right: str, tag: str) -> list[str]:
         seen = (new for new in after[left, tag] & before[right] if not lemmas[new] & lemmas[old])
+        first, second = rates[left, old], rates[old, right]
         return sorted(
             new
             for new in seen
-            if near((left, old), (left, new)) and near((old, right), (new, right))
+            if abs(rates[left, new] - first) <= SIMILAR
+            and abs(rates[new, right] - second) <= SIMILAR
         )
 
     def change(sentence: Sentence) -> list[str]:
@@ -564,7 +576,7 @@ def odd_man_out(bank: Treebank, rng: Random) -> Drafts:
         lower = [word.lower() for word in words]
         places = [at for at in range(1, len(words) - 1) if tag_of(sentence.words[at])]
         for at in rng.sample(places, len(places)):
-            if found := others(lower, at, tag_of(sentence.words[at])):
+            if found := others(*lower[at - 1 : at + 2], tag_of(sentence.words[at])):
                 return [*words[:at], written[rng.choice(found)], *words[at + 1 :]]
         return []
 
