@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 STATIC := src/headscope/page/static
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PINNED := $(PIP) --constraint requirements/constraints.txt
+TESTS := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 HASHED := $(PIP) --no-deps --require-hashes --requirement
 # As pip does for packages: where Python may not write bytecode, every start would compile again.
 COMPILE := $(BIN)/python -m compileall -q src
@@ -14,7 +15,7 @@ PINS := pyproject.toml requirements/constraints.txt requirements/run.txt require
 # Tests, too, are compiled only once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test long lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
+.PHONY: demo test slow long lint docs coverage package bench bench-alternatives bench-growth bench-recipes \
   models patterns freeze fuzz load versions web web-check audit faults cluster clean
 
 demo: $(VENV)/run.stamp
@@ -23,11 +24,16 @@ demo: $(VENV)/run.stamp
 
 test: $(VENV)/dev.stamp
 	@$(COMPILE)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST)
+	$(TESTS) -m 'not slow and not long' $(PYTEST)
 
-# Tests that are left out of 'make test': the notebooks of the papers, for example.
+# Tests of more than about five seconds each: whole papers, clusters, notebooks. CI runs them too.
+slow: $(VENV)/dev.stamp
+	@$(COMPILE)
+	$(TESTS) -m 'slow and not long' $(PYTEST)
+
+# Tests that CI leaves out, too: the notebooks of the papers, for example.
 long: $(VENV)/dev.stamp
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m long $(PYTEST)
+	$(TESTS) -m long $(PYTEST)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -40,7 +46,7 @@ docs: $(VENV)/dev.stamp
 
 # The tests with a coverage report: a table here, and pages in htmlcov/.
 coverage: $(VENV)/dev.stamp
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term --cov-report=html $(PYTEST)
+	$(TESTS) --cov --cov-report=term --cov-report=html $(PYTEST)
 
 # The front end of the page, in web/ (needs Node 20). The built files are committed, so that users
 # need no Node: run this after every change there.
