@@ -54,6 +54,14 @@ def cache(tmp_path_factory: pytest.TempPathFactory, pytestconfig: Any) -> Iterat
         yield folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_sync() -> Iterator[None]:
+    """Waiting until files are on the disk would take half a minute in all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def registries() -> Iterator[None]:
     """Forget the measures, sieves, figures and metrics that a test adds: the next must not meet
@@ -116,3 +124,30 @@ def browser() -> Iterator[Any]:
         started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=OPTIONS)
         yield started
         started.close()
+
+
+@pytest.fixture(scope="session")
+def context(browser: Any) -> Iterator[Any]:
+    """What all windows share, so that one process draws their pages: each would need a second."""
+    shared = browser.new_context()
+    shared.set_default_timeout(120_000)  # a busy machine may need more than half a minute
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def window(context: Any) -> Iterator[Any]:
+    """Open an empty window; what its pages stored is forgotten after the test."""
+    opened = []
+
+    def window(width: int = 1280, height: int = 900, *, dark: bool = False) -> Any:
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme="dark" if dark else "light")
+        opened.append(page)
+        return page
+
+    yield window
+    for page in (page for page in opened if not page.is_closed()):
+        page.evaluate("try { localStorage.clear() } catch { /* an empty page has none */ }")
+        page.close()

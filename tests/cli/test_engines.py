@@ -108,11 +108,13 @@ def local_and_workers(run, folder, *line):
     return local, other
 
 
+@pytest.mark.slow
 def test_a_survey_by_processes_gives_the_numbers_of_one_process(run, tmp_path, tiny_folder, texts):
     both = local_and_workers(run, tmp_path, "survey", tiny_folder, texts, *MEASURES)
     assert both[0].provenance["counts"] == both[1].provenance["counts"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forked")
 def test_a_comparison_by_processes_gives_the_numbers_of_one_process(
     run, tmp_path, tiny_folder, texts

@@ -22,6 +22,7 @@ main()
 """Ctrl-C reaches the command even if it is ignored here, as in a job in the background."""
 
 
+@pytest.mark.slow
 def test_the_page_is_served_until_ctrl_c(tiny_folder):
     command = [sys.executable, "-c", LISTENS, "explore", str(tiny_folder), "--no-browser"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as started:

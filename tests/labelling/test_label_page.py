@@ -67,11 +67,10 @@ def serving():
 
 
 @pytest.fixture
-def opened(browser, serving, start):
+def opened(window, serving, start):
     session = start()
     address, thread = serving(session)
-    page = browser.new_page(viewport={"width": 1200, "height": 900})
-    page.set_default_timeout(1000 * WAIT)
+    page = window(1200)
     found = Opened(page, address, session)
     page.on("request", lambda request: found.requests.append(request.url))
     page.on(
@@ -87,7 +86,6 @@ def opened(browser, serving, start):
     page.click("#stop")
     wait(page, "#message", "Finished. You can close this page.")
     thread.join(WAIT)
-    page.close()
 
 
 def wait(page: Any, place: str, text: str) -> None:
@@ -180,7 +178,7 @@ def test_the_page_says_when_no_map_remains_and_the_last_label_can_be_undone(open
 
 
 @pytest.mark.page
-def test_names_that_contain_markup_are_shown_as_text(browser, serving, tmp_path):
+def test_names_that_contain_markup_are_shown_as_text(window, serving, tmp_path):
     hostile = "<img src=x onerror=alert(1)>"
     model = replace(planted(), name=hostile)
     session = LabelSession(
@@ -189,8 +187,7 @@ def test_names_that_contain_markup_are_shown_as_text(browser, serving, tmp_path)
         network(),
     )
     address, thread = serving(session)
-    page = browser.new_page()
-    page.set_default_timeout(1000 * WAIT)
+    page = window()
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     page.goto(address)

@@ -32,19 +32,13 @@ def until(page: Any, condition: str, seconds: float = 120.0) -> None:
 
 
 @pytest.fixture
-def visit(browser):
+def visit(window):
     """Open a file in a window; every request except the file itself is refused and recorded."""
-    contexts = []
 
     def visit(
         path: Path, *, width: int = 1280, charts: bool = True, at: str = "", dark: bool = False
     ) -> Opened:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
-        )
-        context.set_default_timeout(120_000)  # a busy machine may need more than half a minute
-        contexts.append(context)
-        opened = Opened(context.new_page())
+        opened = Opened(window(width, dark=dark))
 
         def decide(route: Any) -> None:
             if route.request.url.partition("#")[0] == path.as_uri():
@@ -53,7 +47,7 @@ def visit(browser):
                 opened.asked.append(route.request.url)
                 route.abort()
 
-        context.route("**/*", decide)
+        opened.page.route("**/*", decide)
         opened.page.on(
             "console",
             lambda message: (
@@ -81,9 +75,7 @@ def visit(browser):
             )
         return opened
 
-    yield visit
-    for context in contexts:
-        context.close()
+    return visit
 
 
 @pytest.fixture

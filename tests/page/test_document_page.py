@@ -86,13 +86,14 @@ LETTERS = """Object.fromEntries([...document.querySelectorAll('.hs-picture')].ma
 }))"""
 
 
-@pytest.mark.parametrize("width", [700, 1280])
-def test_the_figures_of_roles_can_be_read_on_narrow_and_wide_pages(visit, tmp_path, width):
+def test_the_figures_of_roles_can_be_read_on_narrow_and_wide_pages(visit, tmp_path):
     results = made_scores(random_scores(12, 12))  # the size of the model of Pande et al. 2021
     shift = role_shift(results, made_scores(random_scores(12, 12) + 0.5))
     several = pd.concat([shift.assign(corpus=name) for name in ("MRPC", "QNLI", "SST-2")])
     document = roles_document(results, role_tests(results), shift=several)
-    page = visit(write_document(document, tmp_path / "roles.html"), width=width).page
-    letters = page.evaluate(LETTERS)
-    assert {"Correlation of roles", "Roles by layer", "Shift of the four roles"} <= letters.keys()
-    assert {name: size for name, size in letters.items() if size < 10.5} == {}
+    path = write_document(document, tmp_path / "roles.html")
+    for width in (700, 1280):
+        letters = visit(path, width=width).page.evaluate(LETTERS)
+        titles = {"Correlation of roles", "Roles by layer", "Shift of the four roles"}
+        assert titles <= letters.keys()
+        assert {name: size for name, size in letters.items() if size < 10.5} == {}, width

@@ -52,18 +52,13 @@ class Opened:
 
 
 @pytest.fixture
-def opened(browser):
-    contexts: list[Any] = []
+def opened(window):
     explorers: list[Explorer] = []
 
-    def opened(kind: str = "bert", **window: Any) -> Opened:
+    def opened(kind: str = "bert", *, width: int = 1440, dark: bool = False) -> Opened:
         explorer = Explorer(make(kind))
         explorers.append(explorer)
-        window = {"viewport": {"width": 1440, "height": 900}} | window
-        context = browser.new_context(**window)
-        context.set_default_timeout(WAIT)
-        contexts.append(context)
-        found = Opened(context.new_page(), explorer)
+        found = Opened(window(width, dark=dark), explorer)
         own = (explorer.address, "about:", "data:", "blob:")
         found.page.on(
             "request",
@@ -80,8 +75,6 @@ def opened(browser):
         return found
 
     yield opened
-    for context in contexts:
-        context.close()
     for explorer in explorers:
         explorer.close()
 
@@ -257,7 +250,7 @@ def test_a_stopped_server_is_a_sentence(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1024])
 def test_nothing_overflows(opened, width, scheme):
-    one = opened(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    one = opened(width=width, dark=scheme == "dark")
     one.go(text=TEXT, heads="1-2,2-3", off="1-1")
     shown(one.page, ".hs-live-moves", "looks more at")
     assert one.page.evaluate("document.documentElement.scrollWidth") <= width

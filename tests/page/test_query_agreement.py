@@ -38,17 +38,17 @@ SHOWN = "query => document.querySelector('.hs-selection')?.dataset.query === que
 
 
 @pytest.fixture(scope="module")
-def page(browser, demo_results, tmp_path_factory):
+def page(context, demo_results, tmp_path_factory):
     """The atlas of the embedded model in a window."""
     boot = {"title": "demo", "source": "embedded", "atlases": ["atlas"]}
     path: Path = tmp_path_factory.mktemp("query") / "page.html"
     path.write_text(page_html(boot, {"atlas": atlas_pack(demo_results)}), encoding="utf-8")
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
     opened = context.new_page()
+    opened.set_viewport_size({"width": 1440, "height": 900})
     opened.goto(path.as_uri() + "#/atlas")
     opened.wait_for_selector("[role=grid]")
     yield opened
-    context.close()
+    opened.close()
 
 
 def asked(page: Any, query: str) -> list[str]:

@@ -256,9 +256,8 @@ def served(demo_results, tmp_path):
         server.shutdown()
 
 
-def test_a_folder_loads_a_heads_examples_when_they_are_asked_for(browser, served):
-    context = browser.new_context()
-    page = context.new_page()
+def test_a_folder_loads_a_heads_examples_when_they_are_asked_for(window, served):
+    page = window()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.removeprefix(served)))
     page.goto(f"{served}#/atlas")
@@ -268,7 +267,6 @@ def test_a_folder_loads_a_heads_examples_when_they_are_asked_for(browser, served
     page.wait_for_selector(".hs-examples svg path")
     assert "data/head/1-3.pack" in asked
     assert not [name for name in asked if name.startswith("data/head/") and "1-3" not in name]
-    context.close()
 
 
 def test_the_card_of_a_head_is_saved_from_its_page(explore, demo_page, tmp_path):

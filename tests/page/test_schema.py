@@ -73,6 +73,7 @@ def test_the_types_of_typescript_are_written_from_the_schema():
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_the_document_of_a_survey_is_as_the_schema_says(surveyed):
     document, _ = unpack(atlas_pack(surveyed, figures=True))
     assert problems(document, schema.AtlasDocument, "atlas") == []

@@ -20,6 +20,7 @@ def test_notes_say_where_made_tasks_come_from_in_one_sentence():
     assert all("skipped" not in note and len(note) < 120 for note in rest)
 
 
+@pytest.mark.slow
 def test_controls_stand_on_the_page_and_are_computed_once(
     tiny_folder, senteval, tmp_path, monkeypatch
 ):

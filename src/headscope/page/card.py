@@ -59,7 +59,7 @@ class Cards:
     Examples
     --------
     >>> import headscope as hs
-    >>> atlas = hs.survey("demo", "demo", limit=20)
+    >>> atlas = hs.survey("demo", "demo", limit=6)
     >>> Cards(atlas).svg("3-9").startswith('<svg xmlns="http://www.w3.org/2000/svg"')
     True
     """

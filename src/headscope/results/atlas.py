@@ -596,7 +596,7 @@ class Atlas:
         Examples
         --------
         >>> import headscope as hs
-        >>> atlas = hs.circuits("demo")
+        >>> atlas = hs.circuits("demo", relations="none")
         >>> atlas.composition("3-9", kind="K", top=1)["direction"].tolist()
         ['earlier', 'later']
         """
@@ -617,8 +617,8 @@ class Atlas:
         >>> import headscope as hs
         >>> texts = ["The dog barks.", "A cat sleeps."]
         >>> atlas = hs.survey("demo", texts, measures="position")
-        >>> atlas.with_circuits(hs.circuits("demo")).measures
-        ('position', 'copying', 'ov_norm', 'qk_norm', 'composition', 'vocabulary')
+        >>> atlas.with_circuits(hs.circuits("demo", relations="none")).measures
+        ('position', 'copying', 'ov_norm', 'qk_norm', 'composition')
         """
         return join(self, circuits)
 

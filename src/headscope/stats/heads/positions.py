@@ -155,7 +155,7 @@ def beyond_position(results: Atlas, of: Kind = "roles", *, correction: str = "ho
     Examples
     --------
     >>> import headscope as hs
-    >>> atlas = hs.survey("demo", "demo", measures="role", limit=60)
+    >>> atlas = hs.survey("demo", "demo", measures="role", limit=30)
     >>> found = beyond_position(atlas, "relations")
     >>> det = found.sel(role="det: dependent to head")
     >>> bool(det["beats"].sel(layer=3, head=9)), bool(det["beats"].sel(layer=1, head=3))

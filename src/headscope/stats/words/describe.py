@@ -112,7 +112,7 @@ def descriptions(atlas: Atlas) -> dict[str, Description]:
     Examples
     --------
     >>> import headscope as hs
-    >>> atlas = hs.survey("demo", "demo", limit=20)
+    >>> atlas = hs.survey("demo", "demo", limit=6)
     >>> descriptions(atlas)["1-3"].lead
     'Previous-token head: more than 99 % of its active attention is on the token before.'
     """
