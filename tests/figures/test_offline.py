@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 from headscope.figures import FIGURES, figure, find_figure
-from headscope.figures.offline import chart_svg, offline
+from headscope.figures.offline import offline
+from headscope.figures.save import chart_svg
 from headscope.results import Atlas
 from page.samples import made_results
 

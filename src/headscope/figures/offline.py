@@ -12,6 +12,8 @@ from typing import Any
 
 import altair as alt
 
+from headscope.figures.save import chart_svg
+
 DEFAULT = "default"
 """The name of Altair's renderer when the user chose none."""
 
@@ -78,24 +80,6 @@ def offline(chart: Any) -> Any:
         # Altair would take a plain assignment for an entry of the chart's specification.
         object.__setattr__(chart, "__class__", _classes()[type(chart)])
     return chart
-
-
-def chart_svg(chart: Any) -> str:
-    """Draw a chart as SVG, in this process.
-
-    Parameters
-    ----------
-    chart : altair chart
-        Any chart.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element.
-    """
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(chart.to_dict()))
 
 
 @cache

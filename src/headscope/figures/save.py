@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import struct
 import zlib
@@ -147,7 +146,7 @@ def save_in_formats(chart: Any, paths: Sequence[Path], *, scale: float = 2.0) ->
         If an ending is another, or a file cannot be written. Nothing is drawn then.
     """
     _check_formats(paths)
-    drawn = "" if all(path.suffix == ".html" for path in paths) else _svg(chart)
+    drawn = "" if all(path.suffix == ".html" for path in paths) else chart_svg(chart)
     for path in paths:
         with atomic_write(path) as temporary:
             if path.suffix == ".html":
@@ -170,11 +169,22 @@ def _check_formats(paths: Sequence[Path]) -> None:
         check_writable(path)
 
 
-def _svg(chart: Any) -> str:
-    """A chart as SVG, which vl-convert makes first for every picture."""
-    text = io.StringIO()
-    chart.save(text, format="svg")
-    return text.getvalue()
+def chart_svg(chart: Any) -> str:
+    """Draw a chart as SVG, in this process.
+
+    Parameters
+    ----------
+    chart : altair chart
+        Any chart.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element.
+    """
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(chart.to_dict()))
 
 
 def _converted(svg: str, ending: str, scale: float) -> bytes:

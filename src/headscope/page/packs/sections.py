@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from headscope.figures import numbers_of
 from headscope.figures.builders import BESIDE, Panels, Rows
 from headscope.figures.later import alt
+from headscope.figures.save import chart_svg
 from headscope.figures.style import is_share
 from headscope.page.document import Document, Plot, Section, Table, cell_text
 from headscope.page.schema import (
@@ -125,15 +125,13 @@ def picture(plot: Plot) -> Figure:
     if about or getattr(chart.title, "text", chart.title) == plot.title:
         chart = chart.copy(deep=False)
         chart.title = alt.Undefined
-    text = io.StringIO()
-    chart.save(text, format="svg")
     return {
         "id": plot.name,
         "kind": "picture",
         "title": plot.title,
         "about": about,
         "caption": plot.caption,
-        "svg": text.getvalue(),
+        "svg": chart_svg(chart),
     }
 
 
