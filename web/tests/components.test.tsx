@@ -7,6 +7,7 @@ import { App } from "../src/app";
 import { fitNames } from "../src/components/dot";
 import { gridLayout } from "../src/components/grid-layout";
 import { HeadGrid } from "../src/components/grid";
+import { Prose } from "../src/components/link";
 import { byColour } from "../src/components/many";
 import { Panels } from "../src/components/panels";
 import { roleColouring } from "../src/colour";
@@ -207,5 +208,15 @@ describe("the whole page", () => {
       "Previous token",
     ]);
     expect(root.querySelectorAll(".hs-ramp-legend").length).toBe(3);
+  });
+});
+
+describe("prose", () => {
+  it("keeps a number and its unit, or p and its value, on one line and changes no letter", async () => {
+    const said = "right for 79 % of 1,277 words (a rule: 49 %; p < 1e-5; p = 0.035); most (63 %).";
+    const page = await show(store([atlas()]), <Prose text={said} />);
+    expect(page.textContent).toBe(said);
+    const whole = [...page.querySelectorAll(".hs-whole")].map((part) => part.textContent);
+    expect(whole).toEqual(["79 %", "49 %", "p < 1e-5", "p = 0.035", "63 %"]);
   });
 });

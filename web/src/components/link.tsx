@@ -50,6 +50,18 @@ export function HeadLink({ place, title, children }: Props) {
   );
 }
 
+const NUMBERS = /(\bp [<=] [\d.e-]+\d|\d[\d.,]* %)/;
+
+/** A sentence whose lines never end within a number: "63 %", "p < 1e-5". */
+export function Prose({ text }: { text: string }) {
+  const parts = text.split(NUMBERS);
+  return (
+    <>
+      {parts.map((part, at) => (at % 2 ? <span key={at} class="hs-whole">{part}</span> : part))}
+    </>
+  );
+}
+
 const NAMES = /(?<![\w.,–-])\d{1,3}-\d{1,3}(?![\w–-]|[.,]\d)/g;
 
 /** A text whose heads are links to their pages, where the page is about one model. */

@@ -1,4 +1,5 @@
 import { FamilyMark } from "../../components/legend";
+import { Prose } from "../../components/link";
 import type { Part, SummaryLine } from "../../data/types";
 import { family } from "../../families";
 import { count, plural } from "../../format";
@@ -103,9 +104,11 @@ export function Parts({ parts }: { parts: Part[] }) {
         part.heads?.length ? (
           <HeadsPart key={at} part={part} />
         ) : part.strong ? (
-          <b key={at}>{part.text}</b>
+          <b key={at}>
+            <Prose text={part.text} />
+          </b>
         ) : (
-          <span key={at}>{part.text}</span>
+          <Prose key={at} text={part.text} />
         ),
       )}
     </>

@@ -3,7 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { Atlas } from "../../data/atlas";
 import { moved } from "../../components/grid";
 import { layersAcross, smallGrid } from "../../components/grid-layout";
-import { HeadLink, hint } from "../../components/link";
+import { HeadLink, Prose, hint } from "../../components/link";
 import { Cells } from "../../components/many";
 import { saveDrawing } from "../../components/save";
 import { family, fill, isRole } from "../../families";
@@ -28,9 +28,13 @@ export function Top({ place, card }: { place: number; card?: string }) {
       </div>
       <div class="hs-head-said">
         <p class="hs-head-lead" dir="auto">
-          {leadOf(atlas, place)}
+          <Prose text={leadOf(atlas, place)} />
         </p>
-        {text.evidence && <p class="hs-head-evidence">{text.evidence}</p>}
+        {text.evidence && (
+          <p class="hs-head-evidence">
+            <Prose text={text.evidence} />
+          </p>
+        )}
       </div>
       <div class="hs-head-where">
         <MiniGrid place={place} />
