@@ -113,7 +113,7 @@ versions: $(VENV)/dev.stamp
 	$(BIN)/python tools/versions.py $(VERSIONS)
 
 # Compare every number with those of the commit BASE (needs the research data beside the project).
-BASE ?= 2e095ee
+BASE ?= 8f8387f
 freeze: $(VENV)/dev.stamp
 	$(BIN)/python tools/freeze all --base $(BASE)
 

@@ -52,26 +52,11 @@ class Names:
         return array
 
 
-PIECES = {"same word": "word pieces", 'role:"same word"': 'role:"word pieces"'}
-
-RENAMED: dict[str, Names] = {"2e095ee": Names(labels={"role": PIECES, "dim_0": PIECES})}
+RENAMED: dict[str, Names] = {}
 """By commit: names that have changed since."""
-TOLERANCES = {"2e095ee": 1e-6}
-"""By commit: the largest relative difference. Means over rows (entropy, attention to sinks), kept
-in single precision, are taken in double precision since then."""
-EXPLAINED: dict[str, dict[str, str]] = {
-    "2e095ee": {
-        "clark2019/*.html row Over half of the attention in layers 6–10 *": "two claims now",
-        "*.html text *claims *": "the page counts verdicts; some claims are new, or two now",
-        "clark2019/*.html text *could not be teste*": "a new claim needs more texts",
-        "pande2021/*.html text *The heads hypothesis*": "the title stands there once",
-        "*2019/*.html text * et al. 2019, Figure [36]*": "the page draws other captions",
-        "*.html pack head/* numbers pairs.*": "pairs of words seen five times or more come first",
-        "*.html pack atlas numbers papers.*.columns.*": "columns of words are told from numbers",
-        "*.html pack atlas numbers summary.*.strong": "sentences are cut into other parts",
-        '*.html pack atlas numbers statistics.role:"same word".*': "now the role word pieces",
-    }
-}
+TOLERANCES: dict[str, float] = {}
+"""By commit: the largest relative difference, where it is not that of rounding alone."""
+EXPLAINED: dict[str, dict[str, str]] = {}
 """By commit: patterns of ``FILE PART STATISTIC`` or ``FILE PART STATISTIC LABEL`` to reasons."""
 
 

@@ -6,14 +6,14 @@ folders number by number, without importing Headscope. ``all`` does both: it run
 a git worktree of its own, then the present tree, then compares. The base commit is run once and
 kept; the present tree is run anew each time, with whatever is not committed.
 
-The jobs are written in the words of commit 2e095ee. When a command or an option is renamed, add it
+The jobs are written in the words of commit 8f8387f. When a command or an option is renamed, add it
 to ``COMMANDS`` here; when a file, a measure, a dimension or a label is, add it to the tables in
 ``names.py``.
 
     python tools/freeze all                                       # everything: two quarter hours
     python tools/freeze all --base HEAD --only 'demo-treebank*'   # one survey: half a minute
     python tools/freeze list                                      # the names of the jobs
-    python tools/freeze compare /tmp/freeze/2e095ee /tmp/freeze/present --only jo2020 --texts
+    python tools/freeze compare /tmp/freeze/8f8387f /tmp/freeze/present --only jo2020 --texts
 """
 
 from __future__ import annotations
@@ -38,18 +38,11 @@ from freeze.comparing import compare
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 
-WORDS = "2e095ee"
+WORDS = "8f8387f"
 """The commit in whose words the jobs are written."""
-COMMANDS: dict[str, str] = {
-    "roles": "table {} roles",
-    "dependencies": "table {} relations",
-    "coreference": "table {} coreference",
-    "frames": "table {} frames",
-    "patterns": "table {} patterns",
-    "compare --features": "--measure feature --measure link",
-}
+COMMANDS: dict[str, str] = {}
 """Commands (``"paper clark2019"``) and options (``"survey --keep"``) that were renamed since: old
-words to new words."""
+words to new words, with ``{}`` for the first argument where it moves."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +82,25 @@ def jobs(shared: Path, out: Path) -> Iterator[Job]:
             yield long_survey(f"{model}-long", path, coref)
         for table, corpus in (
             ("roles", "treebank"),
-            ("dependencies", "treebank"),
+            ("relations", "treebank"),
             ("coreference", "coref"),
             ("frames", "frames"),
         ):
-            words = (table, f"{model}-{corpus}.nc", "--json")
+            words = ("table", f"{model}-{corpus}.nc", table, "--json")
             survey = f"{model}-{corpus}"
             yield Job(f"{survey}-{table}", words, table=True, needs=survey)
     yield from readers()
-    options = ("--features", "--limit", "30", "-o", "compare.nc", "-q")
+    options = (
+        "--measure",
+        "feature",
+        "--measure",
+        "link",
+        "--limit",
+        "30",
+        "-o",
+        "compare.nc",
+        "-q",
+    )
     yield Job("compare", ("compare", "demo", mlm, treebank, *options))
     for way in ("uniform", "zero", "mean"):
         options = ("--way", way, "--limit", "8", "-o", f"ablate-{way}.nc", "--json")
@@ -121,7 +124,7 @@ def readers() -> Iterator[Job]:
         yield Job(name, words, needs=survey)
     words = ("export", "demo-builtin.nc", "-o", "demo-builtin-export.csv", "-q")
     yield Job("demo-builtin-export", words, needs="demo-builtin")
-    words = ("patterns", "demo-asked.nc", "--json")
+    words = ("table", "demo-asked.nc", "patterns", "--json")
     yield Job("demo-asked-patterns", words, table=True, needs="demo-asked")
 
 
