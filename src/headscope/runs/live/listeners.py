@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -40,7 +41,7 @@ class LiveStack(NamedTuple):
     norms: ValueNorms | None = None
 
 
-class StackListener:
+class StackListener(ABC):
     """Listens to the blocks of one stack."""
 
     whole_maps = False
@@ -67,13 +68,13 @@ class StackListener:
         if view.stack == self.where.stack:
             self.after(view)
 
+    @abstractmethod
     def add(self, layer: int, block: Tensor, first_row: int) -> None:
         """Take a block of rows of the stack, (text, head, row, key)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def after(self, view: LayerView) -> None:
         """Take the end of a layer of the stack."""
-        raise NotImplementedError
 
 
 class Pooled(StackListener):
