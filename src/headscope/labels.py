@@ -217,13 +217,13 @@ def _said(says: str, words: Words, names: Labels) -> str | None:
         return ", ".join(map(str, known)) if known and None not in known else None
     if not says:
         return None
-    found = dict(names)
+    filled = dict(names)
     for dim, of_dim in words.items():
         label = names.get(dim, next(iter(of_dim), ""))
         if label not in of_dim and "" not in of_dim:
             return None
-        found[dim] = fill(of_dim.get(label, of_dim.get("", "")), {"": label}) if label else ""
-    return fill(fill(says, found), names)
+        filled[dim] = fill(of_dim.get(label, of_dim.get("", "")), {"": label}) if label else ""
+    return fill(fill(says, filled), names)
 
 
 def _run_labels(measure: str, names: dict[str, str], attributes: Mapping[str, str]) -> Labels:
@@ -274,12 +274,12 @@ def lost_tokens(provenance: Mapping[str, Any], *, split: bool) -> str:
     examples = "1 example" if long == 1 else f"{long:,} examples"
     most = provenance.get("settings", {}).get("max_length")
     more = f" of more than {most} tokens" if most else ""
-    other = (
+    advice = (
         "long='split' (--long split on the command line) reads all"
         if split
         else "a larger max_length (--max-length on the command line) reads more"
     )
-    return f"{used}{examples}{more} {'was' if long == 1 else 'were'} {what}; {other}."
+    return f"{used}{examples}{more} {'was' if long == 1 else 'were'} {what}; {advice}."
 
 
 NOUN_PHRASE, CLAUSE = "noun phrase", "clause"
