@@ -33,11 +33,7 @@ WEIGHTED = ", norm-weighted"
 """How their statistics end in words."""
 
 _PROBE = {"top": " on the top {n} heads", "greedy": " on {n} greedily chosen heads"}
-_SPLITS = {
-    "last": " on the last layer",
-    "best": " on the best layer",
-    "top": " on the top heads",
-}
+_SPLITS = {"last": " on the last layer", "best": " on the best layer", "top": " on the top heads"}
 RUNS: Mapping[str, tuple[str, Words]] = {
     "probe": ("probe for {task}", {}),
     "probe_layer": ("probe for {task} on the whole layer", {}),
@@ -228,10 +224,7 @@ def _said(says: str, words: Words, names: Labels) -> str | None:
 
 def _run_labels(measure: str, names: dict[str, str], attributes: Mapping[str, str]) -> Labels:
     """The labels of what a run found, ready for its sentence."""
-    about = {
-        "unit": attributes.get("unit", "loss"),
-        "metric": attributes.get("metric", "score"),
-    }
+    about = {"unit": attributes.get("unit", "loss"), "metric": attributes.get("metric", "score")}
     if "task" in names:
         titles = json.loads(attributes.get("titles", "{}"))
         about["task"] = titles.get(names["task"], names["task"].replace("_", " "))

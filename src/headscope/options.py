@@ -415,10 +415,7 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
         kinds = {True: Parameter.POSITIONAL_OR_KEYWORD, False: Parameter.KEYWORD_ONLY}
         keywords = [
             Parameter(
-                name,
-                kinds[name in nameless],
-                default=option.default,
-                annotation=option.plain_hint,
+                name, kinds[name in nameless], default=option.default, annotation=option.plain_hint
             )
             for name, option in options.items()
         ]
@@ -911,8 +908,7 @@ class RoleTest(Options):
     panel: ClassVar[str] = "The test"
 
     tau: Annotated[
-        Threshold | Sequence[Threshold] | Mapping[str, Threshold],
-        Option(metavar="N|auto|ROLE=N"),
+        Threshold | Sequence[Threshold] | Mapping[str, Threshold], Option(metavar="N|auto|ROLE=N")
     ] = ()
     test: Literal["t", "z", "bootstrap", "permutation"] = "t"
     correction: Literal["none", "holm", "bh", "maxt"] = "holm"

@@ -259,10 +259,7 @@ class DocumentPart:
 CONLLU = (".conllu",)
 HEADS = ("head", "minspan", "min")
 """Fields that say which words of a mention head it, the most reliable first."""
-SKIPPED = {
-    "discontinuous": "in parts (discontinuous)",
-    "empty nodes": "of empty nodes alone",
-}
+SKIPPED = {"discontinuous": "in parts (discontinuous)", "empty nodes": "of empty nodes alone"}
 _ENTITY_BRACKET = re.compile(r"\(([^()]++)(\))?|([^()]++)\)")
 _PART = re.compile(r"\[(\d+)/\d+\]")
 _EMPTY = re.compile(r"\d+\.\d+\t")
@@ -524,8 +521,7 @@ def _json_document(record: Any, number: int, where: str) -> Example:
     sentences = record["sentences"]
     if not isinstance(sentences, list) or not all(_is_sentence(sentence) for sentence in sentences):
         raise CorpusError(
-            f"{where}: 'sentences' must be {DOCUMENT['sentences']}, none of them blank",
-            hint=FORM,
+            f"{where}: 'sentences' must be {DOCUMENT['sentences']}, none of them blank", hint=FORM
         )
     if not isinstance(record["mentions"], list):
         raise CorpusError(
@@ -560,8 +556,7 @@ def _json_mention(entry: Any, sentences: list[list[str]], firsts: list[int], whe
         allowed = (int, str) if key == "cluster" else (int,)
         if type(entry[key]) not in allowed or entry[key] == "":
             raise CorpusError(
-                f"{where}: {key!r} must be {MENTION[key]}, got {shorten(entry[key])}",
-                hint=FORM,
+                f"{where}: {key!r} must be {MENTION[key]}, got {shorten(entry[key])}", hint=FORM
             )
     sent, start, end, head = (entry[key] for key in ("sent", "start", "end", "head"))
     _check_places(sent, start, end, head, sentences, where)
@@ -601,8 +596,7 @@ def _check_places(
 def _check_keys(record: Any, known: dict[str, str | None], where: str, what: str) -> None:
     if not isinstance(record, dict):
         raise CorpusError(
-            f"{where}: {what} must be a JSON object, got {type(record).__name__}",
-            hint=FORM,
+            f"{where}: {what} must be a JSON object, got {type(record).__name__}", hint=FORM
         )
     for key in record:
         if key not in known:

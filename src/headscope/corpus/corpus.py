@@ -12,7 +12,7 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from headscope.corpus.example import Example, join_words
+from headscope.corpus.example import Example, bucket_key, join_words
 from headscope.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -586,7 +586,7 @@ def shuffled_example(example: Example, random: np.random.Generator) -> Example:
     >>> [(word.text, word.relation) for word in mixed.words]
     [('bark', 'nsubj'), ('dogs', 'root')]
     """
-    example = replace(example, group=example.group or _key(example))
+    example = replace(example, group=bucket_key(example))
     if not example.words:
         return replace(example, texts=tuple(_shuffled_text(text, random) for text in example.texts))
     sentences: dict[tuple[int, int], list[int]] = {}
@@ -604,8 +604,3 @@ def _shuffled_text(text: str, random: np.random.Generator) -> str:
     words = _WORD.findall(text)
     order = iter(random.permutation(len(words)).tolist())
     return _WORD.sub(lambda _: words[next(order)], text)
-
-
-def _key(example: Example) -> str:
-    """By what an example without a group is put into its bucket."""
-    return "\0".join((example.id, *example.texts))

@@ -211,9 +211,13 @@ def bucket_of(example: Example, buckets: int = BUCKETS) -> int:
     """
     if buckets < 1:
         raise CorpusError(f"the number of buckets must be 1 or more, got {buckets} instead")
-    key = example.group or "\0".join((example.id, *example.texts))
-    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+    digest = hashlib.sha256(bucket_key(example).encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest, "big") % buckets
+
+
+def bucket_key(example: Example) -> str:
+    """By what an example is put into its bucket: its group, or all of it."""
+    return example.group or "\0".join((example.id, *example.texts))
 
 
 def join_words(words: tuple[Word, ...]) -> tuple[str, ...]:

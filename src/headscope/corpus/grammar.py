@@ -354,8 +354,7 @@ class Writer:
             return node, "poss"
         draw = self.random.random()
         if plural and draw < 0.2:
-            number = self.any(NUMBERS)
-            return Leaf(number, "CD", "NumType=Card"), "nummod"
+            return Leaf(self.any(NUMBERS), "CD", "NumType=Card"), "nummod"
         if plural and draw < 0.4:
             text = self.any(("many", "several"))
             return Leaf(text, "JJ", "Degree=Pos"), "amod"
@@ -551,8 +550,7 @@ class Writer:
         first, _ = self.named() if self.chance(0.4) else self.nominal("person", simple=True)
         second, _ = self.nominal("person", simple=True)
         both = self.entity("person", plural=True)
-        also = Leaf("and", "CC")
-        node = phrase("NP", ("", first), ("cc", also), ("conj", second))
+        node = phrase("NP", ("", first), ("cc", Leaf("and", "CC")), ("conj", second))
         self.mentions.append((node, both))
         return node, both
 
@@ -570,10 +568,7 @@ class Writer:
         if room > 3 and alive and not self.dated and self.chance(0.18):
             self.dated = True
             word = self.any(lexicon().adverbs["frequency"])
-            often = (
-                "neg" if word == "never" else "advmod",
-                phrase("ADVP", ("", Leaf(word, "RB"))),
-            )
+            often = ("neg" if word == "never" else "advmod", phrase("ADVP", ("", Leaf(word, "RB"))))
             verb = self.any(verbs("action", subject=entity.kind))
             object_, _ = self.nominal(self.kind_of(verb.object), room - 2)
             node = phrase("VP", ("", self.finite(verb, entity)), ("dobj", object_))
@@ -653,8 +648,7 @@ class Writer:
         half = room // 2 - 1
         first, entity = self.clause(half)
         second, _ = self.clause(room - half - 2, known=entity if self.chance(0.3) else None)
-        word = self.any(("and", "but"))
-        joint = ("cc", Leaf(word, "CC"))
+        joint = ("cc", Leaf(self.any(("and", "but")), "CC"))
         between = [joint] if self.chance(0.25) else [_mark(","), joint]
         return [("", phrase("S", *first)), *between, ("conj", phrase("S", *second))]
 

@@ -139,12 +139,7 @@ FORMATS = {
             treebank.BRACKET_FILES,
             treebank.BRACKET_FILES,
         ),
-        Format(
-            "coref-jsonl",
-            _plainly(coref.read_coref_jsonl),
-            folder=(".jsonl",),
-            documents=True,
-        ),
+        Format("coref-jsonl", _plainly(coref.read_coref_jsonl), folder=(".jsonl",), documents=True),
         Format(
             "coref-conllu",
             _plainly(coref.read_coref_conllu),
@@ -343,10 +338,7 @@ def suggest_format(error: CorpusError, path: Path, kind: str) -> CorpusError:
     if likely in {None, kind} or (likely in same and kind in same):
         return error
     looks = f"its first lines look like {likely}, and it was read as {kind}: give "
-    return CorpusError(
-        error.message,
-        hint=f"{looks}format={likely!r}",
-    )
+    return CorpusError(error.message, hint=f"{looks}format={likely!r}")
 
 
 # --- all sources ---

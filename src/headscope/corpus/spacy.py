@@ -385,14 +385,13 @@ def _words(docs: Iterable[Doc]) -> tuple[Word, ...]:
             numbers = {token.i: len(words) + index for index, token in enumerate(kept)}
             for token in kept:
                 root = token.head.i == token.i or token.head.i not in numbers
-                relation = "root" if root else token.dep_
                 words.append(
                     Word(
                         token.text,
                         segment,
                         sentence,
                         ROOT if root else numbers[token.head.i],
-                        relation,
+                        "root" if root else token.dep_,
                         token.pos_,
                         token.tag_,
                         token.lemma_,

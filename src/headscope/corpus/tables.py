@@ -288,8 +288,7 @@ def _known_texts(
     else:
         problem = f"none of the columns is known to hold text; the columns are {listed(names)}"
     raise CorpusError(
-        f"{where}: {problem}",
-        hint=f"name one or two of them, e.g. columns=[{shorten(example)}]",
+        f"{where}: {problem}", hint=f"name one or two of them, e.g. columns=[{shorten(example)}]"
     )
 
 
@@ -357,11 +356,7 @@ Row = tuple[int, list[str]]
 
 
 def read_table(
-    path: Path,
-    format: str,
-    choice: ColumnChoice | None = None,
-    *,
-    header: bool | None = None,
+    path: Path, format: str, choice: ColumnChoice | None = None, *, header: bool | None = None
 ) -> Iterator[Example]:
     """Yield one example per row of a TSV or CSV file.
 

@@ -114,8 +114,7 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
     for number, line in lines(path):
         if not line.strip():
             continue
-        where = f"{path}, line {number}"
-        value = parse_json(line, where, error=CorpusError, hint=ONE_OBJECT)
+        value = parse_json(line, f"{path}, line {number}", error=CorpusError, hint=ONE_OBJECT)
         if SURROGATE.search(line) and not _encodable(value):
             raise CorpusError(
                 f"{path}, line {number}: half of a surrogate pair (\\ud800 to \\udfff), which is "

@@ -432,11 +432,7 @@ class Encoder:
         return Pieces(ids, owners, characters(text, offsets), units)
 
     def _words(
-        self,
-        example: Example,
-        segment: int,
-        ids: NDArray[np.int64],
-        offsets: list[tuple[int, int]],
+        self, example: Example, segment: int, ids: NDArray[np.int64], offsets: list[tuple[int, int]]
     ) -> NDArray[np.int64]:
         """The annotated word of each piece of one text, or -1. Counts lost and unknown words."""
         indices = [index for index, word in enumerate(example.words) if word.segment == segment]
@@ -504,7 +500,6 @@ class Encoder:
                     for token, word, text, unit in pieces_of
                 ]
         ids, types, kind, segment, word, text, unit = zip(*rows, strict=True)
-        stop = np.array([piece.strip() in FULL_STOPS for piece in text], np.bool_)
         return Encoded(
             example,
             np.array(ids, np.int64),
@@ -512,7 +507,7 @@ class Encoder:
             np.array(kind, np.int8),
             np.array(segment, np.int8),
             np.array(word, np.int64),
-            stop,
+            np.array([piece.strip() in FULL_STOPS for piece in text], np.bool_),
             text,
             np.array(unit, np.int64),
             np.array(ids, np.int64) == self.unknown,

@@ -114,10 +114,9 @@ def with_bos(
     if bos == "add" and token is not None and (not parts or parts[0].token != token):
         return (TemplatePart(token, None, 0), *parts)
     if bos == "none" and token is not None:
-        after = (*parts[1:], None)
         return tuple(
             part
-            for part, later in zip(parts, after, strict=True)
+            for part, later in zip(parts, (*parts[1:], None), strict=True)
             if part.token != token or later is None or later.text is None
         )
     return parts

@@ -114,8 +114,7 @@ class CorpusMaps:
         self.model = model
         self.corpus = corpus.name
         self.examples = _encode(model, islice(corpus, limit), max_length)
-        shape = model.shape(model.main_stack())
-        self.heads = shape.every_head
+        self.heads = model.shape(model.main_stack()).every_head
         self.shape = (len(self.examples), len(self.heads))
         self.order = np.random.default_rng(seed).permutation(int(np.prod(self.shape)))
         self._cached = lru_cache(CACHED_EXAMPLES)(

@@ -16,21 +16,9 @@ from headscope.encode.cross import CrossEncoded, key_batch, key_item
 from headscope.errors import ModelError
 from headscope.measures.base import Measure, at_least
 from headscope.measures.combinators import NAN, Linear, RowMean, Weights
-from headscope.measures.kernels import (
-    distances,
-    entropy_terms,
-    logarithms,
-    over_keys,
-    to_device,
-)
+from headscope.measures.kernels import distances, entropy_terms, logarithms, over_keys, to_device
 from headscope.measures.lazy import torch
-from headscope.measures.relations import (
-    Columns,
-    Diagonals,
-    Matrix,
-    Pairs,
-    mass_weights,
-)
+from headscope.measures.relations import Columns, Diagonals, Matrix, Pairs, mass_weights
 
 if TYPE_CHECKING:
     from torch import Tensor

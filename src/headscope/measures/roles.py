@@ -104,13 +104,13 @@ def _antecedents(item: Encoded) -> Relation:
     return Pairs.of(
         len(item),
         (
-            (one, other)
+            (query, key)
             for words in heads.values()
             for word in words
             for earlier in words
             if earlier < word
-            for one in item.pieces.get(word, ())
-            for other in item.pieces.get(earlier, ())
+            for query in item.pieces.get(word, ())
+            for key in item.pieces.get(earlier, ())
         ),
     )
 

@@ -64,13 +64,13 @@ class Sieve:
 
     def relation(self, item: Encoded) -> Relation | None:
         """The sieve of one example, or None if it has none."""
-        found = self._ask(self.select, item, f"example {item.example.id}")
-        if found is None:
+        answer = self._ask(self.select, item, f"example {item.example.id}")
+        if answer is None:
             return None
         size = len(item)
-        if isinstance(found, Relation) and len(found.sizes()) == size:
-            return found
-        array = self._ask(np.asarray, found, f"example {item.example.id}")
+        if isinstance(answer, Relation) and len(answer.sizes()) == size:
+            return answer
+        array = self._ask(np.asarray, answer, f"example {item.example.id}")
         right = array.shape in ((size, size), (size,)) and array.dtype == np.bool_
         if not right:
             raise UserError(
@@ -160,9 +160,9 @@ def sieve(
                 hint="see the docs, 'Write a sieve'",
             )
         own = not function.__module__.startswith("headscope.")
-        asked = frozenset([needs] if isinstance(needs, str) else needs)
+        annotations = frozenset([needs] if isinstance(needs, str) else needs)
         learn = function if learns else None
-        add_sieve(Sieve(name, title or name, function, asked, later, learn, own))
+        add_sieve(Sieve(name, title or name, function, annotations, later, learn, own))
         return function
 
     return register
@@ -256,7 +256,7 @@ def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: boo
     """From a dependent to its head word, the other way, or both, over the given labels; ``fold``
     drops a label's subtype first.
     """
-    wanted = frozenset(label for one in labels for label in SAME_LABEL.get(one, (one,)))
+    wanted = frozenset(label for known in labels for label in SAME_LABEL.get(known, (known,)))
 
     def select(item: Encoded) -> Relation:
         words = item.example.words
@@ -338,7 +338,7 @@ def _coreferent(item: Encoded) -> Relation:
         (
             pair
             for words in heads.values()
-            for one, other in permutations(words, 2)
-            for pair in product(pieces.get(one, ()), pieces.get(other, ()))
+            for first, second in permutations(words, 2)
+            for pair in product(pieces.get(first, ()), pieces.get(second, ()))
         ),
     )

@@ -11,17 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.encode import Batch
+from headscope.encode import Batch, token_batch
 from headscope.encode.cross import key_batch
 from headscope.errors import ModelError
-from headscope.models.observe import LayerView, Watch, watching
-from headscope.models.shape import (
-    Shape,
-    layer_numbers,
-    queries_per_key,
-    text_config,
-    unobservable,
-)
+from headscope.models.observe import LayerView, OutputListener, Watch, watching
+from headscope.models.shape import Shape, layer_numbers, queries_per_key, text_config, unobservable
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
@@ -153,18 +147,31 @@ def _probe(model: Model, stacks: Mapping[nn.Module, str], *, padded: bool) -> _L
     return seen
 
 
+def probe_layers(model: Model, stack: str) -> list[tuple[nn.Module, int, Tensor]]:
+    """The module, the number and the outputs of each layer of a stack, from three tokens."""
+    layers: list[tuple[nn.Module, int, Tensor]] = []
+
+    def note(view: LayerView) -> None:
+        if view.stack == stack:
+            layers.append((view.module, view.layer, view.output.clone()))
+
+    with torch.inference_mode():
+        model.forward(token_batch(np.zeros((1, PROBE))), listeners=[OutputListener(note)])
+    return layers
+
+
 def probe_length(model: Model) -> int:
     """How many tokens show whether keys are tokens: more than are compressed into one key."""
     config = vars(text_config(model.network))
-    found = [_whole_numbers(value) for key, value in config.items() if "compress" in key]
-    rates = [rate for rates in found for rate in rates if rate < LONGEST_PROBE]
-    return max([PROBE, *(rate + 1 for rate in rates)])
+    compressing = (value for key, value in config.items() if "compress" in key)
+    rates = (rate for value in compressing for rate in _whole_numbers(value))
+    return max([PROBE, *(rate + 1 for rate in rates if rate < LONGEST_PROBE)])
 
 
 def _whole_numbers(value: Any) -> list[int]:
     if isinstance(value, Mapping):
         value = list(value.values())
-    return [one for one in (value if isinstance(value, list) else [value]) if type(one) is int]
+    return [item for item in (value if isinstance(value, list) else [value]) if type(item) is int]
 
 
 def other_token(model: Model) -> int:

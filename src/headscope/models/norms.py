@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.encode import Batch
-from headscope.models.observe import LayerView, OutputListener
+from headscope.models.forward import probe_layers
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
@@ -78,7 +76,7 @@ def measure_gain(norm: nn.Module, size: int) -> Gain:
     >>> measure_gain(norm, 4)
     Gain(scale=tensor([2., 2., 2., 2.]), centred=True, biased=False)
     """
-    device = next((one.device for one in norm.parameters()), torch.device("cpu"))
+    device = next((weight.device for weight in norm.parameters()), torch.device("cpu"))
     exact = copy.deepcopy(norm).double()
     even = torch.full((1, size), LARGE, dtype=torch.float64, device=device)
     signs = even * (1 - 2 * (torch.arange(size, device=device) % 2))
@@ -89,8 +87,7 @@ def measure_gain(norm: nn.Module, size: int) -> Gain:
     centred = bool(flat < 1e-3 * odd.abs().max())
     kept = signs - signs.mean() if centred else signs
     scale = (odd * kept.square().mean().sqrt() / kept)[0]
-    biased = bool((up + down).abs().max() > 1e-5)
-    return Gain(scale.float().clone(), centred, biased)
+    return Gain(scale.float().clone(), centred, bool((up + down).abs().max() > 1e-5))
 
 
 def find_surroundings(model: Model, stack: str) -> Surroundings:
@@ -98,27 +95,21 @@ def find_surroundings(model: Model, stack: str) -> Surroundings:
 
     A norm belongs before attention if the very tensor that it returned is what attention reads.
     """
-    found, trace = Surroundings(), _Trace()
+    around, trace = Surroundings(), _Trace()
     names = {module: name for name, module in model.network.named_modules()}
-
-    def note(view: LayerView) -> None:
-        if view.stack == stack:
-            found.modules.append(view.module)
-
-    ids = np.zeros((1, 3), np.int64)
-    with trace.watch(model.network), torch.inference_mode():
-        model.forward(Batch(0, (), ids, ids, ids == 0), listeners=[OutputListener(note)])
-    for module in dict.fromkeys(found.modules):
+    with trace.watch(model.network):
+        around.modules += [module for module, *_ in probe_layers(model, stack)]
+    for module in dict.fromkeys(around.modules):
         layer = PLACE.match(names[module])
         calls = trace.read.get(module, [])
         norms = {norm for norm in calls if norm is not None}
         norm = norms.pop() if len(norms) == 1 and None not in calls else None
         if norm is not None and layer is not None and names[norm].startswith(layer[0]):
-            found.before[module] = norm
-        elif module is not found.modules[0] or len(calls) > 1:
-            found.on_stream |= any(one is not None for one in calls)
-    found.after = any(module in trace.normed for module in found.modules)
-    return found
+            around.before[module] = norm
+        elif module is not around.modules[0] or len(calls) > 1:
+            around.on_stream |= any(read is not None for read in calls)
+    around.after = any(module in trace.normed for module in around.modules)
+    return around
 
 
 class _Trace:
@@ -153,8 +144,8 @@ class _Trace:
             self.normed.add(self._attended[id(args[0])][0])
 
     def _reads(self, module: nn.Module, args: Any, kwargs: Any) -> None:
-        given = args[0] if args else kwargs.get("hidden_states")
-        self.read.setdefault(module, []).append(self.made.get(id(given), (None, None))[0])
+        hidden = args[0] if args else kwargs.get("hidden_states")
+        self.read.setdefault(module, []).append(self.made.get(id(hidden), (None, None))[0])
 
     def _attends(self, module: nn.Module, _args: Any, output: Any) -> None:
         first = output[0] if isinstance(output, tuple) else output

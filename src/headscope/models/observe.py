@@ -182,7 +182,7 @@ class Watch:
         self.gates = gates or {}
         self.cached = cached
         self.numbers = numbers or {}
-        self.by_rows = [one for one in listeners if isinstance(one, RowListener)]
+        self.by_rows = [listener for listener in listeners if isinstance(listener, RowListener)]
         self.at_end = [one.end if isinstance(one, RowListener) else one for one in listeners]
         self.replacement = replacement
         self.mask = mask
@@ -217,10 +217,10 @@ class Watch:
             Its value vectors, (batch, key-value head, key, width), where they are known.
         """
         stack = self.stacks.get(module, "encoder")
-        place = self.counts.get(stack, 0)
-        self.counts[stack] = place + 1
+        count = self.counts.get(stack, 0)
+        self.counts[stack] = count + 1
         numbers = self.numbers.get(stack, ())
-        layer = numbers[place] if place < len(numbers) else place
+        layer = numbers[count] if count < len(numbers) else count
         self._layer = (stack, layer)
         self.changes = self.replacement.changes(stack, layer) if self.replacement else []
         self.values = values

@@ -82,9 +82,9 @@ class Part:
         """Check that a recipe has what the part needs."""
         for name in self.needs:
             if not getattr(recipe, name):
-                noun, given = INPUTS[name]
+                noun, example = INPUTS[name]
                 text = f"{self.title} ({self.source}): no {noun} was given"
-                raise UserError(text, hint=f"give {given}")
+                raise UserError(text, hint=f"give {example}")
 
 
 def part(
@@ -131,9 +131,9 @@ class Recipe(FolderRun):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.all_parts = tuple(one.part for one in vars(cls).values() if hasattr(one, "part"))
+        cls.all_parts = tuple(step.part for step in vars(cls).values() if hasattr(step, "part"))
         cls.claims = []
-        cls.more_help = f"Parts: {', '.join(one.name for one in cls.all_parts)}."
+        cls.more_help = f"Parts: {', '.join(step.name for step in cls.all_parts)}."
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -141,13 +141,7 @@ class Recipe(FolderRun):
 
     @classmethod
     def claim(
-        cls,
-        source: str,
-        published: str,
-        rule: str,
-        *,
-        ours: str = "",
-        each: str = "",
+        cls, source: str, published: str, rule: str, *, ours: str = "", each: str = ""
     ) -> Callable[[Test], Test]:
         """Mark a function as the test of a claim: its docstring is what the paper says.
 
@@ -172,18 +166,18 @@ class Recipe(FolderRun):
         UserError
             A name is unknown, or a part that was asked for lacks what it needs.
         """
-        known = {one.name: one for one in self.all_parts}
+        known = {step.name: step for step in self.all_parts}
         for name in self.parts:
             if name not in known:
                 raise unknown(f"part of {self.paper.name}", name, known)
             known[name].check(self)
         if self.parts:
-            return tuple(one for one in self.all_parts if one.name in self.parts)
-        extras = {one for one in self.all_parts if one.extra}
+            return tuple(step for step in self.all_parts if step.name in self.parts)
+        extras = {step for step in self.all_parts if step.extra}
         return tuple(
-            one
-            for one in self.all_parts
-            if one not in extras or all(getattr(self, name) for name in one.needs)
+            step
+            for step in self.all_parts
+            if step not in extras or all(getattr(self, name) for name in step.needs)
         )
 
     @cached_property
@@ -218,8 +212,8 @@ class Recipe(FolderRun):
 
     @property
     def _several(self) -> Sequence[Any]:
-        given = self.given_models
-        return [given] if is_one_model(given) else given
+        models = self.given_models
+        return [models] if is_one_model(models) else models
 
     @cached_property
     def _given(self) -> dict[str, Any]:
@@ -242,14 +236,14 @@ class Recipe(FolderRun):
 
     def with_head(self) -> Model:
         """The model with its language-model head; one that is in memory keeps what it has."""
-        given = self._given[self.models[0]]
-        is_name = isinstance(given, str | Path)
-        return models.as_model(given, self, head="lm") if is_name else self.model_loaded
+        model = self._given[self.models[0]]
+        is_name = isinstance(model, str | Path)
+        return models.as_model(model, self, head="lm") if is_name else self.model_loaded
 
     def source(self, name: str) -> str | Model:
         """What a function that loads a model itself is given: a name, or a model in memory."""
-        given = self._given[name]
-        return str(given) if isinstance(given, str | Path) else self.load(name)
+        model = self._given[name]
+        return str(model) if isinstance(model, str | Path) else self.load(name)
 
     def size(self, name: str) -> str:
         """The number of layers and heads of a model, such as ``12 × 12``."""
@@ -341,8 +335,8 @@ class Recipe(FolderRun):
         self.check()
         sections: list[Section] = []
         skipped: dict[str, UserError] = {}
-        for one in self.chosen:
-            self._try(partial_section(one, self), sections, skipped)
+        for step in self.chosen:
+            self._try(partial_section(step, self), sections, skipped)
         if not sections and skipped:
             raise next(iter(skipped.values()))
         findings, claims = self.findings(), []
@@ -360,30 +354,30 @@ class Recipe(FolderRun):
     ) -> None:
         """Make a section, or several one by one; note why one cannot be made."""
         try:
-            made = make()
+            outcome = make()
         except (Interrupted, AnotherRunError):
             raise
         except UserError as error:
             self.reporter.say(f"skipped: {error.message}")
             skipped[error.message] = error
             return
-        if isinstance(made, Section):
-            sections.append(made)
+        if isinstance(outcome, Section):
+            sections.append(outcome)
             return
-        for step in made:
-            self._try(step, sections, skipped)
+        for inner in outcome:
+            self._try(inner, sections, skipped)
 
     def findings(self) -> list[Finding]:
         """Test the claims, in the order of the paper."""
-        found = []
+        findings = []
         for claim in self.claims:
             absent = [name for name in claim.needs if name not in self.results]
             reasons = [self.missing(name) for name in absent]
             if not absent:
-                found.append(claim.finding(self.results))
+                findings.append(claim.finding(self.results))
             elif None not in reasons:
-                found.append(claim.untested(str(reasons[0])))
-        return found
+                findings.append(claim.untested(str(reasons[0])))
+        return findings
 
     def _write(
         self,
@@ -443,10 +437,10 @@ class Recipe(FolderRun):
         Where a part has several sections, each has a title of its own, and a suffix for its anchor
         and the names of its plots and tables.
         """
-        about = next(one for one in self.all_parts if one.name == part)
+        about = next(step for step in self.all_parts if step.name == part)
         source = f"{about.source[0].upper()}{about.source[1:]}."
-        made = Section(part, title or about.title, f"{source} {text}".strip(), tables, plots)
-        return with_suffix(made, suffix) if suffix else made
+        section = Section(part, title or about.title, f"{source} {text}".strip(), tables, plots)
+        return with_suffix(section, suffix) if suffix else section
 
     def compute(self, name: str, function: Callable[..., Atlas], *given: Any, **how: Any) -> Atlas:
         """Run a function into ``NAME.nc``, or open that file if it holds this very run."""
@@ -497,12 +491,12 @@ class Recipe(FolderRun):
         return results
 
 
-def partial_section(one: Part, recipe: Recipe) -> Callable[[], Section | Sequence[Step]]:
+def partial_section(step: Part, recipe: Recipe) -> Callable[[], Section | Sequence[Step]]:
     """Makes a part, unless the recipe lacks what it needs."""
 
     def make() -> Section | Sequence[Step]:
-        one.check(recipe)
-        return one.make(recipe)
+        step.check(recipe)
+        return step.make(recipe)
 
     return make
 

@@ -78,13 +78,12 @@ class Atlas:
         Folders are taken out of the provenance: they may hold the names of users.
         """
         root = xr.Dataset(attrs={"headscope_schema": SCHEMA, "provenance": _json(provenance)})
-        grouped = provenance.get("counts", {}).get("grouped", 0)
-        over = DOCUMENTS if grouped else TEXTS
-        made = {
+        over = DOCUMENTS if provenance.get("counts", {}).get("grouped", 0) else TEXTS
+        derived = {
             f"/{name}": derive(dataset, over=over) if "sum" in dataset else dataset
             for name, dataset in groups.items()
         }
-        return cls(xr.DataTree.from_dict({"/": root, **made}))
+        return cls(xr.DataTree.from_dict({"/": root, **derived}))
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -755,12 +754,7 @@ class Atlas:
         return write(self, Path(path), others=others, figures=figures)
 
     def export(
-        self,
-        path: str | Path,
-        *,
-        measure: str | None = None,
-        format: str = "",
-        by: str = "",
+        self, path: str | Path, *, measure: str | None = None, format: str = "", by: str = ""
     ) -> Path:
         """Write a long table as CSV, Parquet, LaTeX or HTML, or files for other tools.
 

@@ -372,9 +372,8 @@ def grammar_tasks(
     ('Tense', 'the sentences are written by the built-in grammar')
     """
     pairs = list(islice(grammar_trees(), sentences))
-    examples = [example for example, _ in pairs]
     ten_tasks = make_tasks(
-        examples,
+        [example for example, _ in pairs],
         seed=seed,
         size=GRAMMAR_SIZES,
         tasks=tasks,

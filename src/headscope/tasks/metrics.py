@@ -81,8 +81,7 @@ def resampled_spearman(outputs: Array, gold: Array) -> FromCounts:
     ranks, gold_ranks = [_ranker(values) for values in outputs[..., 0]], _ranker(gold)
 
     def score(counts: Array) -> Array:
-        total = counts.sum(1)
-        middle = (total + 1) / 2  # the mean rank, whatever the ties
+        middle = (counts.sum(1) + 1) / 2  # the mean rank, whatever the ties
         theirs = gold_ranks(counts) - middle[:, None]
         across = (counts * theirs**2).sum(1)
         scores = np.empty((len(counts), len(ranks)))

@@ -235,8 +235,7 @@ def sample(task: ProbingTask, limit: int, seed: int) -> ProbingTask:
     labels = {example.label for example in splits["train"]}
     if task.labels and len(labels) < 2:
         raise UserError(
-            f"{limit} examples of {task.title} have only one class",
-            hint="draw a larger sample",
+            f"{limit} examples of {task.title} have only one class", hint="draw a larger sample"
         )
     note = f"at most {limit} examples of each split, drawn at random"
     return replace(task, splits=splits, notes=(*task.notes, note))

@@ -58,11 +58,10 @@ def read_senteval(path: str | Path) -> ProbingTask:
     _check(path, splits)
     name = _stem(path)
     title = TITLES.get(name, name)
-    labels = sorted_labels({str(example.label) for example in splits["train"]})
     return ProbingTask(
         name,
         title,
-        labels,
+        sorted_labels({str(example.label) for example in splits["train"]}),
         {split: tuple(examples) for split, examples in splits.items() if examples},
         task_group(title),
         tuple(_notes(splits)),

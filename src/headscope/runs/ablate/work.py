@@ -192,8 +192,8 @@ def head_means(model: Model, stream: Iterable[Batch], stack: str) -> dict[int, T
 
         def listen(view: LayerView, mask: Tensor = mask) -> None:
             if view.stack == stack:
-                found = view.output[mask].double().sum(0)
-                sums[view.layer] = sums[view.layer] + found if view.layer in sums else found
+                added = view.output[mask].double().sum(0)
+                sums[view.layer] = sums[view.layer] + added if view.layer in sums else added
 
         with torch.inference_mode():
             model.forward(batch, listeners=[OutputListener(listen)])
@@ -347,7 +347,7 @@ class AblationWork(ModelWork):
         keep = np.isfinite(outputs[0]).all(1)
         examples = [item.example for item in batch.items]
         used = [example for example, kept in zip(examples, keep, strict=True) if kept]
-        found = BatchOutputs(
+        finite = BatchOutputs(
             outputs[:, keep],
             losses[:, keep],
             question.gold.double().cpu().numpy()[keep],
@@ -357,7 +357,7 @@ class AblationWork(ModelWork):
             [example.group for example in used],
             [example.id for example, kept in zip(examples, keep, strict=True) if not kept],
         )
-        return found, cache.skips
+        return finite, cache.skips
 
     def _run_all(
         self,
@@ -380,8 +380,8 @@ class AblationWork(ModelWork):
             places = [place for place, off in enumerate(passes) if off.heads != base.heads]
             for group in self._groups(question.batch, places, offs):
                 chosen = [offs[place] for place in group]
-                found = self.stacking.outputs(chosen, lambda some: self._run(question, some))
-                for place, output in zip(group, found, strict=True):
+                read = self.stacking.outputs(chosen, lambda some: self._run(question, some))
+                for place, output in zip(group, read, strict=True):
                     outputs[place] = output
                 done += len(group)
                 if update:
@@ -417,12 +417,12 @@ class _TheModel:
     """Stands for the model of the work in an objective that is sent with it."""
 
 
-def _exchanged(objective: Objective, one: Any, other: Any) -> Objective:
+def _exchanged(objective: Objective, old: Any, new: Any) -> Objective:
     """A copy of an objective with one attribute's value in place of another."""
     changed = copy(objective)
     for name, value in vars(objective).items():
-        if value is one:
-            setattr(changed, name, other)
+        if value is old:
+            setattr(changed, name, new)
     return changed
 
 
@@ -555,7 +555,7 @@ def join_outputs(parts: Iterable[BatchOutputs]) -> BatchOutputs:
     for name, axis in AXES.items():
         whole[name] = np.concatenate([getattr(part, name) for part in batches], axis)
     for name in NAMES:
-        whole[name] = [one for part in batches for one in getattr(part, name)]
+        whole[name] = [item for part in batches for item in getattr(part, name)]
     return BatchOutputs(**whole)
 
 
@@ -647,11 +647,11 @@ def _sums(
     }
 
 
-def _labels(found: BatchOutputs) -> dict[str, Any]:
+def _labels(outputs: BatchOutputs) -> dict[str, Any]:
     return {
         "bucket": np.arange(1, BUCKETS + 1),
-        "example": np.array(found.ids, object),
-        "group": ("example", np.array(found.groups, object)),
+        "example": np.array(outputs.ids, object),
+        "group": ("example", np.array(outputs.groups, object)),
     }
 
 
@@ -708,8 +708,7 @@ def with_scores(atlas: Atlas, options: Scoring) -> Atlas:
         agreement = agreement_dataset(done, options.confidence)
         done = with_nodes(done, {"importance_agreement": agreement})
     tree = done.tree.copy()
-    provenance = done.provenance | {"scores": how}
-    tree.attrs["provenance"] = json.dumps(provenance, sort_keys=True)
+    tree.attrs["provenance"] = json.dumps(done.provenance | {"scores": how}, sort_keys=True)
     return Atlas(tree)
 
 
@@ -717,11 +716,11 @@ def agreement_dataset(atlas: Atlas, confidence: float) -> xr.Dataset:
     """The rank agreement of gradient importance with what disabling each head does."""
     table = rank_agreement(atlas, confidence=confidence)
     columns = {"mean": "Spearman", "low": "low", "high": "high", "n": "heads"}
-    found = xr.Dataset(
+    agreement = xr.Dataset(
         {name: ("against", table[column].to_numpy()) for name, column in columns.items()},
         {"against": table["importance against"].to_numpy(object)},
     )
-    return found.assign_attrs(
+    return agreement.assign_attrs(
         title="Gradient importance and the effect of disabling heads",
         unit="Spearman's ρ over all heads",
         **{"source": GRADIENTS, "listed": "no", "kind": "correlation"},

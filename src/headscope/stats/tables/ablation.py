@@ -80,8 +80,7 @@ def scored(
     """
     check_correction(correction)
     raw = ablation_of(results)
-    about = results.provenance
-    seed = int(about["settings"]["seed"])
+    seed = int(results.provenance["settings"]["seed"])
     count = resamples or enough(int((raw["kind"] == "head").sum()))
     nodes = ablation_scores(
         raw,
@@ -231,8 +230,7 @@ def ablation_of(results: Atlas) -> xr.Dataset:
     """
     if "ablation" not in results.measures:
         raise ResultsError(
-            "these results are not of an ablation",
-            hint="disable heads with hs.ablate(model, …)",
+            "these results are not of an ablation", hint="disable heads with hs.ablate(model, …)"
         )
     return results["ablation"]
 

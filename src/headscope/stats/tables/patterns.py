@@ -249,10 +249,7 @@ def macro_f1(confusion: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def head_confusions(
-    gold: Sequence[str],
-    predicted: Sequence[str],
-    heads: Sequence[object],
-    classes: Sequence[str],
+    gold: Sequence[str], predicted: Sequence[str], heads: Sequence[object], classes: Sequence[str]
 ) -> NDArray[np.float64]:
     """One confusion matrix per head, (head, label, prediction).
 
