@@ -11,11 +11,10 @@ from cyclopts import Parameter
 from headscope.cli.app import MEASURE, CorpusFile, Model, call, command, named
 from headscope.cli.console import Console, PrintedTable
 from headscope.errors import UserError
-from headscope.papers.catalogue import PAPERS
+from headscope.papers.catalogue import PAPERS, Paper
 
 if TYPE_CHECKING:
     from headscope.cli.shown import CircuitsShown, RetrievalShown, TrackShown
-    from headscope.papers.catalogue import Paper
     from headscope.papers.portrait import Portrait
     from headscope.papers.recipe import Recipe
     from headscope.papers.report import PaperReport

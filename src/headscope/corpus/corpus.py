@@ -16,11 +16,8 @@ from headscope.corpus.example import Example, bucket_key, join_words
 from headscope.errors import CorpusError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
 
-    from headscope.corpus.example import Example
 
 # --- a corpus ---
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Example
-from headscope.encode import TEXT
+from headscope.encode import TEXT, Batch, Encoded
 from headscope.measures.base import Context, Measure
 from headscope.measures.kernels import PickedPairs, over_keys, to_device
 from headscope.measures.lazy import torch
@@ -30,7 +30,6 @@ from headscope.measures.lazy import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Batch, Encoded
     from headscope.models import LayerView
 
 FURTHEST = 32

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Example, surface_words
-from headscope.encode import SEPARATOR, START
+from headscope.encode import SEPARATOR, START, Batch, Encoded
 from headscope.encode.cross import CrossEncoded, key_batch, key_item
 from headscope.errors import ModelError
 from headscope.measures.base import Measure, at_least
@@ -23,7 +23,6 @@ from headscope.measures.relations import Columns, Diagonals, Matrix, Pairs, mass
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Batch, Encoded
     from headscope.models import LayerView, Model
 
 STOPS = "full stops and commas"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.encode import SEPARATOR, TEXT
+from headscope.encode import SEPARATOR, TEXT, Batch, Encoded
 from headscope.errors import ModelError
 from headscope.measures.base import Context, Measure, Together
 from headscope.measures.lazy import torch
@@ -20,7 +20,6 @@ from headscope.measures.lazy import torch
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from headscope.encode import Batch, Encoded
     from headscope.models import LayerView, Model
     from headscope.models.stream import FrozenNorm, Stream, StreamLayer
 
@@ -340,15 +339,11 @@ class LogitTogether(Together):
     def during(self) -> Iterator[None]:
         """Watch the norms whose σ is held fixed."""
         after = [layer.after for layer in self.stream.layers if layer.after is not None]
-        handles = [
-            norm.module.register_forward_hook(partial(self._note, norm))
-            for norm in (*after, self.stream.norm)
-        ]
-        try:
+        with ExitStack() as hooks:
+            for norm in (*after, self.stream.norm):
+                hook = norm.module.register_forward_hook(partial(self._note, norm))
+                hooks.enter_context(hook)
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _note(self, norm: FrozenNorm, module: nn.Module, args: Any, output: Tensor) -> None:
         self.inverse[module] = norm.inverse(args[0], output)

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import ROOT, Word
-from headscope.encode import SEPARATOR, START
+from headscope.encode import SEPARATOR, START, Batch, Encoded
 from headscope.measures.combinators import NAN, ColumnMean, Places, Strongest, every_pair, joined
 from headscope.measures.kernels import to_device
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Batch, Encoded
 
 # Universal tags, then the Penn tags that some treebanks have in their place.
 NOUN = frozenset({"NOUN", "PROPN", "NN", "NNS", "NNP", "NNPS"})

@@ -14,17 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.encode import TEXT
+from headscope.encode import TEXT, Encoded
 from headscope.labels import CLAUSE, NOUN_PHRASE, family_of
 from headscope.measures.relations import Diagonals, Matrix, Pairs, Relation
-
-if TYPE_CHECKING:
-    from headscope.encode import Encoded
 
 Select = Callable[["Encoded"], Relation]
 """A role's pairs of tokens."""

@@ -23,22 +23,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from headscope.corpus import Example, surface_words
-from headscope.encode import SEPARATOR, START, TEXT
+from headscope.encode import SEPARATOR, START, TEXT, Encoded
 from headscope.errors import UserError
 from headscope.identity import code_digest
 from headscope.measures.registry import run_file
 from headscope.measures.relations import Diagonals, Groups, Matrix, Pairs, Relation, as_relation
 from headscope.measures.roles import after_same, same_token
 from headscope.registry import Registry
-
-if TYPE_CHECKING:
-    from headscope.encode import Encoded
 
 Select = Callable[["Encoded"], "Relation | ArrayLike | None"]
 

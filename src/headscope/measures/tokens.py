@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import sentence_numbers
-from headscope.encode import SEPARATOR
+from headscope.encode import SEPARATOR, Batch, Encoded
 from headscope.errors import UserError
 from headscope.measures.base import Measure, at_least
 from headscope.measures.combinators import NAN, ColumnMean, Linear, RowMean, Weights
@@ -24,7 +24,6 @@ from headscope.measures.roles import known_ids
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Batch, Encoded
     from headscope.models import LayerView
 
 

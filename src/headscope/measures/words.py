@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.encode import TEXT
+from headscope.encode import TEXT, Batch
 from headscope.measures.base import Measure, once
 from headscope.measures.kernels import to_device
 from headscope.measures.lazy import torch
@@ -22,7 +22,6 @@ from headscope.measures.lazy import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Batch
     from headscope.models import LayerView
 
 NO_WORD = -1.0

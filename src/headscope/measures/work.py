@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Example, Word
-from headscope.encode import SEPARATOR, START, TEXT
+from headscope.encode import SEPARATOR, START, TEXT, Encoded
 from headscope.errors import UserError, unknown
 from headscope.measures.base import Context, Direction, Subtypes, at_least, one_of
 from headscope.measures.combinators import Linear, RowMean, Weights
@@ -34,7 +34,6 @@ from headscope.measures.sieves import (
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Encoded
     from headscope.models import LayerView
 
 from headscope.measures.attention import STOPS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -125,18 +125,15 @@ class _Trace:
 
     @contextmanager
     def watch(self, network: nn.Module) -> Iterator[None]:
-        handles: list[Any] = []
-        for module in network.modules():
-            if "norm" in type(module).__name__.lower() and not list(module.children()):
-                handles.append(module.register_forward_hook(self._norm))
-            elif "attention" in type(module).__name__.lower():
-                handles.append(module.register_forward_pre_hook(self._reads, with_kwargs=True))
-                handles.append(module.register_forward_hook(self._attends))
-        try:
+        with ExitStack() as hooks:
+            for module in network.modules():
+                if "norm" in type(module).__name__.lower() and not list(module.children()):
+                    hooks.enter_context(module.register_forward_hook(self._norm))
+                elif "attention" in type(module).__name__.lower():
+                    reads = module.register_forward_pre_hook(self._reads, with_kwargs=True)
+                    hooks.enter_context(reads)
+                    hooks.enter_context(module.register_forward_hook(self._attends))
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _norm(self, module: nn.Module, args: Any, output: Any) -> None:
         self.made[id(output)] = (module, output)

@@ -17,7 +17,7 @@ import ctypes
 import mmap
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,13 +113,11 @@ def current_watch() -> Watch | None:
 def watching(watch: Watch) -> Iterator[None]:
     """Observe the forward passes that are made inside."""
     token = _watch.set(watch)
-    hooks = [output.register_forward_pre_hook(watch.project) for output in watch.gates.values()]
-    try:
+    with ExitStack() as hooks:
+        hooks.callback(_watch.reset, token)
+        for output in watch.gates.values():
+            hooks.enter_context(output.register_forward_pre_hook(watch.project))
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-        _watch.reset(token)
 
 
 MASKS = 4

@@ -10,8 +10,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import ExitStack, suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,10 +25,6 @@ from headscope.models.model import Model, weights_digest
 from headscope.models.norms import Gain, find_surroundings, measure_gain
 from headscope.models.observe import LayerView, Watch
 from headscope.models.shape import text_config
-
-if TYPE_CHECKING:
-    from headscope.models.model import Model
-
 
 SUPPORTED = (
     "BERT, RoBERTa, XLM-R, ELECTRA, ALBERT, DistilBERT, ModernBERT, EuroBERT, MPNet, GPT, GPT-2, "
@@ -546,15 +542,14 @@ def output_projections(model: Model, stack: str) -> dict[nn.Module, nn.Module]:
     modules = dict.fromkeys(module for module, *_ in probe_layers(model, stack))
     outputs = {module: output_of(model, module, names[module]) for module in modules}
     read: dict[nn.Module, list[Tensor]] = {output: [] for output in outputs.values()}
-    handles = [
-        output.register_forward_pre_hook(lambda out, args: read[out].append(args[0].clone()))
-        for output in read
-    ]
-    try:
+
+    def keep(output: nn.Module, args: tuple[Tensor, ...]) -> None:
+        read[output].append(args[0].clone())
+
+    with ExitStack() as hooks:
+        for output in read:
+            hooks.enter_context(output.register_forward_pre_hook(keep))
         layers = probe_layers(model, stack)
-    finally:
-        for handle in handles:
-            handle.remove()
     for module, output in outputs.items():
         written = [values for writer, _, values in layers if writer is module]
         if not _same(written, read[output]):

@@ -7,7 +7,7 @@ architecture is known by name, and one that does something else is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -227,16 +227,13 @@ def first_mlp(model: Model, layer: StreamLayer, embeddings: Tensor) -> Tensor:
         changed = embeddings[:, None].to(hidden)
         return ((changed, *args[1:]), kwargs) if args else ((), kwargs | {"hidden_states": changed})
 
-    handles = (
+    with (
         layer.block.register_forward_pre_hook(enter, with_kwargs=True),
         layer.output.register_forward_hook(lambda module, args, output: torch.zeros_like(output)),
-    )
-    try:
-        with recording([layer.mlp]) as calls, torch.inference_mode():
-            model.forward(token_batch(np.zeros((len(embeddings), 1))))
-    finally:
-        for handle in handles:
-            handle.remove()
+        recording([layer.mlp]) as calls,
+        torch.inference_mode(),
+    ):
+        model.forward(token_batch(np.zeros((len(embeddings), 1))))
     return calls[layer.mlp].wrote.float().reshape(embeddings.shape)
 
 
@@ -274,12 +271,10 @@ def recording(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, Call]]:
         if isinstance(read, Tensor) and isinstance(returned, Tensor):
             calls[module] = Call(read, returned)
 
-    handles = [module.register_forward_hook(keep, with_kwargs=True) for module in modules]
-    try:
+    with ExitStack() as hooks:
+        for module in modules:
+            hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
         yield calls
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _run(model: Model, stack: str) -> dict[nn.Module, Call]:

@@ -167,7 +167,7 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        trains = any(chosen.name != "frames" for chosen in self.chosen)
+        trains = any(part.name != "frames" for part in self.chosen)
         self.check_training(self, trains=bool(self.tasks) and trains)
         _ = self.links, self.places
 
@@ -199,7 +199,7 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
 
     def check(self) -> None:
         """Check the fine-tuned models that are there, before anything is trained."""
-        if {chosen.name for chosen in self.chosen} - {"frames"}:
+        if {part.name for part in self.chosen} - {"frames"}:
             self.tuned_models.check()
 
     def facts(self) -> list[tuple[str, str]]:

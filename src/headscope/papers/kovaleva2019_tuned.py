@@ -14,14 +14,22 @@ from headscope.corpus import Corpus
 from headscope.errors import CorpusError, UserError
 from headscope.page import Table
 from headscope.papers.report import as_sentence, counted, short_name
-from headscope.runs.tune import RECORD, STARTS, Start, Tuned, read_record, recorded_task, tune
+from headscope.runs.tune import (
+    RECORD,
+    STARTS,
+    Start,
+    Tuned,
+    TuneSettings,
+    read_record,
+    recorded_task,
+    tune,
+)
 from headscope.tasks import Task, find_task, label_ids, task_examples
 from headscope.tasks.metrics import majority, metric_title
 
 if TYPE_CHECKING:
     from headscope.models import Model
     from headscope.papers.kovaleva2019 import Kovaleva2019
-    from headscope.runs.tune import TuneSettings
 
 CONFIG, UNFINISHED = "config.json", "checkpoints"
 """A folder with the first is a checkpoint; with the second, it is still being tuned."""

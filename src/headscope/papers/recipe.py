@@ -131,9 +131,11 @@ class Recipe(FolderRun):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.all_parts = tuple(step.part for step in vars(cls).values() if hasattr(step, "part"))
+        cls.all_parts = tuple(
+            method.part for method in vars(cls).values() if hasattr(method, "part")
+        )
         cls.claims = []
-        cls.more_help = f"Parts: {', '.join(step.name for step in cls.all_parts)}."
+        cls.more_help = f"Parts: {', '.join(part.name for part in cls.all_parts)}."
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -166,18 +168,18 @@ class Recipe(FolderRun):
         UserError
             A name is unknown, or a part that was asked for lacks what it needs.
         """
-        known = {step.name: step for step in self.all_parts}
+        known = {part.name: part for part in self.all_parts}
         for name in self.parts:
             if name not in known:
                 raise unknown(f"part of {self.paper.name}", name, known)
             known[name].check(self)
         if self.parts:
-            return tuple(step for step in self.all_parts if step.name in self.parts)
-        extras = {step for step in self.all_parts if step.extra}
+            return tuple(part for part in self.all_parts if part.name in self.parts)
+        extras = {part for part in self.all_parts if part.extra}
         return tuple(
-            step
-            for step in self.all_parts
-            if step not in extras or all(getattr(self, name) for name in step.needs)
+            part
+            for part in self.all_parts
+            if part not in extras or all(getattr(self, name) for name in part.needs)
         )
 
     @cached_property
@@ -335,8 +337,8 @@ class Recipe(FolderRun):
         self.check()
         sections: list[Section] = []
         skipped: dict[str, UserError] = {}
-        for step in self.chosen:
-            self._try(partial_section(step, self), sections, skipped)
+        for part in self.chosen:
+            self._try(partial_section(part, self), sections, skipped)
         if not sections and skipped:
             raise next(iter(skipped.values()))
         findings, claims = self.findings(), []
@@ -437,7 +439,7 @@ class Recipe(FolderRun):
         Where a part has several sections, each has a title of its own, and a suffix for its anchor
         and the names of its plots and tables.
         """
-        about = next(step for step in self.all_parts if step.name == part)
+        about = next(known for known in self.all_parts if known.name == part)
         source = f"{about.source[0].upper()}{about.source[1:]}."
         section = Section(part, title or about.title, f"{source} {text}".strip(), tables, plots)
         return with_suffix(section, suffix) if suffix else section
@@ -491,12 +493,12 @@ class Recipe(FolderRun):
         return results
 
 
-def partial_section(step: Part, recipe: Recipe) -> Callable[[], Section | Sequence[Step]]:
+def partial_section(part: Part, recipe: Recipe) -> Callable[[], Section | Sequence[Step]]:
     """Makes a part, unless the recipe lacks what it needs."""
 
     def make() -> Section | Sequence[Step]:
-        step.check(recipe)
-        return step.make(recipe)
+        part.check(recipe)
+        return part.make(recipe)
 
     return make
 

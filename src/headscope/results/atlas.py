@@ -812,6 +812,13 @@ class Atlas:
         return write(self, path, by=by)
 
 
+def measure_data(results: Atlas, name: str, problem: str, hint: str) -> xr.Dataset:
+    """A measure of some results; where they have none, an error that says how to get it."""
+    if name not in results:
+        raise ResultsError(f"these results {problem}", hint=hint)
+    return results[name]
+
+
 def _json(provenance: Mapping[str, Any]) -> str:
     return json.dumps(without_folders(dict(provenance)), sort_keys=True)
 

@@ -225,7 +225,7 @@ class Clark2019(PaperRecipe, Sampled):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.vectors is not None and any(chosen.name == "probes" for chosen in self.chosen):
+        if self.vectors is not None and any(part.name == "probes" for part in self.chosen):
             check_vectors(self.vectors)
         _ = self.texts, self.trees, self.documents, self.trained_on
 
@@ -401,7 +401,7 @@ class Clark2019(PaperRecipe, Sampled):
         paper = paper_specialists(known, relations.labels)
         further = further_specialists(table, [row["relation"] for row in paper])
         antecedents: list[Any] = []
-        if any(chosen.name == "coreference" for chosen in self.chosen):
+        if any(part.name == "coreference" for part in self.chosen):
             with suppress(UserError):  # the part itself says why it cannot run
                 antecedents = [self.antecedent_chart()]
         what = "the best heads at the paper's relations, and the coreference head"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -276,12 +276,8 @@ class LanguageModelObjective(Objective):
             return (hidden[scored][None], *arguments[1:])
 
         head = self.model.network.get_output_embeddings()
-        hook = head.register_forward_pre_hook(choose) if head is not None else None
-        try:
+        with nullcontext() if head is None else head.register_forward_pre_hook(choose):
             yield
-        finally:
-            if hook is not None:
-                hook.remove()
 
 
 def _scored(question: Question) -> tuple[Tensor, Tensor]:

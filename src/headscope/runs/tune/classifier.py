@@ -467,11 +467,8 @@ class PooledClassifier(nn.Module):
             states.append(output if isinstance(output, Tensor) else output[0])
             raise StopForward
 
-        handle = self.base.get_submodule(name).register_forward_hook(listen)
-        try:
+        with self.base.get_submodule(name).register_forward_hook(listen):
             self._run(inputs)
-        finally:
-            handle.remove()
         return states[0]
 
     def _run(self, inputs: dict[str, Any]) -> None:

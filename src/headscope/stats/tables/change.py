@@ -21,6 +21,7 @@ from headscope.errors import ResultsError
 from headscope.identity import same_corpus
 from headscope.labels import CHANGE, label_text
 from headscope.results import Atlas
+from headscope.results.atlas import measure_data
 from headscope.results.merge import check_same_intervals
 from headscope.results.moments import Ratio, left_out, moves, ratio
 from headscope.results.schema import GRID, contents, label_dims, of_heads
@@ -508,12 +509,9 @@ def matched_heads(comparison: Atlas) -> pd.DataFrame:
     >>> bool((pairs["head"] == pairs["partner"]).all())
     True
     """
-    if MATCH not in comparison:
-        raise ResultsError(
-            "these results have no cosines of every two heads",
-            hint="compare the two models with match='layer'",
-        )
-    data = comparison[MATCH].transpose(*GRID, "other", ...)
+    how = "compare the two models with match='layer'"
+    data = measure_data(comparison, MATCH, "have no cosines of every two heads", how)
+    data = data.transpose(*GRID, "other", ...)
     heads, names = grid_heads(data), data["other"].values.tolist()
     width = data.sizes["head"]
     within = len(names) == width and str(heads[0]) not in names

@@ -18,6 +18,7 @@ from headscope.errors import ResultsError, UserError, first_few, unknown
 from headscope.heads import Head
 from headscope.labels import lost_tokens
 from headscope.results import Atlas
+from headscope.results.atlas import measure_data
 from headscope.stats.grid import grid_heads, head_frame
 from headscope.stats.inference.bootstrap import CONFIDENCE, percentiles, resampled
 from headscope.stats.inference.correction import ALPHA, binomial_tail, correct
@@ -53,12 +54,8 @@ def probing_of(results: Atlas, group: str = "probe") -> xr.Dataset:
     ResultsError
         If there are none; the message says how to get them.
     """
-    if group not in results.measures:
-        raise ResultsError(
-            f"these results have no probes of {PROBED[group]}",
-            hint="make some with hs.probe(model, tasks)",
-        )
-    return results[group]
+    how = "make some with hs.probe(model, tasks)"
+    return measure_data(results, group, f"have no probes of {PROBED[group]}", how)
 
 
 def task_titles(results: Atlas) -> dict[str, str]:
@@ -450,12 +447,8 @@ def split_table(results: Atlas) -> pd.DataFrame:
     ResultsError
         If no splits were drawn again.
     """
-    if TOP not in results.measures:
-        raise ResultsError(
-            "these results have no repeated splits",
-            hint="make some with hs.probe(model, tasks, repeats=5)",
-        )
-    data, rows = results[TOP], []
+    how, rows = "make some with hs.probe(model, tasks, repeats=5)", []
+    data = measure_data(results, TOP, "have no repeated splits", how)
     for name in data["task"].values:
         mine = data.sel(task=name)
         by_way = {way: mine["each"].sel(way=way).values for way in ("last", "best", "top")}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from headscope.errors import ResultsError, UserError, unknown
 from headscope.options import AUTO, RESAMPLING, TAU, RoleTest, takes
 from headscope.results import KEPT, Atlas
+from headscope.results.atlas import measure_data
 from headscope.results.moments import Ratio, range_of
 from headscope.results.schema import GRID
 from headscope.stats.heads.positions import with_positions
@@ -45,12 +46,8 @@ def role_data(results: Atlas) -> xr.Dataset:
     ResultsError
         If the results have no roles; the message says how to get them.
     """
-    if "role" not in results.measures:
-        raise ResultsError(
-            "these results have no roles in them",
-            hint='survey with roles: hs.survey(model, corpus, measures="role")',
-        )
-    return results["role"]
+    how = 'survey with roles: hs.survey(model, corpus, measures="role")'
+    return measure_data(results, "role", "have no roles in them", how)
 
 
 def kept_scores(data: xr.Dataset) -> xr.DataArray:
