@@ -263,6 +263,6 @@ def _check_range(head: Head, layers: Sequence[int] | None, heads: int | None) ->
     )
 
 
-def _not_a_head(given: object) -> UserError:
-    shown = repr(given) if len(repr(given)) <= 60 else repr(given)[:57] + "..."
+def _not_a_head(value: object) -> UserError:
+    shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
     return UserError(f"a head must be given as {FORM}; got {shown} instead", hint="e.g. 3-9 or 4-*")

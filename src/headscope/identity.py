@@ -182,20 +182,20 @@ def listed(changes: list[str]) -> str:
     return "; ".join(changes[:NAMED]) + more
 
 
-def another_run(what: str, found: list[str], *, or_else: str = "") -> AnotherRunError:
+def another_run(what: str, changes: list[str], *, or_else: str = "") -> AnotherRunError:
     """The error for an output that holds another run.
 
     Parameters
     ----------
     what
         What holds it, such as ``"a.nc holds the results of another run"``.
-    found
+    changes
         What differs.
     or_else
         What else there is to do.
     """
     return AnotherRunError(
-        f"{what}: {listed(found)}",
+        f"{what}: {listed(changes)}",
         hint=f"give another output, or overwrite=True to replace it{or_else}",
         command=f"give another place with -o, or --overwrite to replace it{or_else}",
     )

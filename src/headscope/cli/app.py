@@ -506,10 +506,10 @@ def named(options: Any, *parts: str) -> Any:
 # --- options as cyclopts knows them ---
 
 
-def _named(function: Callable[..., None], one: Command, more: str = "") -> Callable[..., None]:
+def _named(function: Callable[..., None], noted: Command, more: str = "") -> Callable[..., None]:
     """A function with a command's name and help; more help stands before the example."""
-    function.__name__ = one.name
-    paragraphs = cleandoc(one.function.__doc__ or "").split("\n\n")
+    function.__name__ = noted.name
+    paragraphs = cleandoc(noted.function.__doc__ or "").split("\n\n")
     if more:
         paragraphs.insert(-1, more)
     function.__doc__ = "\n\n".join(" ".join(text.split()) for text in paragraphs)

@@ -283,13 +283,14 @@ def _weights(attention: ArrayLike, count: int) -> NDArray[np.float64]:
     return weights.clip(0.0, 1.0)
 
 
-def _positions(name: str, given: Collection[int], count: int) -> set[int]:
+def _positions(name: str, positions: Collection[int], count: int) -> set[int]:
     """Return positions as a set, or say which of them is wrong."""
     try:
-        places = {index(place) for place in given}
+        places = {index(place) for place in positions}
     except TypeError as error:
         raise UserError(
-            f"the {name} words must be given by position (0 to {count - 1}), got {given!r} instead"
+            f"the {name} words must be given by position (0 to {count - 1}), "
+            f"got {positions!r} instead"
         ) from error
     wrong = sorted(place for place in places if not 0 <= place < count)
     if wrong:

@@ -150,29 +150,29 @@ def not_for_cross(name: str, *, own: bool = False) -> UserError:
     )
 
 
-def _is_one(given: Any) -> bool:
-    return isinstance(given, str | type) or hasattr(given, "bind")
+def _is_one(measures: Any) -> bool:
+    return isinstance(measures, str | type) or hasattr(measures, "bind")
 
 
-def _as_measure(given: Any) -> Measure:
-    if isinstance(given, str):
-        named: Measure = MEASURES[given]()
+def _as_measure(measure: Any) -> Measure:
+    if isinstance(measure, str):
+        named: Measure = MEASURES[measure]()
         return named
-    if isinstance(given, type) and issubclass(given, Measure):
+    if isinstance(measure, type) and issubclass(measure, Measure):
         try:
-            return given()
+            return measure()
         except TypeError as error:
             raise UserError(
-                f"the measure {given.__name__} cannot be made without options: {error}",
-                hint=f"give an object: {given.__name__}(...)",
+                f"the measure {measure.__name__} cannot be made without options: {error}",
+                hint=f"give an object: {measure.__name__}(...)",
             ) from None
-    if not isinstance(given, Measure):
+    if not isinstance(measure, Measure):
         raise UserError(
-            f"a measure must be a name, an object or a subclass of hs.Measure; got {given!r} "
+            f"a measure must be a name, an object or a subclass of hs.Measure; got {measure!r} "
             "instead",
             hint="e.g. measures=['entropy', hs.Role(direction='both'), MyMeasure]",
         )
-    return given
+    return measure
 
 
 def _check_needs(measure: Measure, offered: set[str], corpus: str) -> None:

@@ -87,9 +87,9 @@ class Sieve:
             else self
         )
 
-    def _ask(self, function: Callable[[Any], Any], given: Any, where: str) -> Any:
+    def _ask(self, function: Callable[[Any], Any], argument: Any, where: str) -> Any:
         try:
-            return function(given)
+            return function(argument)
         except Exception as error:  # a user's sieve may fail in any way
             if not self.own:
                 raise

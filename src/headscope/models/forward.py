@@ -110,10 +110,10 @@ def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> tuple[dict[str
             f"{model.name} cannot be run on text: {type(error).__name__}: {error}",
             hint="choose a text model; the docs list what is supported under 'Supported models'",
         ) from error
-    if not seen.found:
+    if not seen.layers:
         raise unobservable(model.name, model.network)
     shapes: dict[str, Shape] = {}
-    for stack, layers in seen.found.items():
+    for stack, layers in seen.layers.items():
         modules, heads, widths = zip(*layers, strict=True)
         if len(set(heads)) > 1:
             raise ModelError(
@@ -207,7 +207,7 @@ class _Layers:
 
     def __init__(self, length: int) -> None:
         self.length = length
-        self.found: dict[str, list[tuple[nn.Module, int, int]]] = {}
+        self.layers: dict[str, list[tuple[nn.Module, int, int]]] = {}
         self.least: dict[str, float] = {}
         """The smallest sum of a row of attention in each stack."""
         self.neutral = True
@@ -229,7 +229,7 @@ class _Layers:
         """Note the layer."""
         self._compare(view.output[:, : self.length])
         layer = (view.module, view.heads, view.output.shape[-1])
-        self.found.setdefault(view.stack, []).append(layer)
+        self.layers.setdefault(view.stack, []).append(layer)
 
 
 def network_inputs(model: Model, batch: Batch, stack: str) -> dict[str, Any]:

@@ -116,7 +116,7 @@ class _Trace:
     """Notes which module made which tensor, and who read it."""
 
     def __init__(self) -> None:
-        self.made: dict[int, tuple[nn.Module, Tensor]] = {}  # holds tensors, so that ids stay
+        self.outputs: dict[int, tuple[nn.Module, Tensor]] = {}  # holds tensors, so that ids stay
         self.read: dict[nn.Module, list[nn.Module | None]] = {}
         """By attention module: the norm whose output it read, at each call."""
         self.normed: set[nn.Module] = set()
@@ -136,13 +136,13 @@ class _Trace:
             yield
 
     def _norm(self, module: nn.Module, args: Any, output: Any) -> None:
-        self.made[id(output)] = (module, output)
+        self.outputs[id(output)] = (module, output)
         if args and id(args[0]) in self._attended:
             self.normed.add(self._attended[id(args[0])][0])
 
     def _reads(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         hidden = args[0] if args else kwargs.get("hidden_states")
-        self.read.setdefault(module, []).append(self.made.get(id(hidden), (None, None))[0])
+        self.read.setdefault(module, []).append(self.outputs.get(id(hidden), (None, None))[0])
 
     def _attends(self, module: nn.Module, _args: Any, output: Any) -> None:
         first = output[0] if isinstance(output, tuple) else output

@@ -113,16 +113,16 @@ def tuned_places(given: TunedLike | None, tasks: Sequence[Task]) -> TunedPlaces:
     return TunedPlaces(homes[0] if homes else None, {name: tuple(own[name]) for name in own})
 
 
-def _entries(given: TunedLike | None) -> list[tuple[str, str]]:
+def _entries(tuned: TunedLike | None) -> list[tuple[str, str]]:
     """Pairs of a task's name, which may be empty, and a place."""
-    if given is None:
+    if tuned is None:
         return []
-    if isinstance(given, Mapping):
+    if isinstance(tuned, Mapping):
         lists = (
-            (name, [one] if isinstance(one, str | Path) else one) for name, one in given.items()
+            (name, [own] if isinstance(own, str | Path) else own) for name, own in tuned.items()
         )
         return [(name, str(place)) for name, places in lists for place in places]
-    several = [given] if isinstance(given, str | Path) else given
+    several = [tuned] if isinstance(tuned, str | Path) else tuned
     parted = [(str(place), *str(place).partition("=")) for place in several]
     # A folder that exists may have an = in its name.
     return [

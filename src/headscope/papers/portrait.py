@@ -200,10 +200,10 @@ class Portrait(Recipe):
             max_length=self.max_length,
         )
 
-    def attempt(self, name: str, function: Callable[..., Atlas], *given: Any, **how: Any) -> Atlas:
+    def attempt(self, name: str, function: Callable[..., Atlas], *values: Any, **how: Any) -> Atlas:
         """Run a function of the model; note for the claims why it cannot be run."""
         try:
-            return self.compute(name, function, self.model_loaded, *given, **how)
+            return self.compute(name, function, self.model_loaded, *values, **how)
         except UserError as error:
             self.why[name] = error.message
             raise

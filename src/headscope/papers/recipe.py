@@ -444,12 +444,12 @@ class Recipe(FolderRun):
         section = Section(part, title or about.title, f"{source} {text}".strip(), tables, plots)
         return with_suffix(section, suffix) if suffix else section
 
-    def compute(self, name: str, function: Callable[..., Atlas], *given: Any, **how: Any) -> Atlas:
+    def compute(self, name: str, function: Callable[..., Atlas], *values: Any, **how: Any) -> Atlas:
         """Run a function into ``NAME.nc``, or open that file if it holds this very run."""
         path = self.folder / f"{name}.nc"
         common = {"output": path, "overwrite": self.overwrite, "seed": self.seed}
         with self.reporter.progress(path.stem) as progress:
-            results = function(*given, progress=progress, **common, **how)
+            results = function(*values, progress=progress, **common, **how)
         return self.note(path, results)
 
     def survey(
@@ -506,7 +506,7 @@ def partial_section(part: Part, recipe: Recipe) -> Callable[[], Section | Sequen
 # --- Models that are given by name, or in memory ---
 
 
-def is_one_model(given: Any) -> bool:
+def is_one_model(models: Any) -> bool:
     """Whether a recipe was given one model, not a list of them.
 
     A pair is a network with its tokenizer, unless it has names or models in it.
@@ -516,20 +516,20 @@ def is_one_model(given: Any) -> bool:
     >>> is_one_model("demo"), is_one_model(["demo"]), is_one_model(("demo", "bert-base-uncased"))
     (True, False, False)
     """
-    if isinstance(given, str | Path) or _in_memory(given):
+    if isinstance(models, str | Path) or _in_memory(models):
         return True
-    pair = isinstance(given, tuple) and len(given) == 2
-    return pair and not isinstance(given[0], str | Path | tuple) and not _in_memory(given[0])
+    pair = isinstance(models, tuple) and len(models) == 2
+    return pair and not isinstance(models[0], str | Path | tuple) and not _in_memory(models[0])
 
 
-def _in_memory(given: Any) -> bool:
-    return not isinstance(given, Iterable) and hasattr(given, "main_stack")
+def _in_memory(model: Any) -> bool:
+    return not isinstance(model, Iterable) and hasattr(model, "main_stack")
 
 
-def _name(given: Any) -> str:
-    if _in_memory(given):
-        return str(given.name)
-    return IN_MEMORY if isinstance(given, tuple) else str(given)
+def _name(model: Any) -> str:
+    if _in_memory(model):
+        return str(model.name)
+    return IN_MEMORY if isinstance(model, tuple) else str(model)
 
 
 # --- Options that several papers share ---

@@ -459,12 +459,9 @@ def products(writing: Tensor, reader: Reader) -> Tensor:
     blocks = (writing.flatten(0, 1) @ stacked).view(earlier, width, groups, size)
     if reader.root.shape[1] == 1:  # folded in already
         return _norm(blocks, (1, 3)).T
-    norms = []
-    for group in range(groups):
-        block = blocks[:, :, group]
-        for root in reader.root[group].to(block.dtype):
-            norms.append(_norm(block @ root.T, (1, 2)))
-    return torch.stack(norms)
+    roots = reader.root.to(blocks.dtype)
+    pairs = ((blocks[:, :, group], root) for group in range(groups) for root in roots[group])
+    return torch.stack([_norm(block @ root.T, (1, 2)) for block, root in pairs])
 
 
 def random_ratios(

@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from headscope.encode import Batch, Encoded, collate
+from headscope.encode import Encoded, collate
 from headscope.errors import UserError
 from headscope.models import LayerView, Model
 from headscope.models.attach import as_eager
@@ -349,7 +349,7 @@ def _rows(model: Model, name: str, items: list[Encoded], *, maps: bool) -> Itera
         for stack, layers in beside.gaps.items():
             for layer, difference in layers.items():
                 compared[MAPS].note(stack, layer, difference)
-        _compare_states(model, batch, output, beside.references, compared[OUTPUTS])
+        _compare_states(model, output, beside.references, compared[OUTPUTS])
     allowed = ROUGH if model.quantization else CLOSE.get(model.network.dtype, ROUGH)
     tokens = max(len(item) for item in items)
     for stack in model.shapes:
@@ -367,7 +367,7 @@ def _rows(model: Model, name: str, items: list[Encoded], *, maps: bool) -> Itera
 
 
 def _compare_states(
-    model: Model, batch: Batch, output: Any, references: Sequence[Reference], beside: Beside
+    model: Model, output: Any, references: Sequence[Reference], beside: Beside
 ) -> None:
     """Compare what each layer gives to the next, relative to its largest number."""
     for stack, layers in _states(model, output):

@@ -151,12 +151,13 @@ def tree_depth(bank: Treebank, rng: Random) -> Drafts:
     There are as many sentences of each class at every length: deep sentences are long, and a probe
     could read the depth off the length.
     """
-    what = "most arcs from the root to a word of the dependency tree"
-    rooted = [sentence for sentence in bank.sentences if sentence.root is not None]
-    depths = {} if bank.trees else {sentence.key: dependency_depth(sentence) for sentence in rooted}
     if bank.trees:
         what = "longest path from the top of the bracketed tree to a word"
         depths = {sentence.key: bank.trees[sentence.key].depth for sentence in bank.sentences}
+    else:
+        what = "most arcs from the root to a word of the dependency tree"
+        rooted = (sentence for sentence in bank.sentences if sentence.root is not None)
+        depths = {sentence.key: dependency_depth(sentence) for sentence in rooted}
     drafts = Drafts(what)
     treed = drafts.label(
         bank.sentences,
@@ -227,22 +228,18 @@ def dependents(sentence: Sentence) -> str:
 
 def top_constituents(bank: Treebank, rng: Random) -> Drafts:
     """TopConst: the labels right below S, as in the paper; else the relations around the root."""
-    what, reason = "the root's dependents in order, instead of constituents", NO_TREE
-    rooted = [sentence for sentence in bank.sentences if sentence.root is not None]
-    sequences = {} if bank.trees else {sentence.key: dependents(sentence) for sentence in rooted}
     if bank.trees:
         what, reason = "the constituents right below S", "whose top is not S"
         trees = {sentence.key: bank.trees[sentence.key] for sentence in bank.sentences}
         sequences = {key: "_".join(tree.top) for key, tree in trees.items() if tree.label == "S"}
+    else:
+        what, reason = "the root's dependents in order, instead of constituents", NO_TREE
+        rooted = (sentence for sentence in bank.sentences if sentence.root is not None)
+        sequences = {sentence.key: dependents(sentence) for sentence in rooted}
     counts = Counter(sequences.values())
     least = max(LEAST, RARE * len(sequences))
-    frequent = {
-        sequence
-        for sequence, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[
-            :FREQUENT
-        ]
-        if count >= least
-    }
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    frequent = {sequence for sequence, count in ordered[:FREQUENT] if count >= least}
     drafts = Drafts(f"{what}: the {len(frequent)} most frequent, and {OTHER}")
 
     def find(sentence: Sentence) -> tuple[str, str] | str:

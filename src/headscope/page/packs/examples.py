@@ -133,9 +133,9 @@ class Lottery:
             for text in texts
         }
 
-    def __call__(self, one: KeptMap) -> int:
+    def __call__(self, map_: KeptMap) -> int:
         """The place of a map's text in the order."""
-        return self._ticket[id(one.text)]
+        return self._ticket[id(map_.text)]
 
 
 def choose(

@@ -353,13 +353,13 @@ def _chosen(probes: Iterable[str] | None, vectors: object) -> list[str]:
 
 
 def _vectors(
-    given: WordVectors | str | Path | None, corpora: Iterable[Corpus]
+    vectors: WordVectors | str | Path | None, corpora: Iterable[Corpus]
 ) -> WordVectors | None:
     """The vectors of the words of some corpora."""
-    if not isinstance(given, str | Path):
-        return given
+    if not isinstance(vectors, str | Path):
+        return vectors
     words = (word.text for corpus in corpora for example in corpus for word in example.words)
-    return read_vectors(given, only=forms(words))
+    return read_vectors(vectors, only=forms(words))
 
 
 @dataclass

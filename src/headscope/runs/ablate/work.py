@@ -561,7 +561,7 @@ def join_outputs(parts: Iterable[BatchOutputs]) -> BatchOutputs:
 
 def outputs_dataset(
     passes: Sequence[Disabled],
-    found: BatchOutputs,
+    outputs: BatchOutputs,
     objective: dict[str, Any],
     way: str,
     *,
@@ -574,7 +574,7 @@ def outputs_dataset(
     ----------
     passes
         What was disabled.
-    found
+    outputs
         What the passes gave.
     objective
         What :meth:`Objective.about` says.
@@ -590,13 +590,13 @@ def outputs_dataset(
         right answer and group.
     """
     variables = {
-        **_sums(found.buckets, found.losses.T, ("run",)),
-        "outputs": (("run", "example", "output"), found.outputs),
-        "gold": (("example",), found.gold),
+        **_sums(outputs.buckets, outputs.losses.T, ("run",)),
+        "outputs": (("run", "example", "output"), outputs.outputs),
+        "gold": (("example",), outputs.gold),
         "kind": (("run",), np.array([off.kind for off in passes], object)),
         "off": (("run",), np.array([off.size for off in passes])),
     }
-    labels = _labels(found) | {"run": np.array([off.name for off in passes], object)}
+    labels = _labels(outputs) | {"run": np.array([off.name for off in passes], object)}
     metric, name = objective["metric"], objective["name"]
     judged = {"metric": metric, "better": METRICS[metric].better, "way": way, "objective": name}
     return xr.Dataset(variables, labels).assign_attrs(
@@ -604,22 +604,22 @@ def outputs_dataset(
     )
 
 
-def importance_dataset(found: BatchOutputs, layers: Sequence[int]) -> xr.Dataset:
+def importance_dataset(outputs: BatchOutputs, layers: Sequence[int]) -> xr.Dataset:
     """The gradient importance of every head as a dataset, with each example's values.
 
     Parameters
     ----------
-    found
+    outputs
         The values.
     layers
         The numbers of the layers, from 1.
     """
-    heads = found.importance.shape[2]
+    heads = outputs.importance.shape[2]
     variables = {
-        **_sums(found.buckets, found.importance, ("layer", "head")),
-        "values": (("example", "layer", "head"), found.importance),
+        **_sums(outputs.buckets, outputs.importance, ("layer", "head")),
+        "values": (("example", "layer", "head"), outputs.importance),
     }
-    labels = _labels(found) | {"layer": list(layers), "head": range(1, heads + 1)}
+    labels = _labels(outputs) | {"layer": list(layers), "head": range(1, heads + 1)}
     return xr.Dataset(variables, labels).assign_attrs(
         title="Gradient head importance", unit="mean |∂loss/∂ξ|", source=GRADIENTS
     )

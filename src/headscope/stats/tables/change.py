@@ -375,14 +375,14 @@ def mean_change(one: xr.Dataset, other: xr.Dataset, *, paired: bool = False) -> 
 
 
 def _by_documents(
-    one: xr.Dataset, other: xr.Dataset, dims: tuple[str, ...], *, paired: bool
+    before: xr.Dataset, after: xr.Dataset, dims: tuple[str, ...], *, paired: bool
 ) -> Ratio:
     """The change with its error over documents."""
     parts = [
         [data[name].transpose(*dims, "bucket").values for name in ("sum", "count")]
-        for data in (one, other)
+        for data in (before, after)
     ]
-    if paired and one.sizes["bucket"] == other.sizes["bucket"]:
+    if paired and before.sizes["bucket"] == after.sizes["bucket"]:
         (first, less), (second, more) = (moves(*part) for part in parts)
         return left_out(second - first, more - less, parts[0][1])
     ratios = [ratio(*part) for part in parts]

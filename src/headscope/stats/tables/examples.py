@@ -22,12 +22,12 @@ from headscope.results.kept import KeptExamples, KeptMap, KeptText
 Weights = NDArray[np.float64]
 
 
-def word_weights(found: KeptMap, *, sinks: bool = True) -> Weights:
+def word_weights(map_: KeptMap, *, sinks: bool = True) -> Weights:
     """Attention between the words of a kept text (Clark et al. 2019, Section 4.1).
 
     Parameters
     ----------
-    found
+    map_
         The map.
     sinks
         Whether attention from and to sinks counts. Special tokens are not words, and never do.
@@ -46,7 +46,7 @@ def word_weights(found: KeptMap, *, sinks: bool = True) -> Weights:
     >>> word_weights(KeptMap(text, 1.0, counts, keys, np.float32([0.5, 0.25, 1.0]))).tolist()
     [[0.375]]
     """
-    text, dense = found.text, found.dense().astype(np.float64)
+    text, dense = map_.text, map_.dense().astype(np.float64)
     if not sinks:
         sink = np.array(text.sink, bool)
         dense[sink], dense[:, sink] = 0.0, 0.0
@@ -61,12 +61,12 @@ def word_groups(text: KeptText) -> Weights:
     return np.asarray(np.arange(len(text.words))[:, None] == unit, np.float64)
 
 
-def strongest_links(found: KeptMap, count: int) -> list[tuple[int, int, float]]:
+def strongest_links(map_: KeptMap, count: int) -> list[tuple[int, int, float]]:
     """The strongest links from a word to another; neither is a sink.
 
     Parameters
     ----------
-    found
+    map_
         The map.
     count
         How many links.
@@ -76,7 +76,7 @@ def strongest_links(found: KeptMap, count: int) -> list[tuple[int, int, float]]:
     list of (query, key, weight)
         Words by their place in the text; the strongest first, of equals the first.
     """
-    weights = word_weights(found, sinks=False)
+    weights = word_weights(map_, sinks=False)
     np.fill_diagonal(weights, 0.0)
     order = np.argsort(-weights, axis=None, kind="stable")[:count]
     places = [divmod(int(place), len(weights)) for place in order]
