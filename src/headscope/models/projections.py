@@ -462,7 +462,7 @@ class ValueNorms:
     >>> import headscope as hs
     >>> model, lengths = hs.load("demo"), []
     >>> norms = ValueNorms(model, "encoder")
-    >>> batch = Batch(0, (), np.ones((1, 5), int), np.zeros((1, 5), int), np.ones((1, 5), bool))
+    >>> batch = token_batch(np.ones((1, 5)))
     >>> _ = model.forward(batch, listeners=[lambda view: lengths.append(norms.of(view))])
     >>> lengths[0].shape
     torch.Size([1, 12, 5])
