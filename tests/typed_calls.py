@@ -16,6 +16,7 @@ def right() -> hs.Atlas:
     hs.compare("demo", model, corpus, measures=["entropy"], progress=told)
     hs.probe("demo", ["senteval"], only=["Tense"], l2=[0.1], progress=True)
     hs.track(["a", "b"], corpus, revisions=["x"], output="track.nc")
+    hs.measures.entropy([[[1.0]]], causal=True).mean("head")
     return hs.survey(model, "demo", limit=3, measures="entropy", max_length=64, progress=told)
 
 
@@ -25,6 +26,8 @@ def wrong() -> None:
     hs.survey("demo", "demo", progress="yes")  # type: ignore[arg-type]
     hs.survey("demo", "demo", long="shorten")  # type: ignore[arg-type]
     hs.survey("demo")  # type: ignore[call-arg]
+    hs.measures.entropy([[[1.0]]], causl=True)  # type: ignore[call-arg]
+    hs.measures.entropy([[[1.0]]], causal="yes")  # type: ignore[arg-type]
     hs.load("demo", dtype="double")  # type: ignore[arg-type]
     hs.read("a.txt", limit=1.5)  # type: ignore[arg-type]
     hs.probe("demo", "demo", folds="five")  # type: ignore[arg-type]

@@ -33,7 +33,11 @@ def pages() -> dict[Path, str]:
         for one in FAMILIES.values()
     ]
     lines = ",\n".join("  " + json.dumps(one, ensure_ascii=False) for one in families)
-    functions = "".join(f"{name}: Plain\n" for name in MEASURES if is_plain(MEASURES[name]))
+    functions = "".join(
+        f'{name} = functools.partial(measured, "{name}")\n'
+        for name in MEASURES
+        if is_plain(MEASURES[name])
+    )
     return {
         ROOT / "web/src/families.json": f"[\n{lines}\n]\n",
         STUB: STUB.read_text("utf-8").partition(FUNCTIONS)[0] + FUNCTIONS + functions,

@@ -6,7 +6,7 @@ The command line prints them without a traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -106,6 +106,16 @@ def cut(text: str, most: int = 60) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def first_few(names: Sequence[str], most: int) -> str:
+    """The first of some names, and how many more there are.
+
+    >>> first_few(["3-9", "4-1", "2-2"], 2), first_few(["3-9", "4-1"], 2)
+    ('3-9, 4-1 and 1 more', '3-9, 4-1')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def unknown(
     kind: str,
     given: str,
@@ -130,9 +140,9 @@ def unknown(
         listed = f"{len(names)} are known, such as {', '.join(some[:FIRST])}"
         message = f"unknown {kind} {shorten(given)}; d{guess} {listed}"
     else:
-        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-        listed = ", ".join(names[:MOST]) + more
-        message = f"the {kind} must be one of {listed}; got {shorten(given)} instead."
+        message = (
+            f"the {kind} must be one of {first_few(names, MOST)}; got {shorten(given)} instead."
+        )
         message += f" D{guess}" if guess else ""
     return error(message, hint=hint, command=command)
 

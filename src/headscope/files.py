@@ -231,10 +231,10 @@ def cache_folder() -> Path | None:
         ``$XDG_CACHE_HOME/headscope`` or ``~/.cache/headscope``). None if ``HEADSCOPE_CACHE`` is
         "off" or there is no home folder.
     """
-    given = os.environ.get("HEADSCOPE_CACHE", "")
+    setting = os.environ.get("HEADSCOPE_CACHE", "")
     try:
-        if given:
-            return None if given == "off" else Path(given).expanduser()
+        if setting:
+            return None if setting == "off" else Path(setting).expanduser()
         folder = platformdirs.user_cache_path("headscope", appauthor=False)
     except RuntimeError:  # no home folder
         return None
@@ -461,8 +461,8 @@ def folder_damage(folder: Path) -> str:
     if not (folder / FILES).is_file():
         return ""
     try:
-        found = json.loads((folder / FILES).read_text(encoding="utf-8"))
-        digests = unsealed(found, required=True)["files"]
+        listing = json.loads((folder / FILES).read_text(encoding="utf-8"))
+        digests = unsealed(listing, required=True)["files"]
     except (OSError, ValueError, KeyError, RecursionError) as error:
         return f"{FILES} cannot be used ({error})"
     for name, digest in digests.items():

@@ -80,12 +80,12 @@ class Head(NamedTuple):
         >>> Head.parse("L2H8", layers=12, heads=12)
         <Head 3-9>
         """
-        found = parse_heads(text, layers=layers, heads=heads)
-        if len(found) != 1 or (isinstance(text, str) and "*" in text):
+        parsed = parse_heads(text, layers=layers, heads=heads)
+        if len(parsed) != 1 or (isinstance(text, str) and "*" in text):
             raise UserError(
                 f"one head is needed here, got {text!r} instead", hint=f"give one head as {FORM}"
             )
-        return found[0]
+        return parsed[0]
 
 
 HeadLike = str | Head
@@ -134,14 +134,14 @@ def parse_heads(
     ['4-1', '8-1']
     """
     numbers = range(layers) if isinstance(layers, int) else layers
-    found: list[Head] = []
+    parsed: list[Head] = []
     for part in _parts(heads_like):
         for head in [part] if isinstance(part, Head) else _named(part, numbers, heads):
             _check_range(head, numbers, heads)
-            found.append(head)
-    if not found:
+            parsed.append(head)
+    if not parsed:
         raise UserError("the set of heads is empty", hint=f"give heads as {FORM}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(parsed))
 
 
 def split_heads(heads: HeadsLike) -> tuple[HeadLike, ...]:
@@ -167,12 +167,12 @@ def split_heads(heads: HeadsLike) -> tuple[HeadLike, ...]:
     >>> split_heads("4-6,L0H1,5-*")
     (<Head 4-6>, <Head 1-2>, '5-*')
     """
-    found: list[HeadLike] = []
+    parsed: list[HeadLike] = []
     for part in _parts(heads):
         several = isinstance(part, str) and "*" in part
         known = parse_heads(str(part).replace("*", "1") if several else part)  # raises if no name
-        found += [part] if several else known
-    return tuple(dict.fromkeys(found)) if found else parse_heads(())
+        parsed += [part] if several else known
+    return tuple(dict.fromkeys(parsed)) if parsed else parse_heads(())
 
 
 def head_names(heads: Iterable[Head]) -> str:
@@ -196,16 +196,16 @@ def all_heads(layers: Layers, heads: int) -> tuple[Head, ...]:
     return tuple(Head(layer, head) for layer in numbers for head in range(heads))
 
 
-def _parts(given: HeadsLike) -> Sequence[str | Head]:
+def _parts(heads_like: HeadsLike) -> Sequence[str | Head]:
     """The single names and heads in whatever was given."""
-    if isinstance(given, Head):
-        return [given]
-    if isinstance(given, str):
-        return [part.strip() for part in given.split(",") if part.strip()]
-    if not isinstance(given, Iterable):
-        raise _not_a_head(given)
+    if isinstance(heads_like, Head):
+        return [heads_like]
+    if isinstance(heads_like, str):
+        return [part.strip() for part in heads_like.split(",") if part.strip()]
+    if not isinstance(heads_like, Iterable):
+        raise _not_a_head(heads_like)
     parts: list[str | Head] = []
-    for item in given:
+    for item in heads_like:
         if not isinstance(item, str | Head):
             raise _not_a_head(item)
         parts += _parts(item)
@@ -255,14 +255,14 @@ def _check_range(head: Head, layers: Sequence[int] | None, heads: int | None) ->
             f"{', '.join(str(layer + 1) for layer in known)}",
             hint="give a head of one of these layers",
         )
-    one, last = Head((layers or [0])[0], 0), Head((layers or [0])[-1], (heads or 1) - 1)
+    first, last = Head((layers or [0])[0], 0), Head((layers or [0])[-1], (heads or 1) - 1)
     raise UserError(
-        f"the model has no head {head} ({head.zero_based}); its heads run from {one} to {last} "
-        f"({one.zero_based} to {last.zero_based})",
+        f"the model has no head {head} ({head.zero_based}); its heads run from {first} to {last} "
+        f"({first.zero_based} to {last.zero_based})",
         hint=f"give heads as {FORM}",
     )
 
 
-def _not_a_head(given: object) -> UserError:
-    shown = repr(given) if len(repr(given)) <= 60 else repr(given)[:57] + "..."
+def _not_a_head(value: object) -> UserError:
+    shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
     return UserError(f"a head must be given as {FORM}; got {shown} instead", hint="e.g. 3-9 or 4-*")

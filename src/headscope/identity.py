@@ -120,41 +120,41 @@ def differences(
     ["columns: 'a' there, 'b' here", 'seed: 0 there, 1 here']
     """
     keys = dict.fromkeys([*here.get(KEYS, here), *there.get(KEYS, ())])
-    one, two = ({key: side[key] for key in keys if key in side} for side in (there, here))
+    theirs, ours = ({key: side[key] for key in keys if key in side} for side in (there, here))
     for key in (*but, KEYS):
-        one.pop(key, None), two.pop(key, None)
-    found = list(_differing((), plain(one), plain(two)))
-    said = [each for each in found if not each[0].startswith(PARTS)]
-    found = said or found  # where a part differs, so does the whole: only the cause is named
+        theirs.pop(key, None), ours.pop(key, None)
+    changes = list(_differing((), plain(theirs), plain(ours)))
+    said = [change for change in changes if not change[0].startswith(PARTS)]
+    changes = said or changes  # where a part differs, so does the whole: only the cause is named
     # One option may stand in two sections (limit: of the corpus and of the settings): named once.
-    found = list({each[0]: each for each in found}.values())
+    changes = list({change[0]: change for change in changes}.values())
     if "identity" in there and KEYS not in there:  # older results, which recorded less
-        lacking = [name for name, value, _ in found if value in LACKING]
-        found = [each for each in found if each[0] not in lacking]
+        lacking = [name for name, value, _ in changes if value in LACKING]
+        changes = [change for change in changes if change[0] not in lacking]
         older = [f"{', '.join(lacking)}: not recorded by the earlier version that made it"]
     else:
         older, lacking = [], []
-    return [f"{name}: {words.format(*pair)}" for name, *pair in found] + older * bool(lacking)
+    return [f"{name}: {words.format(*pair)}" for name, *pair in changes] + older * bool(lacking)
 
 
-def _differing(path: tuple[str, ...], one: Any, two: Any) -> Iterator[tuple[str, str, str]]:
-    if path in NAMES or _same(one, two):
+def _differing(path: tuple[str, ...], theirs: Any, ours: Any) -> Iterator[tuple[str, str, str]]:
+    if path in NAMES or _same(theirs, ours):
         return
-    if isinstance(one, dict) and isinstance(two, dict):
-        for key in dict.fromkeys([*two, *one]):
-            yield from _differing((*path, key), one.get(key, _NONE), two.get(key, _NONE))
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for key in dict.fromkeys([*ours, *theirs]):
+            yield from _differing((*path, key), theirs.get(key, _NONE), ours.get(key, _NONE))
         return
     start = next((len(part) for part in SECTIONS if path[: len(part)] == part != path), 0)
-    whole = isinstance(one, dict) or isinstance(two, dict)  # a part that older results lack
+    whole = isinstance(theirs, dict) or isinstance(ours, dict)  # a part that older results lack
     name = ".".join(path[start:])
-    yield name, _shown(one, two, whole=whole), _shown(two, one, whole=whole)
+    yield name, _shown(theirs, ours, whole=whole), _shown(ours, theirs, whole=whole)
 
 
-def _same(one: Any, two: Any) -> bool:
+def _same(theirs: Any, ours: Any) -> bool:
     """Whether two values are the same in a file: there, 1 and true are not."""
-    if _NONE in (one, two):
+    if _NONE in (theirs, ours):
         return False
-    return json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
+    return json.dumps(theirs, sort_keys=True) == json.dumps(ours, sort_keys=True)
 
 
 def _shown(value: Any, other: Any, *, whole: bool) -> str:
@@ -163,7 +163,7 @@ def _shown(value: Any, other: Any, *, whole: bool) -> str:
         return LACKING[0] if whole else LACKING[1]
     if isinstance(value, dict):
         return cut(", ".join(value), SHOWN)
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return cut(", ".join(map(repr, value)), SHOWN)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and isinstance(other, str) and len(text) > SHOWN:
@@ -172,30 +172,30 @@ def _shown(value: Any, other: Any, *, whole: bool) -> str:
     return repr(cut(text, SHOWN)) if isinstance(value, str) else cut(text, SHOWN)
 
 
-def listed(found: list[str]) -> str:
+def listed(changes: list[str]) -> str:
     """Differences in one line.
 
     >>> listed(["seed: 0 there, 1 here"])
     'seed: 0 there, 1 here'
     """
-    more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return "; ".join(found[:NAMED]) + more
+    more = f"; and {len(changes) - NAMED} more" if len(changes) > NAMED else ""
+    return "; ".join(changes[:NAMED]) + more
 
 
-def another_run(what: str, found: list[str], *, or_else: str = "") -> AnotherRunError:
+def another_run(what: str, changes: list[str], *, or_else: str = "") -> AnotherRunError:
     """The error for an output that holds another run.
 
     Parameters
     ----------
     what
         What holds it, such as ``"a.nc holds the results of another run"``.
-    found
+    changes
         What differs.
     or_else
         What else there is to do.
     """
     return AnotherRunError(
-        f"{what}: {listed(found)}",
+        f"{what}: {listed(changes)}",
         hint=f"give another output, or overwrite=True to replace it{or_else}",
         command=f"give another place with -o, or --overwrite to replace it{or_else}",
     )
@@ -209,9 +209,8 @@ def check_same_run(there: Mapping[str, Any], here: Mapping[str, Any], what: str)
     AnotherRunError
         It says what differs.
     """
-    found = differences(there, here)
-    if found:
-        raise another_run(what, found)
+    if changes := differences(there, here):
+        raise another_run(what, changes)
 
 
 def same_corpus(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -260,7 +259,7 @@ def _source(target: Callable[..., Any] | type) -> tuple[bytes, list[str] | None]
     imported; and what was compiled where there is no text.
     """
     own = vars(target).values() if isinstance(target, type) else [inspect.unwrap(target)]
-    codes = [one.__code__ for one in own if hasattr(one, "__code__")]
+    codes = [function.__code__ for function in own if hasattr(function, "__code__")]
     try:
         if target.__module__ == "__main__":
             return inspect.getsource(target).encode(), _of_namespace(sys.modules["__main__"])
@@ -313,8 +312,8 @@ def _own_file(name: str, top: str) -> Path | None:
     first = name.partition(".")[0]
     if first == "headscope" or first in sys.stdlib_module_names:
         return None
-    found = getattr(sys.modules.get(name), "__file__", None) or _looked_up(name)
-    file = Path(found) if found else None
+    path = getattr(sys.modules.get(name), "__file__", None) or _looked_up(name)
+    file = Path(path) if path else None
     if file is None or not file.is_file():
         return None
     return file if first == top or not _installed(file) else None

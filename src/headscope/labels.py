@@ -33,11 +33,7 @@ WEIGHTED = ", norm-weighted"
 """How their statistics end in words."""
 
 _PROBE = {"top": " on the top {n} heads", "greedy": " on {n} greedily chosen heads"}
-_SPLITS = {
-    "last": " on the last layer",
-    "best": " on the best layer",
-    "top": " on the top heads",
-}
+_SPLITS = {"last": " on the last layer", "best": " on the best layer", "top": " on the top heads"}
 RUNS: Mapping[str, tuple[str, Words]] = {
     "probe": ("probe for {task}", {}),
     "probe_layer": ("probe for {task} on the whole layer", {}),
@@ -217,21 +213,18 @@ def _said(says: str, words: Words, names: Labels) -> str | None:
         return ", ".join(map(str, known)) if known and None not in known else None
     if not says:
         return None
-    found = dict(names)
+    filled = dict(names)
     for dim, of_dim in words.items():
         label = names.get(dim, next(iter(of_dim), ""))
         if label not in of_dim and "" not in of_dim:
             return None
-        found[dim] = fill(of_dim.get(label, of_dim.get("", "")), {"": label}) if label else ""
-    return fill(fill(says, found), names)
+        filled[dim] = fill(of_dim.get(label, of_dim.get("", "")), {"": label}) if label else ""
+    return fill(fill(says, filled), names)
 
 
 def _run_labels(measure: str, names: dict[str, str], attributes: Mapping[str, str]) -> Labels:
     """The labels of what a run found, ready for its sentence."""
-    about = {
-        "unit": attributes.get("unit", "loss"),
-        "metric": attributes.get("metric", "score"),
-    }
+    about = {"unit": attributes.get("unit", "loss"), "metric": attributes.get("metric", "score")}
     if "task" in names:
         titles = json.loads(attributes.get("titles", "{}"))
         about["task"] = titles.get(names["task"], names["task"].replace("_", " "))
@@ -274,12 +267,12 @@ def lost_tokens(provenance: Mapping[str, Any], *, split: bool) -> str:
     examples = "1 example" if long == 1 else f"{long:,} examples"
     most = provenance.get("settings", {}).get("max_length")
     more = f" of more than {most} tokens" if most else ""
-    other = (
+    advice = (
         "long='split' (--long split on the command line) reads all"
         if split
         else "a larger max_length (--max-length on the command line) reads more"
     )
-    return f"{used}{examples}{more} {'was' if long == 1 else 'were'} {what}; {other}."
+    return f"{used}{examples}{more} {'was' if long == 1 else 'were'} {what}; {advice}."
 
 
 NOUN_PHRASE, CLAUSE = "noun phrase", "clause"

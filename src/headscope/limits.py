@@ -335,9 +335,9 @@ def _depth(value: Any) -> int:
     (3, 0)
     """
     depth, level = 0, [value]
-    while level := [one for one in level if isinstance(one, list | dict)]:
+    while level := [item for item in level if isinstance(item, list | dict)]:
         depth += 1
         level = [
-            inner for one in level for inner in (one.values() if isinstance(one, dict) else one)
+            inner for item in level for inner in (item.values() if isinstance(item, dict) else item)
         ]
     return depth

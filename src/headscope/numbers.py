@@ -217,7 +217,8 @@ def cell(value: object, column: str = "") -> str:
     if isinstance(item, (str, bool)):
         return item if isinstance(item, str) else "yes" if item else "no"
     if item is not None and not isinstance(item, (int, float)) and _number(item) is None:
-        return MISSING if _is_na(item) else str(item)
+        # pandas' NA and NaT, by their names: pandas is not imported here.
+        return MISSING if type(item).__name__ in ("NAType", "NaTType") else str(item)
     if column == "p" or column.startswith(("p ", "p_")):
         return p_value(item)
     known = _number(item)
@@ -244,11 +245,6 @@ def _number(value: object) -> float | None:
     except (TypeError, ValueError):  # None, pandas' NA, text
         return None
     return None if math.isnan(known) else known
-
-
-def _is_na(value: object) -> bool:
-    """Whether a value is pandas' NA or NaT, without importing pandas."""
-    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def _places(value: float) -> int:

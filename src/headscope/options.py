@@ -133,8 +133,8 @@ class Described:
     def choices(self) -> tuple[str, ...]:
         """The words that are allowed, if only some are."""
         kinds = [alternatives(item) for kind in self.kinds for item in items(kind)]
-        literals = [one for kind in kinds for one in kind if get_origin(one) is Literal]
-        return tuple(word for one in literals for word in get_args(one) if word)
+        literals = [kind for group in kinds for kind in group if get_origin(kind) is Literal]
+        return tuple(word for literal in literals for word in get_args(literal) if word)
 
     @property
     def flag(self) -> str:
@@ -147,8 +147,8 @@ class Described:
     @property
     def plain(self) -> frozenset[Any]:
         """The types that a value, or an item of it, may have."""
-        each = (one for kind in self.kinds for item in items(kind) for one in alternatives(item))
-        return frozenset(each)
+        held = (item for kind in self.kinds for item in items(kind))
+        return frozenset(kind for item in held for kind in alternatives(item))
 
     @property
     def is_switch(self) -> bool:
@@ -198,7 +198,7 @@ class Described:
             raise UserError(f"the {self.title} is missing: None is not allowed")
         if not self.several:
             return self._checked_item(value)
-        if isinstance(value, Mapping) and any(get_origin(one) is Mapping for one in self.kinds):
+        if isinstance(value, Mapping) and any(get_origin(kind) is Mapping for kind in self.kinds):
             return value
         if isinstance(value, str | PathLike) or not isinstance(value, Iterable):
             value = (value,)  # one of them, without brackets
@@ -282,14 +282,14 @@ def _describe(kind: type[Any]) -> Iterator[Described]:
     for group in reversed(kind.__mro__):
         groups |= dict.fromkeys(vars(group).get("__annotations__", ()), group)
         words |= dict(_parameters(group))
-    for one in fields(kind):
-        hint = hints[one.name]
+    for member in fields(kind):
+        hint = hints[member.name]
         notes = getattr(hint, "__metadata__", ())
         note = next((note for note in notes if isinstance(note, Option)), Option())
-        default = one.default if one.default_factory is MISSING else one.default_factory()
+        default = member.default if member.default_factory is MISSING else member.default_factory()
         default = Parameter.empty if default is MISSING else default
-        text = words.get(one.name, "")
-        yield Described(one.name, hint, default, text, note, groups[one.name])
+        text = words.get(member.name, "")
+        yield Described(member.name, hint, default, text, note, groups[member.name])
 
 
 NAME = re.compile(r"^(\w+(?:, \w+)*)(?: : .*)?$")
@@ -362,7 +362,7 @@ class Options:
         """Those values of a group that are not the defaults."""
         known = described(kind)
         group = self.subset(kind)
-        return {name: one for name, one in group.items() if one != known[name].default}
+        return {name: value for name, value in group.items() if value != known[name].default}
 
     @classmethod
     def of(cls, options: Options) -> Self:
@@ -411,18 +411,15 @@ def takes(kind: Callable[Keywords, Made]) -> Taker[Keywords, Made]:
         last = [*signature(function).parameters][-1]
         make: Any = kind
         options = described(make)
-        nameless = [one.name for one in fields(make) if not one.kw_only]
+        nameless = [member.name for member in fields(make) if not member.kw_only]
         kinds = {True: Parameter.POSITIONAL_OR_KEYWORD, False: Parameter.KEYWORD_ONLY}
         keywords = [
             Parameter(
-                name,
-                kinds[name in nameless],
-                default=option.default,
-                annotation=option.plain_hint,
+                name, kinds[name in nameless], default=option.default, annotation=option.plain_hint
             )
             for name, option in options.items()
         ]
-        keywords.sort(key=lambda one: one.kind)
+        keywords.sort(key=lambda keyword: keyword.kind)
 
         @wraps(function)
         def call(*given: Any, **named: Any) -> Any:
@@ -457,8 +454,8 @@ def documented(docstring: str, options: Any) -> str:
     head, section, rest = docstring.partition("Parameters\n----------\n")
     if not section:  # before all other sections
         first = re.search(r"^[A-Z][\w ]+\n---", docstring, re.MULTILINE)
-        place = first.start() if first else len(docstring)
-        head, rest = docstring[:place], docstring[place:]
+        start = first.start() if first else len(docstring)
+        head, rest = docstring[:start], docstring[start:]
         return f"{head.rstrip()}\n\nParameters\n----------\n{texts}\n\n{rest}".rstrip() + "\n"
     own, gap, after = rest.partition("\n\n")
     return f"{head}{section}{own.rstrip()}\n{texts}\n{gap}{after}"
@@ -911,8 +908,7 @@ class RoleTest(Options):
     panel: ClassVar[str] = "The test"
 
     tau: Annotated[
-        Threshold | Sequence[Threshold] | Mapping[str, Threshold],
-        Option(metavar="N|auto|ROLE=N"),
+        Threshold | Sequence[Threshold] | Mapping[str, Threshold], Option(metavar="N|auto|ROLE=N")
     ] = ()
     test: Literal["t", "z", "bootstrap", "permutation"] = "t"
     correction: Literal["none", "holm", "bh", "maxt"] = "holm"
@@ -944,13 +940,13 @@ class RoleTest(Options):
         if isinstance(self.tau, Mapping):
             return self.tau
         taus: dict[str, Threshold] = {"": TAU}
-        for one in self.tau if isinstance(self.tau, tuple) else (self.tau,):
-            role, _, value = str(one).rpartition("=")
+        for tau in self.tau if isinstance(self.tau, tuple) else (self.tau,):
+            role, _, value = str(tau).rpartition("=")
             try:
                 taus[role] = value if value == AUTO else float(value)
             except ValueError:
                 raise UserError(
-                    f"tau must be a number over 0, 'auto', or ROLE=NUMBER; got {one!r} instead",
+                    f"tau must be a number over 0, 'auto', or ROLE=NUMBER; got {tau!r} instead",
                     hint="give tau=3, as in the paper, or tau='block=1.5' for one role",
                 ) from None
         return taus

@@ -157,20 +157,20 @@ class HeadVectors(InputModule):  # type: ignore[misc]
         """
         if backend != "torch":
             raise unknown("backend", backend, ["torch"])
-        place = {
+        hub = {
             "token": token,
             "cache_folder": cache_folder,
             "revision": revision,
             "local_files_only": local_files_only,
         }
-        folder = cls.load_dir_path(model_name_or_path, subfolder, **place)
+        folder = cls.load_dir_path(model_name_or_path, subfolder, **hub)
         if folder is None:
             raise ModelError(
                 f"{model_name_or_path} has no folder {subfolder!r}", hint="check its modules.json"
             )
-        found = cls(load(Path(folder), dtype=_dtype(model_kwargs or {})))
-        found.max_seq_length = cls.load_config(folder).get("max_seq_length", found.max_seq_length)
-        return found
+        model = cls(load(Path(folder), dtype=_dtype(model_kwargs or {})))
+        model.max_seq_length = cls.load_config(folder).get("max_seq_length", model.max_seq_length)
+        return model
 
 
 def _dtype(model_kwargs: Mapping[str, Any]) -> Any:

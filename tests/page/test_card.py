@@ -132,7 +132,7 @@ def test_packs_hold_the_same_card(demo_results):
     packs = example_packs(demo_results)
     grid = unpack(packs["texts"])[0]["grid"]
     part = unpack(packs["head/3-9"])[0]["card"]
-    assert part.replace(Cards.place, grid) == Cards(demo_results).svg("3-9")
+    assert part.replace(Cards.mark, grid) == Cards(demo_results).svg("3-9")
 
 
 def test_a_folder_has_a_preview(demo_results, tmp_path):

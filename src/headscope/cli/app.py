@@ -65,7 +65,7 @@ def _of_results(what: Callable[[Any], Iterable[str]]) -> Completer:
     def complete(context: Any) -> Iterable[str]:
         from headscope.results import Atlas
 
-        words = [token for one in context.arguments for token in one.tokens]
+        words = [token for argument in context.arguments for token in argument.tokens]
         paths = [token.value for token in words if token.value.endswith(".nc")]
         return what(Atlas.open(paths[0])) if paths else ()
 
@@ -174,12 +174,12 @@ def _typed(option: Described, value: object) -> str:
     """An option with a value."""
     if isinstance(value, bool):
         return option.flag if value else off_flag(option) or option.flag
-    quote: Callable[[object], str] = lambda one: shlex.quote(str(one))  # noqa: E731
+    quote: Callable[[object], str] = lambda item: shlex.quote(str(item))  # noqa: E731
     if not isinstance(value, list | tuple):
         return f"{option.flag} {quote(value)}"
     if option.note.separator:
         return f"{option.flag} {quote(option.note.separator.join(map(str, value)))}"
-    return " ".join(f"{option.flag} {quote(one)}" for one in value)
+    return " ".join(f"{option.flag} {quote(item)}" for item in value)
 
 
 def _literal(text: str) -> object:
@@ -315,17 +315,17 @@ class Command:
         hints = self.function.__annotations__
         unknown_types = {str(hints[name]).split(".")[0]: Any for name in self.kinds}
         typed = get_type_hints(self.function, localns=unknown_types, include_extras=True)
-        for name, one in signature(self.function).parameters.items():
+        for name, parameter in signature(self.function).parameters.items():
             if name not in ("options", "console"):
-                repeated = one.kind is Argument.VAR_POSITIONAL
-                kind = one.kind if repeated else Argument.POSITIONAL_ONLY
-                yield one.replace(annotation=typed[name], kind=kind)
+                repeated = parameter.kind is Argument.VAR_POSITIONAL
+                kind = parameter.kind if repeated else Argument.POSITIONAL_ONLY
+                yield parameter.replace(annotation=typed[name], kind=kind)
 
     def registered(self) -> Callable[..., None]:
         """The function that cyclopts calls, with a signature that says what it takes."""
 
         def call(*values: Any, **typed: Any) -> None:
-            nameless = {one.name: one.default for one in self.arguments()}
+            nameless = {argument.name: argument.default for argument in self.arguments()}
             nameless |= dict(zip(nameless, values, strict=False))
             self.function(*values, **self._objects(typed, nameless))
 
@@ -347,7 +347,7 @@ class Command:
         console = Console(quiet=values.get("quiet", False), as_json=values.get("json", False))
         for name, kind in self.kinds.items():
             known = described(kind)
-            chosen = {key: one for key, one in {**nameless, **values}.items() if key in known}
+            chosen = {key: value for key, value in {**nameless, **values}.items() if key in known}
             shown = {"progress": console} if "progress" in known else {}
             objects[name] = console if kind is Printing else kind(**chosen, **shown)
         return objects
@@ -424,10 +424,10 @@ def make_app(only: Command | None = None, *, everything: bool = False) -> App:
         group=MEASURE,
     )
     for noted in load_commands().values():
-        one = only if only and only.full_name == noted.full_name else noted
-        whole = everything or one is only
-        function = one.registered() if whole else _named(lambda: None, one)
-        (papers if one.parent else app).command(function, name=one.name, group=one.group)
+        known = only if only and only.full_name == noted.full_name else noted
+        whole = everything or known is only
+        function = known.registered() if whole else _named(lambda: None, known)
+        (papers if known.parent else app).command(function, name=known.name, group=known.group)
     app.command(papers)
     app.register_install_completion_command(add_to_startup=True)
     return app
@@ -467,7 +467,7 @@ def _mistake(error: CycloptsError, only: Command | None) -> UserError:
         typed = (error.unused_tokens or [""])[0]
         kind = "paper" if error.command_chain else "command"
         parent = "paper" if error.command_chain else ""
-        known = {one.name for one in COMMANDS.values() if one.parent == parent}
+        known = {entry.name for entry in COMMANDS.values() if entry.parent == parent}
         return unknown(kind, typed, known if parent else {*known, "paper"})
     name = only.full_name if only else ""
     flags = only.flags if only else {}
@@ -493,8 +493,7 @@ def _mistake(error: CycloptsError, only: Command | None) -> UserError:
 
 def call(function: Any, *values: Any) -> Any:
     """Call a function of Python's with an object of options, the last of the values."""
-    *given, options = values
-    return function.__wrapped__(*given, options=options)
+    return function.__wrapped__(*values[:-1], options=values[-1])
 
 
 def named(options: Any, *parts: str) -> Any:
@@ -507,10 +506,10 @@ def named(options: Any, *parts: str) -> Any:
 # --- options as cyclopts knows them ---
 
 
-def _named(function: Callable[..., None], one: Command, more: str = "") -> Callable[..., None]:
+def _named(function: Callable[..., None], noted: Command, more: str = "") -> Callable[..., None]:
     """A function with a command's name and help; more help stands before the example."""
-    function.__name__ = one.name
-    paragraphs = cleandoc(one.function.__doc__ or "").split("\n\n")
+    function.__name__ = noted.name
+    paragraphs = cleandoc(noted.function.__doc__ or "").split("\n\n")
     if more:
         paragraphs.insert(-1, more)
     function.__doc__ = "\n\n".join(" ".join(text.split()) for text in paragraphs)
@@ -562,5 +561,5 @@ def _panel(option: Described) -> Group:
     if option.note.rare:
         return RARELY
     panel = vars(option.group).get("panel", "")  # not that of a group it is made of
-    place = COMMON.index(panel) if panel in COMMON else -1  # a command's own come first
-    return Group(panel, sort_key=50 + place) if panel else OPTIONS
+    order = COMMON.index(panel) if panel in COMMON else -1  # a command's own come first
+    return Group(panel, sort_key=50 + order) if panel else OPTIONS

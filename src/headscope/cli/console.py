@@ -116,9 +116,9 @@ class Console(Reporter):
 
     def tables(self, shown: Iterable[PrintedTable]) -> None:
         """Tables as people read them; empty ones are not drawn."""
-        for one in shown:
-            if len(one.frame):
-                self.frame(one.for_people(screen=True), title=one.title)
+        for table in shown:
+            if len(table.frame):
+                self.frame(table.for_people(screen=True), title=table.title)
 
     def records(self, *frames: pd.DataFrame) -> None:
         """The rows of tables, one after the other, as JSON."""

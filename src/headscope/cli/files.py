@@ -76,13 +76,13 @@ def report(
         atlas = atlas.with_circuits(Atlas.open(options.circuits))
     if options.retrieval is not None:
         atlas = atlas.with_retrieval(Atlas.open(options.retrieval))
-    place = options.output or results.with_suffix("" if options.folder else ".html")
+    target = options.output or results.with_suffix("" if options.folder else ".html")
     if options.folder and (more or options.paper):
-        page = write_gallery([atlas, *more], place, papers=options.paper, figures=options.figures)
+        page = write_gallery([atlas, *more], target, papers=options.paper, figures=options.figures)
     else:
-        page = atlas.report(place, others=more, folder=options.folder, figures=options.figures)
+        page = atlas.report(target, others=more, folder=options.folder, figures=options.figures)
     if options.folder:
-        console.say(f"serve it: python -m http.server --directory {place}\npage:")
+        console.say(f"serve it: python -m http.server --directory {target}\npage:")
     elif (size := page.stat().st_size) > LARGE:
         console.say(f"{size / 1e6:.0f} MB in one file: --folder loads heads when they are opened")
     console.result(str(page))
@@ -147,7 +147,7 @@ def figures(results: ResultsFile, options: FigureOptions, console: Console) -> N
     atlas = Atlas.open(results)
     named = [find_figure(name, atlas) for name in options.figure]
     charts = {
-        one.name: (one.title, one.draw) for one in named or list(gallery(atlas))
+        drawn.name: (drawn.title, drawn.draw) for drawn in named or list(gallery(atlas))
     }  # drawn one by one
     if options.beside:
         from headscope.cli.tables import pattern_files
@@ -280,7 +280,7 @@ def merge(
 
     output = _needed(options.output, "merge RESULTS... -o whole.nc")
     check_results_name(output)
-    atlas = merge_parts([Atlas.open(one) for one in (part, *parts)], partial=options.partial)
+    atlas = merge_parts([Atlas.open(path) for path in (part, *parts)], partial=options.partial)
     if output.exists() and not options.overwrite:
         there = Atlas.open(output).provenance
         check_same_run(there, atlas.provenance, f"{output} holds the results of another run")

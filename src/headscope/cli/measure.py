@@ -11,11 +11,10 @@ from cyclopts import Parameter
 from headscope.cli.app import MEASURE, CorpusFile, Model, call, command, named
 from headscope.cli.console import Console, PrintedTable
 from headscope.errors import UserError
-from headscope.papers.catalogue import PAPERS
+from headscope.papers.catalogue import PAPERS, Paper
 
 if TYPE_CHECKING:
     from headscope.cli.shown import CircuitsShown, RetrievalShown, TrackShown
-    from headscope.papers.catalogue import Paper
     from headscope.papers.portrait import Portrait
     from headscope.papers.recipe import Recipe
     from headscope.papers.report import PaperReport
@@ -56,7 +55,7 @@ def survey(model: Model, corpus: CorpusFile, options: SurveyOptions, console: Co
             "and the roles built on them (English only)."
         )
     console.say(f"all statistics: headscope table {options.output} statistics")
-    console.say("next: " + "\n      ".join(f"headscope {one}" for one in words))
+    console.say("next: " + "\n      ".join(f"headscope {word}" for word in words))
     console.result(str(options.output))
 
 
@@ -112,7 +111,7 @@ def compare(
         shown.append(pairs)
         notes = [*MatchTable().notes(atlas), f"all pairs: headscope table {options.output} matches"]
     if console.as_json:
-        console.records(*(one.frame for one in shown))
+        console.records(*(table.frame for table in shown))
     elif not console.quiet:
         console.tables(shown)
     for note in notes:
@@ -163,7 +162,7 @@ def show_named(
     if console.as_json:
         import pandas as pd
 
-        frames = dict(zip(names, (one.frame for one in shown), strict=True))
+        frames = dict(zip(names, (table.frame for table in shown), strict=True))
         console.named(frames | {"notes": pd.DataFrame({"note": notes})})
         return
     console.tables(shown)

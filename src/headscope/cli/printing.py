@@ -126,22 +126,22 @@ def show_differences(console: Console, first: Path, second: Path) -> None:
     from headscope.results import Atlas
     from headscope.stats import difference_table, not_compared, same_examples
 
-    one, other = Atlas.open(first), Atlas.open(second)
-    table = difference_table(one, other)
+    left, right = Atlas.open(first), Atlas.open(second)
+    table = difference_table(left, right)
     for sentence in not_compared(table.attrs, first=str(first), second=str(second)):
         console.paragraph(sentence)
     console.paragraph(
         "Both runs saw the same examples, but results keep only sums, so the test is not paired "
         "and misses small changes. Comparing the two models directly pairs them."
-        if same_examples(one, other)
+        if same_examples(left, right)
         else "The two runs saw different examples: differences may come from these as well as from "
         "the models."
     )
     if not console.as_json:  # a screen has room for what both files know, and surveys list
-        listed = {*one.listed, *other.listed}
+        listed = {*left.listed, *right.listed}
         table = table[(table["heads"] > 0) & table["measure"].isin(listed)]
     console.frame(table)
-    show_remarks(console, hs.compare(one, other, progress=False))
+    show_remarks(console, hs.compare(left, right, progress=False))
 
 
 # --- tuned models ---

@@ -83,7 +83,7 @@ class TableOptions(Options):
         """
         shown = self.frames(atlas)
         if console.as_json:
-            alike = [one.frame for one in shown if one.columns == shown[0].columns]
+            alike = [table.frame for table in shown if table.columns == shown[0].columns]
             console.records(*alike)
         else:
             console.tables(shown[: int(is_result)] if console.quiet else shown)

@@ -90,8 +90,7 @@ def ablate(model: Model, options: AblateOptions, console: Console) -> None:
     with console.status("drawing figures"):
         charts = [(item.draw(atlas), folder / f"{item.name}.png") for item in gallery(atlas)]
         pictures = [str(save_chart(chart, path)) for chart, path in charts]
-    few = None if console.as_json else SHOWN_CHANGES
-    AblationTable(few=few).show(console, atlas)
+    AblationTable(few=None if console.as_json else SHOWN_CHANGES).show(console, atlas)
     if not console.as_json:
         show_remarks(console, atlas)
     if pictures:  # sets alone have none
@@ -147,8 +146,8 @@ def tune(model: Model, options: SeveralOptions, console: Console) -> None:
     tuned = call(tune_several, model, options)
     show_tuned(console, tuned, seeds=len(options.seed))
     console.say(f"next: headscope ablate {tuned[0].folder} --data DATA, headscope explore FOLDER")
-    for one in tuned:
-        console.result(str(one.folder))
+    for result in tuned:
+        console.result(str(result.folder))
 
 
 class TasksOptions(Options):
@@ -235,11 +234,11 @@ def _make_tasks(console: Console, source: str, options: TasksOptions, *, trees: 
             brackets=options.brackets or (Path(source) if trees else None),
         )
     check_made(reports, named=bool(options.task))
-    made = [report.task for report in reports if report.task]
+    tasks = [report.task for report in reports if report.task]
     if output:
-        for task in made:
+        for task in tasks:
             check_writable(output / f"{task.name}.txt")
-        for task in made:
+        for task in tasks:
             write_senteval(task, output)
     if console.as_json or not console.quiet:
         console.table([report.row() for report in reports])
@@ -381,11 +380,7 @@ def _label(console: Console, model: str, corpus: str, folder: Path, options: Lab
 
         network = load_network(options.network or SHIPPED)
         maps = CorpusMaps(
-            used,
-            texts,
-            limit=options.limit,
-            seed=options.seed,
-            max_length=options.max_length,
+            used, texts, limit=options.limit, seed=options.seed, max_length=options.max_length
         )
         session = LabelSession(maps, store, network)
         if store.damaged:

@@ -188,7 +188,7 @@ class DocumentPart:
     document: str
     where: str
     words: list[Word] = field(default_factory=list)
-    found: list[BracketSpan] = field(default_factory=list)
+    spans: list[BracketSpan] = field(default_factory=list)
     brackets: MentionBrackets = field(default_factory=MentionBrackets)
     sentence: int = 0
     width: int = 0
@@ -227,7 +227,7 @@ class DocumentPart:
 
     def end_sentence(self) -> None:
         """End the sentence at a blank line; there may be several such lines."""
-        self.found += self.brackets.done()
+        self.spans += self.brackets.done()
         self.sentence += self.width > 0
         self.brackets, self.width = MentionBrackets(), 0
 
@@ -240,7 +240,7 @@ class DocumentPart:
             )
         words = tuple(self.words)
         mentions = []
-        for span in self.found:
+        for span in self.spans:
             head = head_word(words, span.start, span.end)
             kind = mention_kind(words[head])
             mentions.append((Mention(span.start, span.end, head, span.entity, kind), span.where))
@@ -259,10 +259,7 @@ class DocumentPart:
 CONLLU = (".conllu",)
 HEADS = ("head", "minspan", "min")
 """Fields that say which words of a mention head it, the most reliable first."""
-SKIPPED = {
-    "discontinuous": "in parts (discontinuous)",
-    "empty nodes": "of empty nodes alone",
-}
+SKIPPED = {"discontinuous": "in parts (discontinuous)", "empty nodes": "of empty nodes alone"}
 _ENTITY_BRACKET = re.compile(r"\(([^()]++)(\))?|([^()]++)\)")
 _PART = re.compile(r"\[(\d+)/\d+\]")
 _EMPTY = re.compile(r"\d+\.\d+\t")
@@ -354,27 +351,27 @@ def _joined(
 ) -> Example:
     """Join sentences to a document, whose words are counted from its start."""
     words = tree_words([tree for tree, _ in held])
-    found = []
+    placed = []
     first = 0
     for tree, mentions in held:
-        for one, where in mentions:
-            start, end, head = first + one.start, first + one.end, first + one.head
-            found.append((replace(one, start=start, end=end, head=head), where))
+        for mention, where in mentions:
+            start, end, head = first + mention.start, first + mention.end, first + mention.head
+            placed.append((replace(mention, start=start, end=end, head=head), where))
         first += len(tree.rows)
     source = f"{path}, line {held[0][0].numbers[0]}"
-    return Example(name, join_words(words), words, in_order(found), group=name, source=source)
+    return Example(name, join_words(words), words, in_order(placed), group=name, source=source)
 
 
 def _header(text: str, where: str) -> EntityHeader:
     names = [name.strip().lower() for name in text.split("-")]
-    found = [place for place, name in enumerate(names) if name in {"eid", "grp"}]
-    if len(found) != 1:
+    named = [place for place, name in enumerate(names) if name in {"eid", "grp"}]
+    if len(named) != 1:
         raise CorpusError(
             f"{where}: '# global.Entity = {cut(text)}' above must name the entity once, as eid "
             "or GRP",
             hint="write e.g. # global.Entity = eid-etype-head-other",
         )
-    return EntityHeader(names, found[0])
+    return EntityHeader(names, named[0])
 
 
 def _empty_nodes(path: Path) -> dict[int, list[tuple[int, str]]]:
@@ -382,16 +379,16 @@ def _empty_nodes(path: Path) -> dict[int, list[tuple[int, str]]]:
 
     Mentions may begin or end there, although these are not words.
     """
-    found: dict[int, list[tuple[int, str]]] = {}
+    nodes: dict[int, list[tuple[int, str]]] = {}
     sentence, words = 0, False
     for number, line in lines(path):
         if _EMPTY.match(line):
-            found.setdefault(sentence, []).append((number, line.split("\t")[-1]))
+            nodes.setdefault(sentence, []).append((number, line.split("\t")[-1]))
         elif not line.strip():
             sentence, words = sentence + words, False
         elif not line.startswith("#"):
             words = True
-    return found
+    return nodes
 
 
 def _mentions(
@@ -410,18 +407,18 @@ def _mentions(
         text = next(entities, "").removeprefix("Entity=")
         _read_brackets(text, at, header, brackets, f"{path}, line {number}", skipped)
     words = tree_words([tree])
-    found = []
+    mentions = []
     for span in brackets.done():
         places = [place for _, place, _ in nodes[span.start : span.end + 1]]
         inside = [place for place in places if place >= 0]
         if not inside:
             skipped["empty nodes"] += 1
             continue
-        given = _given_heads(span, header, places)
-        head = head_among(words, given) if given else head_word(words, inside[0], inside[-1])
+        heads = _given_heads(span, header, places)
+        head = head_among(words, heads) if heads else head_word(words, inside[0], inside[-1])
         kind = mention_kind(words[head])
-        found.append((Mention(inside[0], inside[-1], head, span.entity, kind), span.where))
-    return found
+        mentions.append((Mention(inside[0], inside[-1], head, span.entity, kind), span.where))
+    return mentions
 
 
 def _read_brackets(
@@ -524,8 +521,7 @@ def _json_document(record: Any, number: int, where: str) -> Example:
     sentences = record["sentences"]
     if not isinstance(sentences, list) or not all(_is_sentence(sentence) for sentence in sentences):
         raise CorpusError(
-            f"{where}: 'sentences' must be {DOCUMENT['sentences']}, none of them blank",
-            hint=FORM,
+            f"{where}: 'sentences' must be {DOCUMENT['sentences']}, none of them blank", hint=FORM
         )
     if not isinstance(record["mentions"], list):
         raise CorpusError(
@@ -539,12 +535,12 @@ def _json_document(record: Any, number: int, where: str) -> Example:
     if not words:
         raise CorpusError(f"{where}: the document has no words", hint="remove the line")
     firsts = list(accumulate((len(sentence) for sentence in sentences), initial=0))
-    found = []
-    for index, given in enumerate(record["mentions"]):
-        place = f"{where}: mentions[{index}]"
-        found.append((_json_mention(given, sentences, firsts, place), place))
+    mentions = []
+    for index, entry in enumerate(record["mentions"]):
+        source = f"{where}: mentions[{index}]"
+        mentions.append((_json_mention(entry, sentences, firsts, source), source))
     name = str(record.get("doc", number))
-    return Example(name, join_words(words), words, in_order(found), group=name, source=where)
+    return Example(name, join_words(words), words, in_order(mentions), group=name, source=where)
 
 
 def _is_sentence(sentence: object) -> bool:
@@ -553,47 +549,46 @@ def _is_sentence(sentence: object) -> bool:
     )
 
 
-def _json_mention(given: Any, sentences: list[list[str]], firsts: list[int], place: str) -> Mention:
+def _json_mention(entry: Any, sentences: list[list[str]], firsts: list[int], where: str) -> Mention:
     """Check one mention, and count its words from the start of the document."""
-    _check_keys(given, MENTION, place, "the mention")
+    _check_keys(entry, MENTION, where, "the mention")
     for key in ("sent", "start", "end", "head", "cluster"):
         allowed = (int, str) if key == "cluster" else (int,)
-        if type(given[key]) not in allowed or given[key] == "":
+        if type(entry[key]) not in allowed or entry[key] == "":
             raise CorpusError(
-                f"{place}: {key!r} must be {MENTION[key]}, got {shorten(given[key])}",
-                hint=FORM,
+                f"{where}: {key!r} must be {MENTION[key]}, got {shorten(entry[key])}", hint=FORM
             )
-    sent, start, end, head = (given[key] for key in ("sent", "start", "end", "head"))
-    _check_places(sent, start, end, head, sentences, place)
-    kind = given.get("type")
+    sent, start, end, head = (entry[key] for key in ("sent", "start", "end", "head"))
+    _check_places(sent, start, end, head, sentences, where)
+    kind = entry.get("type")
     if kind is not None and (not isinstance(kind, str) or kind not in KINDS):
         raise CorpusError(
-            f"{place}: 'type' must be one of {', '.join(KINDS)}, got {shorten(kind)}",
+            f"{where}: 'type' must be one of {', '.join(KINDS)}, got {shorten(kind)}",
             hint="correct it, or leave it out",
         )
     first = firsts[sent]
     known = KINDS[kind] if kind else mention_kind(Word(sentences[sent][head]))
-    return Mention(first + start, first + end, first + head, str(given["cluster"]), known)
+    return Mention(first + start, first + end, first + head, str(entry["cluster"]), known)
 
 
 def _check_places(
-    sent: int, start: int, end: int, head: int, sentences: list[list[str]], place: str
+    sent: int, start: int, end: int, head: int, sentences: list[list[str]], where: str
 ) -> None:
     """A mention must lie within its sentence, and its head within the mention."""
     if not 0 <= sent < len(sentences):
         raise CorpusError(
-            f"{place}: there is no sentence {shorten(sent)}, the document has {len(sentences)}",
+            f"{where}: there is no sentence {shorten(sent)}, the document has {len(sentences)}",
             hint="sentences are counted from 0",
         )
     if not 0 <= start <= end < len(sentences[sent]):
         raise CorpusError(
-            f"{place}: words {shorten(start)} to {shorten(end)} are not within sentence {sent}, "
+            f"{where}: words {shorten(start)} to {shorten(end)} are not within sentence {sent}, "
             f"which has {len(sentences[sent])}",
             hint="words are counted from 0, and 'end' is the last word",
         )
     if not start <= head <= end:
         raise CorpusError(
-            f"{place}: the head {shorten(head)} is not one of the words {start} to {end}",
+            f"{where}: the head {shorten(head)} is not one of the words {start} to {end}",
             hint="the head is counted from the start of the sentence",
         )
 
@@ -601,8 +596,7 @@ def _check_places(
 def _check_keys(record: Any, known: dict[str, str | None], where: str, what: str) -> None:
     if not isinstance(record, dict):
         raise CorpusError(
-            f"{where}: {what} must be a JSON object, got {type(record).__name__}",
-            hint=FORM,
+            f"{where}: {what} must be a JSON object, got {type(record).__name__}", hint=FORM
         )
     for key in record:
         if key not in known:

@@ -12,15 +12,12 @@ from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from headscope.corpus.example import Example, join_words
+from headscope.corpus.example import Example, bucket_key, join_words
 from headscope.errors import CorpusError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
 
-    from headscope.corpus.example import Example
 
 # --- a corpus ---
 
@@ -82,11 +79,11 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Example]:
         """Walk over the examples."""
-        found = False
+        empty = self.limit != 0
         for example in islice(self.source(), self.limit):
-            found = True
+            empty = False
             yield example
-        if not found and self.limit != 0:
+        if empty:
             raise CorpusError(
                 f"{self.name} is empty: it has no examples", hint="give at least one text"
             )
@@ -139,16 +136,16 @@ class Corpus:
         >>> corpus.derived("backwards", lambda: reversed(list(corpus))).about["read"]
         {'made': ['backwards']}
         """
-        made = how if self.limit is None else f"{how}, of the first {self.limit} examples"
-        given: dict[str, Any] = {
+        change = how if self.limit is None else f"{how}, of the first {self.limit} examples"
+        reset: dict[str, Any] = {
             "rough": None,
             "limit": None,
             "fingerprint": lambda: hashlib.sha256(
-                f"{self.fingerprint()}:{made}".encode()
+                f"{self.fingerprint()}:{change}".encode()
             ).hexdigest(),
-            "reading": {**self.reading, "made": [*self.reading.get("made", ()), made]},
+            "reading": {**self.reading, "made": [*self.reading.get("made", ()), change]},
         }
-        return replace(self, source=source, **(given | changes))
+        return replace(self, source=source, **(reset | changes))
 
     def check_unchanged(self) -> None:
         """Check that the corpus is still what it was when its checksum was first asked for.
@@ -408,11 +405,11 @@ def _one_or_two(item: object, where: str) -> tuple[str, ...]:
         return (checked_text(item, where),)
     if isinstance(item, tuple | list) and len(item) in {1, 2}:
         return tuple(checked_text(text, where) for text in item)
-    given = type(item).__name__
+    kind = type(item).__name__
     if isinstance(item, tuple | list):
-        given += f" of {len(item)}"
+        kind += f" of {len(item)}"
     raise CorpusError(
-        f"{where} must be a text or a pair of texts, got {given} instead",
+        f"{where} must be a text or a pair of texts, got {kind} instead",
         hint='give e.g. ["A dog barks.", ("Who barks?", "The dog.")], or a pandas DataFrame',
     )
 
@@ -491,7 +488,7 @@ def corpus_html(corpus: Corpus) -> str:
     counted = sum(1 for _ in islice(_quickly(corpus), COUNTED + 1))
     size = f"more than {COUNTED:,}" if counted > COUNTED else f"{counted:,}"
     noun = "example" if counted == 1 else "examples"
-    found = sorted(ANNOTATION_WORDS.get(one, one) for one in corpus.annotations)
+    annotations = sorted(ANNOTATION_WORDS.get(name, name) for name in corpus.annotations)
     shown = "".join(
         f"<li>{escape(' | '.join(excerpt(text, CARD_LETTERS) for text in example.texts))}</li>"
         for example in islice(_quickly(corpus), CARD_EXAMPLES)
@@ -500,7 +497,7 @@ def corpus_html(corpus: Corpus) -> str:
     return (
         f'<div style="font:13px/20px sans-serif"><b>{escape(excerpt(corpus.name))}</b>: '
         f"{size} {noun}, read as {escape(corpus.format)}; "
-        f"annotations: {escape(', '.join(found)) or 'none'}"
+        f"annotations: {escape(', '.join(annotations)) or 'none'}"
         f'<ol style="margin:8px 0 0;padding-left:24px">{shown}{more}</ol></div>'
     )
 
@@ -586,7 +583,7 @@ def shuffled_example(example: Example, random: np.random.Generator) -> Example:
     >>> [(word.text, word.relation) for word in mixed.words]
     [('bark', 'nsubj'), ('dogs', 'root')]
     """
-    example = replace(example, group=example.group or _key(example))
+    example = replace(example, group=bucket_key(example))
     if not example.words:
         return replace(example, texts=tuple(_shuffled_text(text, random) for text in example.texts))
     sentences: dict[tuple[int, int], list[int]] = {}
@@ -604,8 +601,3 @@ def _shuffled_text(text: str, random: np.random.Generator) -> str:
     words = _WORD.findall(text)
     order = iter(random.permutation(len(words)).tolist())
     return _WORD.sub(lambda _: words[next(order)], text)
-
-
-def _key(example: Example) -> str:
-    """By what an example without a group is put into its bucket."""
-    return "\0".join((example.id, *example.texts))

@@ -157,11 +157,11 @@ class Example:
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        given: object = self.texts
-        if isinstance(given, str):
+        texts: object = self.texts
+        if isinstance(texts, str):
             raise CorpusError(
                 f"example {self.id}: texts must be a tuple, got one string instead",
-                hint=f"write ({given[:40]!r},), with a comma",
+                hint=f"write ({texts[:40]!r},), with a comma",
             )
         if len(self.texts) not in {1, 2}:
             raise CorpusError(
@@ -211,9 +211,13 @@ def bucket_of(example: Example, buckets: int = BUCKETS) -> int:
     """
     if buckets < 1:
         raise CorpusError(f"the number of buckets must be 1 or more, got {buckets} instead")
-    key = example.group or "\0".join((example.id, *example.texts))
-    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+    digest = hashlib.sha256(bucket_key(example).encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest, "big") % buckets
+
+
+def bucket_key(example: Example) -> str:
+    """By what an example is put into its bucket: its group, or all of it."""
+    return example.group or "\0".join((example.id, *example.texts))
 
 
 def join_words(words: tuple[Word, ...]) -> tuple[str, ...]:
@@ -255,8 +259,8 @@ def surface_words(example: Example, count: int | None = None) -> list[str]:
     """
     if example.words:
         return [word.text for word in example.words[:count]]
-    found = (match.group() for text in example.texts for match in PLAIN_WORD.finditer(text))
-    return list(islice(found, count))
+    words = (match.group() for text in example.texts for match in PLAIN_WORD.finditer(text))
+    return list(islice(words, count))
 
 
 def sentence_numbers(example: Example) -> list[int]:
@@ -275,14 +279,14 @@ def sentence_numbers(example: Example) -> list[int]:
         places = [(word.segment, word.sentence) for word in example.words]
         order = {place: number for number, place in enumerate(dict.fromkeys(places))}
         return [order[place] for place in places]
-    found, first = list[int](), 0
+    sentences, first = list[int](), 0
     for text, words in zip(example.texts, plain_words(example.texts), strict=True):
         ends = [match.end() for match in SENTENCE_END.finditer(text)]
         numbers = [bisect_right(ends, start) for start, _ in words]
         having = sorted(set(numbers))  # a line may have no words
-        found += [first + bisect_left(having, number) for number in numbers]
+        sentences += [first + bisect_left(having, number) for number in numbers]
         first += len(having)
-    return found
+    return sentences
 
 
 # --- mentions ---
@@ -349,7 +353,7 @@ def mention_kind(head: Word) -> str:
     return "proper" if head.upos == "PROPN" or head.xpos in {"NNP", "NNPS"} else "nominal"
 
 
-def in_order(found: Iterable[tuple[Mention, str]]) -> tuple[Mention, ...]:
+def in_order(mentions: Iterable[tuple[Mention, str]]) -> tuple[Mention, ...]:
     """Sort mentions by their first word, longer ones first, and check them.
 
     Mentions of different entities may cross, as in OntoGUM. Two mentions of one entity may not
@@ -357,7 +361,7 @@ def in_order(found: Iterable[tuple[Mention, str]]) -> tuple[Mention, ...]:
 
     Parameters
     ----------
-    found : iterable of (Mention, str)
+    mentions : iterable of (Mention, str)
         Each mention, and where it was read.
 
     Raises
@@ -371,7 +375,7 @@ def in_order(found: Iterable[tuple[Mention, str]]) -> tuple[Mention, ...]:
     >>> [mention.start for mention in in_order([(dog, "line 4"), (its, "line 1")])]
     [0, 3]
     """
-    ordered = sorted(found, key=lambda pair: (pair[0].start, -pair[0].end))
+    ordered = sorted(mentions, key=lambda pair: (pair[0].start, -pair[0].end))
     around: dict[str, list[Mention]] = {}
     for mention, where in ordered:
         outer = around.setdefault(mention.entity, [])

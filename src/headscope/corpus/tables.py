@@ -85,8 +85,8 @@ class ColumnChoice:
     @property
     def names(self) -> list[str]:
         """The columns that can only be meant by name."""
-        asked = [*(self.texts or ()), self.label, self.group]
-        return [name for name in asked if isinstance(name, str) and not name.isdecimal()]
+        columns = [*(self.texts or ()), self.label, self.group]
+        return [name for name in columns if isinstance(name, str) and not name.isdecimal()]
 
 
 @dataclass(frozen=True)
@@ -288,8 +288,7 @@ def _known_texts(
     else:
         problem = f"none of the columns is known to hold text; the columns are {listed(names)}"
     raise CorpusError(
-        f"{where}: {problem}",
-        hint=f"name one or two of them, e.g. columns=[{shorten(example)}]",
+        f"{where}: {problem}", hint=f"name one or two of them, e.g. columns=[{shorten(example)}]"
     )
 
 
@@ -304,8 +303,8 @@ def _other(
     if chosen is not None:
         return _place(chosen, names, where)
     places = {normal(name): place for place, name in reversed(list(enumerate(names)))}
-    found = [places[name] for name in known if name in places and places[name] not in texts]
-    return found[0] if found else None
+    columns = (places[name] for name in known if name in places)
+    return next((column for column in columns if column not in texts), None)
 
 
 def _wordiest(
@@ -357,11 +356,7 @@ Row = tuple[int, list[str]]
 
 
 def read_table(
-    path: Path,
-    format: str,
-    choice: ColumnChoice | None = None,
-    *,
-    header: bool | None = None,
+    path: Path, format: str, choice: ColumnChoice | None = None, *, header: bool | None = None
 ) -> Iterator[Example]:
     """Yield one example per row of a TSV or CSV file.
 
@@ -452,14 +447,14 @@ def rows(path: Path, format: str) -> Iterator[Row]:
 
 def peek(path: Path, format: str) -> list[list[str]]:
     """The first rows of a table, as far as they can be read."""
-    found: list[list[str]] = []
+    first_rows: list[list[str]] = []
     try:
         for _, cells in islice(rows(path, format), 1 + PEEKED):
-            found.append(cells)
+            first_rows.append(cells)
     except CorpusError:
-        if not found:
+        if not first_rows:
             raise
-    return found
+    return first_rows
 
 
 def find_header(
@@ -490,8 +485,8 @@ def _check_separator(path: Path, format: str, cells: Sequence[str]) -> None:
     """Refuse a file that is separated by something else than its format says."""
     if len(cells) != 1:
         return
-    other = {"tsv": ",", "csv": "\t"}[format]
-    if has_known_names(parts := cells[0].split(other)) and len(parts) > 1:
+    separator = {"tsv": ",", "csv": "\t"}[format]
+    if has_known_names(parts := cells[0].split(separator)) and len(parts) > 1:
         right = "csv" if format == "tsv" else "tsv"
         raise CorpusError(
             f"{path} is separated by {SEPARATORS[right]}, not by {SEPARATORS[format]}",
@@ -586,8 +581,8 @@ def record_group(record: Mapping[str, Any]) -> str:
     >>> record_group({"sentence": "A dog barks.", "document": 7})
     '7'
     """
-    given = [record[key] for key in GROUPS if record.get(key) is not None]
-    return str(given[0]).strip() if given else ""
+    groups = (record[key] for key in GROUPS if record.get(key) is not None)
+    return str(next(groups, "")).strip()
 
 
 def _json_text(record: Mapping[str, Any], name: str, where: str) -> str:

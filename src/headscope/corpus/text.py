@@ -114,8 +114,7 @@ def json_values(path: Path) -> Iterator[tuple[int, Any]]:
     for number, line in lines(path):
         if not line.strip():
             continue
-        where = f"{path}, line {number}"
-        value = parse_json(line, where, error=CorpusError, hint=ONE_OBJECT)
+        value = parse_json(line, f"{path}, line {number}", error=CorpusError, hint=ONE_OBJECT)
         if SURROGATE.search(line) and not _encodable(value):
             raise CorpusError(
                 f"{path}, line {number}: half of a surrogate pair (\\ud800 to \\udfff), which is "
@@ -201,11 +200,11 @@ def files_in(path: Path, endings: Sequence[str]) -> Iterator[Path]:
     if not is_collection(path) or not path.exists():
         yield path
         return
-    found = False
+    empty = True
     for file in _folder(path, endings) if path.is_dir() else _archive(path, endings):
-        found = True
+        empty = False
         yield file
-    if not found:
+    if empty:
         raise CorpusError(
             f"{path} has no files that end in {', '.join(endings)}",
             hint="give the folder or archive that holds them, or one file",
@@ -356,9 +355,9 @@ def line_layout(path: Path) -> Lines:
     >>> line_layout(path).lines
     False
     """
-    found = [line.strip() for _, line in islice(lines(path), PEEK)]
-    texts = [line for line in found if line]
-    joined = [(one, two) for one, two in pairwise(found) if one and two]
+    stripped = [line.strip() for _, line in islice(lines(path), PEEK)]
+    texts = [line for line in stripped if line]
+    joined = [(one, two) for one, two in pairwise(stripped) if one and two]
     gaps = len(texts) - 1 - len(joined)
     ended = sum(map(_ends, texts))
     inside = sum(_ends(one) for one, _ in joined)
@@ -385,18 +384,18 @@ def layout_notes(path: Path, *, lines: bool | None, pairs: bool) -> tuple[str, .
     """
     if lines is not None:
         return ()
-    found = line_layout(path)
-    if found.lines and pairs:
+    layout = line_layout(path)
+    if layout.lines and pairs:
         return (
-            f"{path}: {found.why}, so every line is read as a text; lines=False (--paragraphs on "
+            f"{path}: {layout.why}, so every line is read as a text; lines=False (--paragraphs on "
             "the command line) joins the lines between blank lines",
         )
-    if found.why and pairs:
+    if layout.why and pairs:
         return (
-            f"{path}: {found.why}, so lines without a blank line between them are read as one "
+            f"{path}: {layout.why}, so lines without a blank line between them are read as one "
             "paragraph; lines=True (--lines on the command line) reads every line as a text",
         )
-    if not found.sentences and not found.lines:
+    if not layout.sentences and not layout.lines:
         return ()
     return (
         f"{path} looks like one sentence per line, but lines without a blank line between them "

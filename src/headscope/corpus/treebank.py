@@ -326,8 +326,7 @@ def _read_file(path: Path) -> Iterator[BracketTree]:
             if token == "(":
                 if len(open_nodes) == DEEPEST:
                     raise CorpusError(
-                        f"{where}: {DEEPEST} brackets are open; is one not closed?",
-                        hint=FORM,
+                        f"{where}: {DEEPEST} brackets are open; is one not closed?", hint=FORM
                     )
                 open_nodes.append(BracketTree("", source=where))
             elif not open_nodes:

@@ -212,8 +212,7 @@ def _read_matrix(path: Path, *, check: bool = True) -> NDArray[np.float32]:
     except Exception as error:  # a damaged header fails in many ways, MemoryError among them
         why = cut((str(error).splitlines() or [type(error).__name__])[0], 300)
         raise UserError(
-            f"{path} is not a NumPy matrix, or is damaged: {why}",
-            hint="write it with numpy.save",
+            f"{path} is not a NumPy matrix, or is damaged: {why}", hint="write it with numpy.save"
         ) from None
     if matrix.ndim != 2 or matrix.dtype.kind != "f" or not matrix.size:
         raise UserError(
@@ -256,8 +255,7 @@ def _read_text(path: Path, only: Collection[str] | None, *, most: int | None = N
         except ValueError:
             wrong = next(cell for cell in numbers if not is_number(cell))
             raise UserError(
-                f"{path}, line {number}: {shorten(wrong)} is not a number",
-                hint=LINE,
+                f"{path}, line {number}: {shorten(wrong)} is not a number", hint=LINE
             ) from None
         if not all(map(isfinite, vector)):
             raise UserError(

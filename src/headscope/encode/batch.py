@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from headscope.corpus import Example
 from headscope.encode.encoder import Encoded
@@ -29,6 +29,12 @@ class WorkUnit:
 
     index: int
     examples: tuple[Example, ...]
+
+
+def token_batch(ids: ArrayLike) -> Batch:
+    """A batch of token ids, (text, token), without examples and without padding."""
+    tokens = np.asarray(ids, np.int64)
+    return Batch(0, (), tokens, np.zeros_like(tokens), np.ones_like(tokens, np.bool_))
 
 
 def work_units(examples: Iterable[Example], *, size: int) -> Iterator[WorkUnit]:

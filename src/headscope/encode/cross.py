@@ -96,11 +96,11 @@ class CrossEncoder:
         """The tokens of one text; None, with the reason counted, if it has none or too many."""
         empty = encoder.counts.empty
         alone = Example(example.id, (text,), source=example.source)
-        found = next(iter(encoder.encode([alone])), None)
-        if found is None and encoder.counts.empty > empty:
+        encoded = next(iter(encoder.encode([alone])), None)
+        if encoded is None and encoder.counts.empty > empty:
             self.counts.empty += 1
             self.counts.drop(example, "no tokens")
-        elif found is None:
+        elif encoded is None:
             self.counts.too_long += 1
             self.counts.drop(example, f"more than {encoder.max_length} tokens")
-        return found
+        return encoded

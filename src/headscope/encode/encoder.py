@@ -77,11 +77,11 @@ class Encoded:
     @cached_property
     def pieces(self) -> dict[int, list[int]]:
         """The tokens of each word of ``example.words``; words that are cut off are missing."""
-        found: dict[int, list[int]] = {}
+        tokens: dict[int, list[int]] = {}
         for place, number in enumerate(self.word.tolist()):
             if number >= 0:
-                found.setdefault(number, []).append(place)
-        return found
+                tokens.setdefault(number, []).append(place)
+        return tokens
 
     @cached_property
     def arcs(self) -> list[tuple[int, int, int]]:
@@ -90,11 +90,11 @@ class Encoded:
         """
         pieces = self.pieces
         return [
-            (number, token, other)
+            (number, token, head)
             for number, word in enumerate(self.example.words)
             if word.head is not None and word.head in pieces
             for token in pieces.get(number, ())
-            for other in pieces[word.head]
+            for head in pieces[word.head]
         ]
 
 
@@ -127,9 +127,9 @@ class Counts:
 
     def add(self, other: Counts) -> None:
         """Add what happened to other examples. The order does not matter."""
-        for one in fields(self):
-            if one.type == "int":
-                setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+        for count in fields(self):
+            if count.type == "int":
+                setattr(self, count.name, getattr(self, count.name) + getattr(other, count.name))
         self.dropped = first_names(self.dropped, other.dropped)
 
 
@@ -317,8 +317,8 @@ class Encoder:
         self.tokenizer = tokenizer
         self.bos = bos
         self.chat = chat
-        found = find_template(tokenizer)
-        self.template = Template(self._bos(found.one), self._bos(found.two))
+        template = find_template(tokenizer)
+        self.template = Template(self._bos(template.one), self._bos(template.two))
         self.max_length = max_length
         self.long = long
         self.start = start
@@ -368,34 +368,34 @@ class Encoder:
 
     def _plain(self, example: Example) -> tuple[list[Pieces], tuple[TemplatePart, ...]]:
         """The pieces of each text, and the template around them."""
-        found: list[Pieces] = []
+        pieces: list[Pieces] = []
         for segment, text in enumerate(example.texts):
             lead = self.lead if segment and text else ""
             ids, spans = self._tokens(lead + text)
             offsets = [(max(start - len(lead), 0), end - len(lead)) for start, end in spans]
-            found.append(self._pieces(example, segment, ids, offsets))
-        return found, self.template.parts(len(found))
+            pieces.append(self._pieces(example, segment, ids, offsets))
+        return pieces, self.template.parts(len(pieces))
 
     def _chat(self, example: Example) -> tuple[list[Pieces], tuple[TemplatePart, ...]]:
         """The same for a chat, which is tokenized as a whole."""
         chat = render_chat(self.tokenizer, example.texts)
         ids, spans = self._tokens(chat.text)
         places = [_place(span, chat.starts, chat.stops) for span in spans]
-        found: list[Pieces] = []
+        pieces: list[Pieces] = []
         for segment, (start, cut) in enumerate(zip(chat.starts, chat.cut, strict=True)):
             inside = [index for index, place in enumerate(places) if place == segment]
             offsets = [
                 (max(spans[index][0] - start, 0) + cut, spans[index][1] - start + cut)
                 for index in inside
             ]
-            found.append(self._pieces(example, segment, [ids[index] for index in inside], offsets))
+            pieces.append(self._pieces(example, segment, [ids[index] for index in inside], offsets))
         parts: list[TemplatePart] = []
         for token, place in zip(ids, places, strict=True):
             if place is None:
                 parts.append(TemplatePart(token, None, 0))
             elif not parts or parts[-1].text != place:
                 parts.append(TemplatePart(None, place, 0))
-        return found, self._bos(tuple(parts))
+        return pieces, self._bos(tuple(parts))
 
     def _tokens(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         try:
@@ -432,11 +432,7 @@ class Encoder:
         return Pieces(ids, owners, characters(text, offsets), units)
 
     def _words(
-        self,
-        example: Example,
-        segment: int,
-        ids: NDArray[np.int64],
-        offsets: list[tuple[int, int]],
+        self, example: Example, segment: int, ids: NDArray[np.int64], offsets: list[tuple[int, int]]
     ) -> NDArray[np.int64]:
         """The annotated word of each piece of one text, or -1. Counts lost and unknown words."""
         indices = [index for index, word in enumerate(example.words) if word.segment == segment]
@@ -504,7 +500,6 @@ class Encoder:
                     for token, word, text, unit in pieces_of
                 ]
         ids, types, kind, segment, word, text, unit = zip(*rows, strict=True)
-        stop = np.array([piece.strip() in FULL_STOPS for piece in text], np.bool_)
         return Encoded(
             example,
             np.array(ids, np.int64),
@@ -512,7 +507,7 @@ class Encoder:
             np.array(kind, np.int8),
             np.array(segment, np.int8),
             np.array(word, np.int64),
-            stop,
+            np.array([piece.strip() in FULL_STOPS for piece in text], np.bool_),
             text,
             np.array(unit, np.int64),
             np.array(ids, np.int64) == self.unknown,

@@ -114,10 +114,9 @@ def with_bos(
     if bos == "add" and token is not None and (not parts or parts[0].token != token):
         return (TemplatePart(token, None, 0), *parts)
     if bos == "none" and token is not None:
-        after = (*parts[1:], None)
         return tuple(
             part
-            for part, later in zip(parts, after, strict=True)
+            for part, later in zip(parts, (*parts[1:], None), strict=True)
             if part.token != token or later is None or later.text is None
         )
     return parts
@@ -272,8 +271,8 @@ def render_chat(tokenizer: Any, texts: Sequence[str]) -> ChatText:
     parts = _render(tokenizer, _MARKS[: len(texts)])
     frames = []
     for mark in _MARKS[: len(texts)]:
-        before, found, parts = parts.partition(mark)
-        if not found:
+        before, marker, parts = parts.partition(mark)
+        if not marker:
             raise _changed()
         frames.append(before)
     rendered = _render(tokenizer, texts)
@@ -284,10 +283,10 @@ def render_chat(tokenizer: Any, texts: Sequence[str]) -> ChatText:
             break
     else:
         raise _changed()
-    starts, place = [], 0
+    starts, end = [], 0
     for before, text in zip(frames, shown, strict=True):
-        starts.append(place + len(before))
-        place = starts[-1] + len(text)
+        starts.append(end + len(before))
+        end = starts[-1] + len(text)
     stops = [start + len(text) for start, text in zip(starts, shown, strict=True)]
     cut = [text.find(kept) for text, kept in zip(texts, shown, strict=True)]
     return ChatText(rendered, tuple(starts), tuple(stops), tuple(cut))

@@ -219,8 +219,8 @@ def heads_off_by_task(results: Mapping[str, Atlas], *, scale: Scale = "each") ->
         0.05 are framed.
     """
     changes, framed = {}, {}
-    for name, one in results.items():
-        data = one["head_off"]
+    for name, atlas in results.items():
+        data = atlas["head_off"]
         sign = 1.0 if data.attrs["better"] == "higher" else -1.0
         metric = metric_title(str(data.attrs["metric"]))
         label = f"{name}: {metric} {100 * float(data.attrs['baseline']):.1f}"
@@ -254,8 +254,8 @@ def layers_off_by_task(results: Mapping[str, Atlas]) -> Any:
         One panel per task, each with the axis of its metric.
     """
     charts = []
-    for name, one in results.items():
-        data = one["layer_off"]
+    for name, atlas in results.items():
+        data = atlas["layer_off"]
         title = heading(f"{name}: baseline {float(data.attrs['baseline']):.3f}")
         charts.append(_layer_bars(data, bar=22, height=170).properties(title=title))
     first = next(iter(results.values()))
@@ -457,7 +457,7 @@ def cache(results: Atlas) -> Any:
             x=x, y=alt.Y("mean:Q", scale=scale, title=title), color=colour, tooltip=shown
         )
         panels.append(alt.layer(band, line))
-    texts, prompts = (int(data["n"].sel(judged=one).max()) for one in ("loss", "recall"))
+    texts, prompts = (int(data["n"].sel(judged=part).max()) for part in ("loss", "recall"))
     tokens = results.provenance["settings"]["tokens"]
     return styled(
         alt.hconcat(*panels),

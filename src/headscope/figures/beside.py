@@ -103,8 +103,7 @@ def _points(results: Atlas, measure: str, names: dict[str, str]) -> pd.DataFrame
         data = head_values(results, value)[0]["value"]
         heads = [f"{a}-{b}" for a in data["layer"].values for b in data["head"].values]
         frames.append(pd.DataFrame({"name": name, "head": heads, "value": data.values.ravel()}))
-    whole = pd.concat(frames, ignore_index=True)
-    return whole.dropna(subset=["value"])
+    return pd.concat(frames, ignore_index=True).dropna(subset=["value"])
 
 
 # --- Roles over training --------------------------------------------------------------------------
@@ -132,9 +131,8 @@ def emergence_lines(results: Atlas) -> Any:
     if not len(table):
         return note("no head has a role at the last checkpoint", title, about)
     lines = _lines(track, table)
-    drawn = alt.layer(*_marks(track, lines, _names(lines)))
     return styled(
-        drawn.properties(width=520, height=300),
+        alt.layer(*_marks(track, lines, _names(lines))).properties(width=520, height=300),
         title,
         about,
         f"dot: from here on at least {DEFAULT.least} above chance, by a corrected test",
@@ -216,5 +214,4 @@ def _across(track: Track) -> Any:
         return alt.X("place:Q", title="training step")
     scale = alt.Scale(type="symlog", constant=min(steps), nice=False)
     axis = alt.Axis(values=list(track.steps), labelOverlap="greedy", grid=False)
-    title = "training step (logarithmic)"
-    return alt.X("place:Q", title=title, scale=scale, axis=axis)
+    return alt.X("place:Q", title="training step (logarithmic)", scale=scale, axis=axis)

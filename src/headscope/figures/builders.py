@@ -88,8 +88,8 @@ def with_numbers(chart: Any, numbers: Panels | Rows) -> Any:
 
 def numbers_of(chart: Any) -> Panels | Rows | None:
     """What a chart shows; None where its builder does not say, or it was changed since."""
-    found: Panels | Rows | None = vars(chart).get("_numbers")
-    return found
+    numbers: Panels | Rows | None = vars(chart).get("_numbers")
+    return numbers
 
 
 # --- Parts of charts ------------------------------------------------------------------------------
@@ -117,8 +117,7 @@ def tips(*columns: str, **titles: str | None) -> list[Any]:
         if form[:1] not in (".", "+"):
             field, form = column, ""
         name, _, kind = field.partition(":")
-        title = titles.get(name, WORDS.get(name))
-        more = {"format": form, "title": title}
+        more = {"format": form, "title": titles.get(name, WORDS.get(name))}
         more = {key: word for key, word in more.items() if word or (key == "title" and word == "")}
         shown.append(alt.Tooltip(f"{name}:{kind or ('Q' if form else 'N')}", **more))
     return shown
@@ -557,7 +556,7 @@ def by_task(values: Mapping[str, xr.DataArray]) -> xr.DataArray:
     >>> by_task({"RTE": grid, "MRPC": grid}).dims
     ('task', 'layer', 'head')
     """
-    plain = [one.reset_coords(drop=True) for one in values.values()]
+    plain = [part.reset_coords(drop=True) for part in values.values()]
     return xr.concat(plain, "task").assign_coords(task=list(values))
 
 

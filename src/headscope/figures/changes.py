@@ -164,7 +164,7 @@ def from_cls_by_task(results: Mapping[str, Atlas]) -> Any:
     altair chart
         One panel per task; columns are heads, rows are features.
     """
-    tables = {name: _from_cls(one.mean("link").isel(layer=-1)) for name, one in results.items()}
+    tables = {name: _from_cls(atlas.mean("link").isel(layer=-1)) for name, atlas in results.items()}
     most = _most(pd.concat(tables.values())["value"])
     colour = shade("value", (0, most), SHARE, gradientThickness=8, labelFontSize=8)
     shown = tips("feature", "head:O", "value .3f", value=SHARE)
@@ -182,7 +182,7 @@ def from_cls_by_task(results: Mapping[str, Atlas]) -> Any:
     return styled(
         panels(charts, across, 14, color="shared"),
         "Attention from [CLS] in the last layer",
-        subjects([one.provenance for one in results.values()]),
+        subjects([atlas.provenance for atlas in results.values()]),
         "all panels have one colour scale",
     )
 
@@ -201,10 +201,10 @@ def similarity_by_task(results: Mapping[str, Atlas]) -> Any:
         One map per task, on one scale from 0 to 1.
     """
     return heat_grid(
-        by_task({name: one["change"]["mean"] for name, one in results.items()}),
+        by_task({name: atlas["change"]["mean"] for name, atlas in results.items()}),
         "task",
         title="Similarity of maps before and after fine-tuning",
-        subtitle=subjects([one.provenance for one in results.values()]),
+        subtitle=subjects([atlas.provenance for atlas in results.values()]),
         unit="cosine, 1 = unchanged",
         columns=min(4, len(results)),
         scale="one",
@@ -225,15 +225,15 @@ def special_by_task(results: Mapping[str, Atlas]) -> Any:
         [SEP] above, [CLS] below, all on one scale.
     """
     maps = {
-        f"{SPECIAL[token]}, {name}": one["feature"]["mean"].sel(feature=token, drop=True)
+        f"{SPECIAL[token]}, {name}": atlas["feature"]["mean"].sel(feature=token, drop=True)
         for token in ("sep", "cls")
-        for name, one in results.items()
+        for name, atlas in results.items()
     }
     return heat_grid(
         by_task(maps),
         "task",
         title="Attention to [SEP] (above) and [CLS] (below)",
-        subtitle=subjects([one.provenance for one in results.values()]),
+        subtitle=subjects([atlas.provenance for atlas in results.values()]),
         unit="share of attention",
         columns=len(results),
         scale="one",

@@ -213,9 +213,8 @@ def heads_by_layer(results: Atlas) -> Any:
     multidimensional scaling of Jensen–Shannon divergences).
     """
     points, line = _scaled(results)
-    layers = points["name"].str.split("-").str[0].astype(int)
     return head_points(
-        points.assign(layer=layers),
+        points.assign(layer=points["name"].str.split("-").str[0].astype(int)),
         title="Heads by distance: layers",
         subtitle=line,
         colour="layer",
@@ -240,9 +239,8 @@ def heads_by_behaviour(results: Atlas) -> Any:
     named = {
         what: f"{what}{_over(what, limits.get(what))} ({numbers.get(what, 0)})" for what in order
     }
-    merged = points.merge(table.replace({"behaviour": named}), on="name")
     return head_points(
-        merged,
+        points.merge(table.replace({"behaviour": named}), on="name"),
         title="Heads by distance: behaviours",
         subtitle=line,
         colour="behaviour",

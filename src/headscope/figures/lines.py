@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from headscope.errors import UserError
+from headscope.errors import UserError, cut
 from headscope.figures.builders import heading, shade, tips
 from headscope.figures.later import alt
 from headscope.figures.roles import role_colours
@@ -283,13 +283,14 @@ def _weights(attention: ArrayLike, count: int) -> NDArray[np.float64]:
     return weights.clip(0.0, 1.0)
 
 
-def _positions(name: str, given: Collection[int], count: int) -> set[int]:
+def _positions(name: str, positions: Collection[int], count: int) -> set[int]:
     """Return positions as a set, or say which of them is wrong."""
     try:
-        places = {index(place) for place in given}
+        places = {index(place) for place in positions}
     except TypeError as error:
         raise UserError(
-            f"the {name} words must be given by position (0 to {count - 1}), got {given!r} instead"
+            f"the {name} words must be given by position (0 to {count - 1}), "
+            f"got {positions!r} instead"
         ) from error
     wrong = sorted(place for place in places if not 0 <= place < count)
     if wrong:
@@ -366,7 +367,7 @@ def attention_svg(tokens: Sequence[str], weights: NDArray[Any], *, title: str) -
     >>> svg.count("<line"), "&lt;s&gt;" in svg
     (2, True)
     """
-    names = [_short(token) for token in tokens]
+    names = [cut(token, LONGEST) for token in tokens]
     column = LETTER * max([*map(len, names), 4])
     left, right = column + 4, column + 4 + ASIDE
     width, height = right + 4 + column, ROW * (len(names) + 1.5)
@@ -422,10 +423,6 @@ def _middle(place: int) -> float:
     return ROW * (place + 1.5)
 
 
-def _short(token: str) -> str:
-    return token if len(token) <= LONGEST else f"{token[: LONGEST - 1]}…"
-
-
 def _safe(text: str) -> str:
     """Escape markup, and spell out characters that SVG forbids."""
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -476,9 +473,9 @@ def map_with_zoom(
     names = f"{json.dumps(list(words), ensure_ascii=False)}[datum.value]"
     cells = pd.DataFrame(
         [
-            {"from": one, "to": two, "weight": weights[one, two]}
-            for one in range(number)
-            for two in range(number)
+            {"from": query, "to": key, "weight": weights[query, key]}
+            for query in range(number)
+            for key in range(number)
         ]
     )
     most = float(weights.max()) or 1.0
@@ -498,7 +495,7 @@ def map_with_zoom(
         .properties(title=heading(title, fontSize=12))
     )
     line = pd.DataFrame(
-        [{"to": two, "weight": weights[row, two], "marked": two in marked} for two in range(number)]
+        [{"to": key, "weight": weights[row, key], "marked": key in marked} for key in range(number)]
     )
     bars = (
         alt.Chart(line, width=SIDE * number, height=ZOOM)
@@ -642,8 +639,7 @@ def _arcs(places: list[float], sieve: DrawnSieve) -> pd.DataFrame:
     parts = []
     for key in sieve.keys:
         start, stop = places[sieve.query], places[key]
-        reach = abs(stop - start)
-        high = 0.3 + 0.55 * reach / max(longest, 1.0)
+        high = 0.3 + 0.55 * abs(stop - start) / max(longest, 1.0)
         middle, half = (start + stop) / 2, (stop - start) / 2
         if key == sieve.query:
             half, high = 7.0, 0.25

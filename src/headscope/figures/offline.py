@@ -85,4 +85,4 @@ def offline(chart: Any) -> Any:
 @cache
 def _classes() -> dict[type, type]:
     own = (Chart, LayerChart, HConcatChart, VConcatChart, ConcatChart, FacetChart, RepeatChart)
-    return {getattr(alt, one.__name__): one for one in own}
+    return {getattr(alt, kind.__name__): kind for kind in own}

@@ -376,7 +376,7 @@ def _frames(frame: pd.DataFrame, across: Any, down: Any) -> list[Any]:
 
 def _letters(base: Any, x: Any, y: Any) -> Any:
     """Draw the class in letters with a white edge, so that it can be read without colours."""
-    place: dict[str, Any] = {
+    looks: dict[str, Any] = {
         "align": "right",
         "baseline": "top",
         "dx": CELL - 4,
@@ -384,8 +384,8 @@ def _letters(base: Any, x: Any, y: Any) -> Any:
         "fontSize": 12,
         "fontWeight": "bold",
     }
-    edge = base.mark_text(stroke="white", strokeWidth=4, strokeJoin="round", color="white", **place)
-    letter = base.mark_text(**place)
+    edge = base.mark_text(stroke="white", strokeWidth=4, strokeJoin="round", color="white", **looks)
+    letter = base.mark_text(**looks)
     return alt.layer(
         edge.encode(x=x, y=y, text="letter:N"), letter.encode(x=x, y=y, text="letter:N")
     )
@@ -428,14 +428,13 @@ def typical_maps(maps: Mapping[str, Sequence[NamedMap]], *, subtitle: str = "") 
     rows = []
     for column, name in enumerate(PATTERNS):
         for row, (label, weights) in enumerate(maps.get(name, ())):
-            place = {"x": column * (SIDE + BETWEEN), "y": LABEL + row * (SIDE + BETWEEN)}
-            rows.append({"label": label, "url": map_picture(np.asarray(weights, float)), **place})
-    most = max([len(found) for found in maps.values()], default=0) or 1
+            corner = {"x": column * (SIDE + BETWEEN), "y": LABEL + row * (SIDE + BETWEEN)}
+            rows.append({"label": label, "url": map_picture(np.asarray(weights, float)), **corner})
+    most = max(map(len, maps.values()), default=0) or 1
     wide, high = len(PATTERNS) * (SIDE + BETWEEN) - BETWEEN, LABEL + most * (SIDE + BETWEEN)
     x = alt.X("x:Q", scale=alt.Scale(domain=[0, wide], nice=False), axis=None)
     y = alt.Y("y:Q", scale=alt.Scale(domain=[0, high], nice=False, reverse=True), axis=None)
-    columns = ["label", "url", "x", "y"]
-    base = alt.Chart(pd.DataFrame(rows, columns=columns)).encode(x=x, y=y)
+    base = alt.Chart(pd.DataFrame(rows, columns=["label", "url", "x", "y"])).encode(x=x, y=y)
     pictures = base.mark_image(width=SIDE, height=SIDE, align="left", baseline="top", aria=False)
     names = base.mark_text(align="left", baseline="top", dy=SIDE + 3, fontSize=10, color="#555")
     heads = pd.DataFrame(

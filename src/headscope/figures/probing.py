@@ -125,8 +125,8 @@ def task_range(models: Sequence[Atlas], task: str, colours: Colours) -> Range | 
     if colours == "own":
         return None
     data = [probing_of(results).sel(task=task) for results in models]
-    low, high = score_range([one["test"] for one in data])
-    majority = min(float(one["majority"]) for one in data)
+    low, high = score_range([scores["test"] for scores in data])
+    majority = min(float(scores["majority"]) for scores in data)
     return (majority, high) if colours == "majority" and majority < high else (low, high)
 
 
@@ -449,8 +449,8 @@ def named_counts(counts: Sequence[int], first: int) -> list[int]:
     [1, 2, 4, 6, 12, 18, 36, 72]
     """
     kept: list[int] = []
-    for count in [*(one for one in (first, counts[-1], counts[0]) if one in counts), *counts]:
-        if all(max(count, one) / min(count, one) >= APART for one in kept):
+    for count in [*(other for other in (first, counts[-1], counts[0]) if other in counts), *counts]:
+        if all(max(count, other) / min(count, other) >= APART for other in kept):
             kept.append(count)
     return sorted(kept)
 

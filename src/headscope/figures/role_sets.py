@@ -207,8 +207,8 @@ def _numbers(numbers: pd.DataFrame, x: Any, y: Any) -> list[Any]:
 def _labels(sets: RoleSets, ellipses: Sequence[Ellipse], x: Any, y: Any) -> list[Any]:
     """Draw the name and the size of each set beside its ellipse."""
     rows = [
-        {"x": one.name_x, "y": one.name_y, "name": name, "size": heads_text(len(heads))}
-        for (name, heads), one in zip(sets.items(), ellipses, strict=True)
+        {"x": ellipse.name_x, "y": ellipse.name_y, "name": name, "size": heads_text(len(heads))}
+        for (name, heads), ellipse in zip(sets.items(), ellipses, strict=True)
     ]
     base = alt.Chart(pd.DataFrame(rows)).encode(x=x, y=y)
     return [
@@ -318,14 +318,13 @@ def upset(
 
 def _bars(drawn: pd.DataFrame, x: Any, width: int) -> Any:
     """Draw one bar per combination with its number."""
-    top = 1.1 * float(drawn["heads"].max())
     bars = alt.Chart(drawn, width=width, height=BARS).encode(
         x=x,
         y=alt.Y(
             "heads:Q",
             title="heads",
             axis=alt.Axis(tickMinStep=1),
-            scale=alt.Scale(domain=[0, top], nice=False),
+            scale=alt.Scale(domain=[0, 1.1 * float(drawn["heads"].max())], nice=False),
         ),
         tooltip=tips("roles", "heads:Q", "which"),
     )
@@ -424,10 +423,7 @@ def role_upset(results: Atlas) -> Any:
 # --- How alike the scores of two roles are --------------------------------------------------------
 
 ALIKE = "Correlation of roles (Spearman)"
-OVER = {
-    "heads": "over all heads: their mean scores",
-    "sequences": "over all heads and sequences",
-}
+OVER = {"heads": "over all heads: their mean scores", "sequences": "over all heads and sequences"}
 
 
 @figure("role-correlations", title="Correlation of roles", needs=["role"])

@@ -152,14 +152,14 @@ def score_histogram(
     if role not in data["role"].values:
         raise unknown("role", role, [str(name) for name in data["role"].values])
     numbers = [int(number) - 1 for number in data["layer"].values]
-    one = Head.parse(head, layers=numbers, heads=data.sizes["head"])
-    place = {"role": role, "layer": one.layer + 1, "head": one.head + 1}
-    scores = known_scores(kept_scores(data).sel(place))
-    title = f"Sieve bias of head {one}, role {role}"
+    parsed = Head.parse(head, layers=numbers, heads=data.sizes["head"])
+    labels = {"role": role, "layer": parsed.layer + 1, "head": parsed.head + 1}
+    scores = known_scores(kept_scores(data).sel(labels))
+    title = f"Sieve bias of head {parsed}, role {role}"
     about = subject(results.provenance)
     if not scores.size:
         return note("no sequence has a token with this role", title, about)
-    test = (role_tests(results) if tests is None else tests).sel(place)
+    test = (role_tests(results) if tests is None else tests).sel(labels)
     kept = f"; bars: the {scores.size} sequences whose scores were kept"
     return styled(
         _histogram(scores, test),
@@ -315,7 +315,7 @@ def score_curves(
         If the results keep no scores of single sequences.
     """
     every = [results] if isinstance(results, Atlas) else list(results)
-    about = subjects([one.provenance for one in every])
+    about = subjects([atlas.provenance for atlas in every])
     scores = pooled_scores(every, roles, tau)
     if not scores:
         return note(NOTHING, CUMULATIVE, about)
@@ -349,9 +349,9 @@ def pooled_scores(
 ) -> dict[str, Scores]:
     """Return all scores of each role, those of several corpora in one row."""
     pooled: dict[str, list[Scores]] = {}
-    for one in results:
-        scores = kept_scores(role_data(one))
-        for name in shown_roles(role_tests(one, tau=tau), roles):
+    for atlas in results:
+        scores = kept_scores(role_data(atlas))
+        for name in shown_roles(role_tests(atlas, tau=tau), roles):
             pooled.setdefault(name, []).append(known_scores(scores.sel(role=name)))
     order = dict.fromkeys([*(name for name in roles if name in pooled), *pooled])
     return {name: np.concatenate(pooled[name]) for name in order}
@@ -360,8 +360,8 @@ def pooled_scores(
 def _mean(results: Sequence[Atlas], names: Sequence[str]) -> float:
     """Return the mean over all sequences, whether their scores are kept or not."""
     total = count = 0.0
-    for one in results:
-        data = role_data(one)
+    for atlas in results:
+        data = role_data(atlas)
         there = [name for name in names if name in data["role"].values]
         part = data[["sum", "count"]].sel(role=there).sum()
         total, count = total + float(part["sum"]), count + float(part["count"])
@@ -413,10 +413,7 @@ def role_p(results: Atlas) -> Any:
 
 
 def p_histogram(
-    tests: xr.Dataset | Sequence[xr.Dataset],
-    *,
-    roles: Sequence[str] = COARSE,
-    subtitle: str = "",
+    tests: xr.Dataset | Sequence[xr.Dataset], *, roles: Sequence[str] = COARSE, subtitle: str = ""
 ) -> Any:
     """Draw how many heads have their p-value in each bin, stacked by role.
 
@@ -435,7 +432,7 @@ def p_histogram(
         Bins between 0.05 and 0.95, which a strict reader would call undecided, are grey behind.
     """
     every = [tests] if isinstance(tests, xr.Dataset) else list(tests)
-    names = list(dict.fromkeys(name for one in every for name in shown_roles(one, roles)))
+    names = list(dict.fromkeys(name for test in every for name in shown_roles(test, roles)))
     title = "p-values of heads and roles"
     if not names:
         return note(NOTHING, title, subtitle)
@@ -480,7 +477,7 @@ def p_counts(tests: Sequence[xr.Dataset], roles: Sequence[str]) -> pd.DataFrame:
     """
     rows = []
     for place, role in enumerate(roles):
-        there = [one["p"].sel(role=role) for one in tests if role in one["role"].values]
+        there = [test["p"].sel(role=role) for test in tests if role in test["role"].values]
         p = np.concatenate([values.values.ravel() for values in there])
         counts, _ = np.histogram(p[~np.isnan(p)], EDGES)
         rows += [
@@ -626,9 +623,8 @@ def shift_dots(shift: pd.DataFrame, *, subtitle: str = "", alpha: float = ALPHA)
         _shift_panel(frame, name, roles, least, width, first=place % columns == 0)
         for place, name in enumerate(corpora)
     ]
-    many = len(drawn) > 1
     return styled(
-        panels(drawn, columns, 10, x="shared") if many else drawn[0],
+        panels(drawn, columns, 10, x="shared") if len(drawn) > 1 else drawn[0],
         title,
         subtitle,
         f"bars: 95 % intervals; filled: beyond ± {least:g} (grey), p < {alpha:g}, corrected",

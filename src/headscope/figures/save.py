@@ -245,9 +245,9 @@ def vega_bundle() -> Markup:
     """
     folder = cache_folder()
     kept = folder / f"vega-{version('vl-convert-python')}.js" if folder else None
-    found = _kept_bundle(kept) if kept is not None else None
-    if found is not None:
-        return Markup(found)
+    script = _kept_bundle(kept) if kept is not None else None
+    if script is not None:
+        return Markup(script)
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]

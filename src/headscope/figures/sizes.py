@@ -46,8 +46,8 @@ def length(text: str | float, name: str = "width") -> float:
     >>> length("3.3in"), length(150)
     (237.6, 150.0)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(in|cm|mm|pt|)", str(text).strip())
-    points = round(float(found[1]) * POINTS[found[2]], 3) if found else 0.0
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(in|cm|mm|pt|)", str(text).strip())
+    points = round(float(match[1]) * POINTS[match[2]], 3) if match else 0.0
     if not 36 <= points <= 7200:
         raise UserError(
             f"the {name} must be a length from 0.5in to 100in, got {str(text)!r} instead",
@@ -161,14 +161,14 @@ def _plots(part: Mapping[str, Any], axis: int) -> float:
     if isinstance(own, int | float):
         return float(own)
     if "concat" in part:
-        sizes = [_plots(one, axis) for one in part["concat"]]
+        sizes = [_plots(inner, axis) for inner in part["concat"]]
         columns = int(part.get("columns", len(sizes)))
         if axis == 0:
             return max(sum(sizes[row : row + columns]) for row in range(0, len(sizes), columns))
         return sum(max(sizes[row : row + columns]) for row in range(0, len(sizes), columns))
     if along in part:
-        return sum(_plots(one, axis) for one in part[along])
-    return max((_plots(one, axis) for key in PARTS for one in part.get(key, ())), default=0.0)
+        return sum(_plots(inner, axis) for inner in part[along])
+    return max((_plots(inner, axis) for key in PARTS for inner in part.get(key, ())), default=0.0)
 
 
 def resized(
@@ -197,7 +197,7 @@ def resized(
             encoding["color"] = {**encoding["color"], "legend": legend}
     for key in PARTS:
         if key in part:
-            part[key] = [resized(one, across, down, width) for one in part[key]]
+            part[key] = [resized(inner, across, down, width) for inner in part[key]]
     return part
 
 
@@ -206,7 +206,7 @@ def _has_words(part: Mapping[str, Any]) -> bool:
     mark = part.get("mark")
     kind = mark.get("type") if isinstance(mark, dict) else mark
     within = kind == "text" and part["encoding"].get("x", {}).get("type") in ("ordinal", "nominal")
-    return within or any(_has_words(one) for key in PARTS for one in part.get(key, ()))
+    return within or any(_has_words(inner) for key in PARTS for inner in part.get(key, ()))
 
 
 def _wrapped(spec: Mapping[str, Any], width: float) -> dict[str, Any]:

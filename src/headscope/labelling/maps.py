@@ -114,8 +114,7 @@ class CorpusMaps:
         self.model = model
         self.corpus = corpus.name
         self.examples = _encode(model, islice(corpus, limit), max_length)
-        shape = model.shape(model.main_stack())
-        self.heads = shape.every_head
+        self.heads = model.shape(model.main_stack()).every_head
         self.shape = (len(self.examples), len(self.heads))
         self.order = np.random.default_rng(seed).permutation(int(np.prod(self.shape)))
         self._cached = lru_cache(CACHED_EXAMPLES)(
@@ -134,8 +133,8 @@ class CorpusMaps:
     def map(self, number: int) -> tuple[ExampleMaps, NDArray[np.float32]]:
         """Return the map (query, key) at a place in the order, and all maps of its example."""
         example, place = self._place(number)
-        found = self._cached(example)
-        return found, found.maps.reshape(-1, *found.maps.shape[2:])[place]
+        example_maps = self._cached(example)
+        return example_maps, example_maps.maps.reshape(-1, *example_maps.maps.shape[2:])[place]
 
     def _place(self, number: int) -> tuple[int, int]:
         """The place of an example, and that of a head among all."""

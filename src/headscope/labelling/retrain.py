@@ -128,7 +128,7 @@ def check_tables(labelled: Labelled, predicted: Sequence[str]) -> dict[str, pd.D
     trained = {row["model"] for row in labelled.part(split="train").known}
     heads = [tuple(row[key] for key in HEAD) for row in held.known]
     groups = {
-        "length": [length_bin(len(one)) for one in held.maps],
+        "length": [length_bin(len(map_)) for map_ in held.maps],
         "model": [row["model"] for row in held.known],
         "training": [
             "other heads of a model trained on" if row["model"] in trained else "unseen model"

@@ -73,8 +73,8 @@ class LabelSession:
     @property
     def counts(self) -> dict[str, int]:
         """The number of labelled maps of each class in the store."""
-        found = Counter(self.store.labelled.labels)
-        return {name: found[name] for name in CLASSES}
+        labels = Counter(self.store.labelled.labels)
+        return {name: labels[name] for name in CLASSES}
 
     def current(self) -> CurrentMap | None:
         """Return the map to be labelled now, or None when none remains."""

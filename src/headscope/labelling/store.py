@@ -66,8 +66,7 @@ class LabelStore:
         self._check()
         _drop_unlabelled_map(folder)
         self.damaged = 0
-        has_labels = (folder / LABELS).exists()
-        self.labelled = self._read() if has_labels else Labelled((), (), ())
+        self.labelled = self._read() if (folder / LABELS).exists() else Labelled((), (), ())
         self.skipped = _read_skipped(folder / SKIPPED)
 
     @property
@@ -134,8 +133,7 @@ class LabelStore:
             ) from None
         except OSError as error:
             raise UserError(
-                f"labels cannot be kept in {self.folder}: {error.strerror or error}",
-                **OTHER_FOLDER,
+                f"labels cannot be kept in {self.folder}: {error.strerror or error}", **OTHER_FOLDER
             ) from None
         if (self.folder / "config.json").exists():
             raise UserError(
@@ -144,8 +142,7 @@ class LabelStore:
 
     def _write(self, labelled: Labelled, *, maps_first: bool) -> None:
         """Replace both files, in an order that never leaves a label without its map."""
-        order = (MAPS, LABELS) if maps_first else (LABELS, MAPS)
-        for name in order:
+        for name in (MAPS, LABELS) if maps_first else (LABELS, MAPS):
             path = self.folder / name
             if not len(labelled):  # a labelled set has at least one map
                 path.unlink(missing_ok=True)

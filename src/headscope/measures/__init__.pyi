@@ -1,3 +1,5 @@
+import functools
+
 from .arcs import Arc as Arc, ArcOffset as ArcOffset, Profile as Profile
 from .attention import (
     Alignment as Alignment,
@@ -29,7 +31,7 @@ from .distance import (
 from .gradients import Gradient as Gradient, LogitAttribution as LogitAttribution
 from .grammar import Feature as Feature, Frame as Frame, Link as Link
 from .patterns import Pattern as Pattern
-from .plain import Plain as Plain, measured as measured
+from .plain import measured as measured
 from .registry import (
     MEASURES as MEASURES,
     choose as choose,
@@ -68,21 +70,21 @@ from .words import WordMap as WordMap, WordMeasure as WordMeasure, word_map as w
 from .work import Activity as Activity, Role as Role, Spread as Spread, Work as Work
 
 # By tools/derive.py: measures as functions of plain maps.
-position: Plain
-special: Plain
-entropy: Plain
-peak: Plain
-streaming: Plain
-alignment: Plain
-role: Plain
-activity: Plain
-work: Plain
-spread: Plain
-repetition: Plain
-sink: Plain
-sink_places: Plain
-reach: Plain
-confidence: Plain
-receiver: Plain
-profile: Plain
-pattern: Plain
+position = functools.partial(measured, "position")
+special = functools.partial(measured, "special")
+entropy = functools.partial(measured, "entropy")
+peak = functools.partial(measured, "peak")
+streaming = functools.partial(measured, "streaming")
+alignment = functools.partial(measured, "alignment")
+role = functools.partial(measured, "role")
+activity = functools.partial(measured, "activity")
+work = functools.partial(measured, "work")
+spread = functools.partial(measured, "spread")
+repetition = functools.partial(measured, "repetition")
+sink = functools.partial(measured, "sink")
+sink_places = functools.partial(measured, "sink_places")
+reach = functools.partial(measured, "reach")
+confidence = functools.partial(measured, "confidence")
+receiver = functools.partial(measured, "receiver")
+profile = functools.partial(measured, "profile")
+pattern = functools.partial(measured, "pattern")

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Example
-from headscope.encode import TEXT
+from headscope.encode import TEXT, Batch, Encoded
 from headscope.measures.base import Context, Measure
 from headscope.measures.kernels import PickedPairs, over_keys, to_device
 from headscope.measures.lazy import torch
@@ -30,7 +30,6 @@ from headscope.measures.lazy import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Batch, Encoded
     from headscope.models import LayerView
 
 FURTHEST = 32
@@ -125,8 +124,8 @@ class OffsetFrame:
         far = far.view(2, size, heads).permute(1, 2, 0)
         for side, keys in self.outside:
             if keys.start < keys.stop:
-                found = over_keys(block[..., keys], self.part[..., keys])
-                far[..., side] += (found * self.rows).sum((1, 3))
+                beyond = over_keys(block[..., keys], self.part[..., keys])
+                far[..., side] += (beyond * self.rows).sum((1, 3))
         return torch.cat([far[..., :1], near, far[..., 1:]], -1)
 
 
@@ -184,10 +183,7 @@ class Profile(Measure):
             mine = taking_part(item)
             part[number, : len(item)] = mine
             counts[number] = offset_counts(mine, causal=self.context.causal)
-        return ProfileSums(
-            to_device(part, device),
-            to_device(counts[:, : self.width], device),
-        )
+        return ProfileSums(to_device(part, device), to_device(counts[:, : self.width], device))
 
     def totals(self, prepared: ProfileSums) -> Tensor:
         """How many pairs of tokens there are at each offset."""
@@ -218,9 +214,9 @@ def arc_pairs(item: Encoded) -> tuple[NDArray[np.int64], NDArray[np.int64], NDAr
         The number of each dependent's word, and the tokens of the pair.
     """
     part = taking_part(item)
-    found = [(word, one, other) for word, one, other in item.arcs if part[one] and part[other]]
-    word, dependent, head = np.array(found, np.int64).reshape(-1, 3).T
-    return word, dependent, head
+    arcs = [(word, token, head) for word, token, head in item.arcs if part[token] and part[head]]
+    words, dependents, heads = np.array(arcs, np.int64).reshape(-1, 3).T
+    return words, dependents, heads
 
 
 class OfArcs(Measure):

@@ -11,31 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Example, surface_words
-from headscope.encode import SEPARATOR, START
+from headscope.encode import SEPARATOR, START, Batch, Encoded
 from headscope.encode.cross import CrossEncoded, key_batch, key_item
 from headscope.errors import ModelError
 from headscope.measures.base import Measure, at_least
 from headscope.measures.combinators import NAN, Linear, RowMean, Weights
-from headscope.measures.kernels import (
-    distances,
-    entropy_terms,
-    logarithms,
-    over_keys,
-    to_device,
-)
+from headscope.measures.kernels import distances, entropy_terms, logarithms, over_keys, to_device
 from headscope.measures.lazy import torch
-from headscope.measures.relations import (
-    Columns,
-    Diagonals,
-    Matrix,
-    Pairs,
-    mass_weights,
-)
+from headscope.measures.relations import Columns, Diagonals, Matrix, Pairs, mass_weights
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Batch, Encoded
     from headscope.models import LayerView, Model
 
 STOPS = "full stops and commas"

@@ -258,10 +258,7 @@ class Measure:
     def lead(self) -> dict[str, tuple[int, ...] | tuple[str, ...]]:
         """The dimensions before the measure's own: layers and heads, labelled from 1."""
         shape = self.context.shape
-        return {
-            "layer": shape.labels,
-            "head": tuple(range(1, shape.heads + 1)),
-        }
+        return {"layer": shape.labels, "head": tuple(range(1, shape.heads + 1))}
 
     def attributes(self) -> dict[str, str]:
         """What is written beside the numbers: all that readers of the results need."""
@@ -403,7 +400,7 @@ class Together:
         there = copy.copy(self)
         there.start(batch, device)
         pairs = zip(there.parts, self.parts, strict=True)
-        there.parts = [(measure, made, layers) for (measure, made, _), (*_, layers) in pairs]
+        there.parts = [(measure, ready, layers) for (measure, ready, _), (*_, layers) in pairs]
         return there
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
@@ -424,7 +421,7 @@ class Together:
     def finish(self) -> dict[str, Tensor]:
         """Each measure's values, (batch, layer, head, label)."""
         return {
-            measure.name: measure.finish([one.to(layers[0].device) for one in layers], prepared)
+            measure.name: measure.finish([part.to(layers[0].device) for part in layers], prepared)
             for measure, prepared, layers in self.parts
         }
 

@@ -145,8 +145,8 @@ class RowMean(Measure):
             weights[at, 0, : len(rows)] = rows
             keys[at, 0, : len(other)] = self.counted_keys(other)
         lengths, across = (
-            to_device(one.lengths[:, None, None].astype(np.float32), device)
-            for one in (batch, over)
+            to_device(side.lengths[:, None, None].astype(np.float32), device)
+            for side in (batch, over)
         )
         return SimpleNamespace(
             weights=to_device(weights, device),
@@ -251,8 +251,8 @@ class Strongest(Measure):
             for label, pairs in enumerate(self.pairs(item)):
                 if self.context.causal:
                     pairs = pairs[pairs[:, 1] <= pairs[:, 0]]
-                place = np.full((len(pairs), 1), example * self.width + label)
-                listed.append(np.concatenate([place, pairs], 1))
+                target = np.full((len(pairs), 1), example * self.width + label)
+                listed.append(np.concatenate([target, pairs], 1))
         targets, queries, keys = np.concatenate(listed).T
         picked = PickedPairs(targets // self.width, queries, keys, device)
         return SimpleNamespace(size=len(batch), picked=picked, targets=to_device(targets, device))

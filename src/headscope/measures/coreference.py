@@ -171,43 +171,41 @@ class Coreference(WordMeasure):
     def prepare_words(self, batch: Batch, words: WordRows, device: Any) -> Tasks:
         """Find the tasks of each example. Mentions whose head word was cut off are not counted."""
         kinds, mentions = self.dims["kind"], self.dims["mentions"]
-        found = sorted(
+        tasks = sorted(
             (
                 (example, task)
                 for example, item in enumerate(batch.items)
                 for task in tasks_of(item, words.row[example], words.column[example])
             ),
-            key=lambda one: one[1].row,
+            key=lambda pair: pair[1].row,
         )
-        places = [(example, task.row, number) for number, (example, task) in enumerate(found)]
-        candidates, answers = np.zeros((2, len(found), batch.width), np.bool_)
-        groups = np.zeros((len(found), len(kinds), len(mentions)), np.float32)
+        places = [(example, task.row, number) for number, (example, task) in enumerate(tasks)]
+        candidates, answers = np.zeros((2, len(tasks), batch.width), np.bool_)
+        groups = np.zeros((len(tasks), len(kinds), len(mentions)), np.float32)
         totals = np.zeros((len(batch), len(kinds) * len(mentions)), np.float32)
-        for number, (example, task) in enumerate(found):
+        for number, (example, task) in enumerate(tasks):
             candidates[number, task.candidates] = True
             answers[number, task.answers] = True
             for kind in {"all", task.kind} & set(kinds):
                 groups[number, kinds.index(kind)] = (1.0, *task.baselines)
             totals[example] += groups[number].ravel()
-        table = np.array(places, np.int64).reshape(-1, 3)
-        flat = groups.reshape(len(found), totals.shape[1])
         return Tasks(
-            ByRow(table, device),
+            ByRow(np.array(places, np.int64).reshape(-1, 3), device),
             to_device(candidates, device),
             to_device(answers, device),
-            to_device(flat, device),
+            to_device(groups.reshape(len(tasks), totals.shape[1]), device),
             to_device(totals, device),
         )
 
     def word_rows(self, scores: Tensor, first_row: int, prepared: Tasks) -> None:
         """Answer the tasks whose row is in the block."""
         example, row, number = prepared.places.within(first_row, scores.shape[2])
-        asked = scores[example, :, row]  # (task, head, token)
+        of_tasks = scores[example, :, row]  # (task, head, token)
         candidates = prepared.candidates[number][:, None, : scores.shape[3]]
         answers = prepared.answers[number][:, None].expand(-1, scores.shape[1], -1)
         right = [
             answers.gather(2, allowed.argmax(-1, keepdim=True))[..., 0]
-            for allowed in (asked.masked_fill(~candidates, NO_WORD), asked)
+            for allowed in (of_tasks.masked_fill(~candidates, NO_WORD), of_tasks)
         ]
         prepared.right.append(torch.stack(right, 1))
 
@@ -216,8 +214,8 @@ class Coreference(WordMeasure):
         right = torch.cat(prepared.right).float().transpose(1, 2)  # (task, head, candidates)
         prepared.right = []
         counted = right[..., None] * prepared.groups[:, None, None]
-        found = counted.new_zeros(len(prepared.totals), *counted.shape[1:])
-        return found.index_add_(0, prepared.places.table[0], counted).flatten(2)
+        totals = counted.new_zeros(len(prepared.totals), *counted.shape[1:])
+        return totals.index_add_(0, prepared.places.table[0], counted).flatten(2)
 
     def totals(self, prepared: Tasks) -> Tensor:
         """How many mentions with an antecedent there are of each kind."""
@@ -246,7 +244,7 @@ def tasks_of(item: Encoded, row: dict[int, int], column: dict[int, int]) -> list
                     _columns(earlier, column),
                     _columns(right, column),
                     mention.kind,
-                    tuple(one is not None and one.entity == mention.entity for one in chosen),
+                    tuple(pick is not None and pick.entity == mention.entity for pick in chosen),
                 )
             )
     return tasks

@@ -184,20 +184,20 @@ class Dependency(WordMeasure):
                 continue
             relations = _groups(word, self.subtypes)
             speaks = speaker(words, index)
-            made = stanford_arc(words, index) if self.stanford else None
-            if made and made.dependent == index:
-                relations.append(made.relation)
-            elif made:  # the same two words, the other way round
-                yield WordArc(made.dependent, made.dependent, made.head, [made.relation])
+            arc = stanford_arc(words, index) if self.stanford else None
+            if arc and arc.dependent == index:
+                relations.append(arc.relation)
+            elif arc:  # the same two words, the other way round
+                yield WordArc(arc.dependent, arc.dependent, arc.head, [arc.relation])
             yield WordArc(index, speaks, word.head, relations)
 
     def prepare_words(self, batch: Batch, words: WordRows, device: Any) -> Arcs:
         """List the arcs of each example. An arc whose head word was cut off is not counted."""
-        found = [self._places(item, words, number) for number, item in enumerate(batch.items)]
-        most = max((len(arcs) for arcs in found), default=0)
+        by_example = [self._places(item, words, number) for number, item in enumerate(batch.items)]
+        most = max((len(arcs) for arcs in by_example), default=0)
         places = np.full((4, len(batch), max(most, 1)), -1)
         cells: list[tuple[int, int, int, int, int]] = []
-        for example, arcs in enumerate(found):
+        for example, arcs in enumerate(by_example):
             half = half_of(batch.items[example].example)
             for number, (where, arc) in enumerate(arcs):
                 places[:, example, number] = where
@@ -238,7 +238,7 @@ class Dependency(WordMeasure):
     ) -> list[tuple[tuple[int, int, int, int], WordArc]]:
         """The arcs of an example whose words are there, each with its rows and columns."""
         row, column = words.row[number], words.column[number]
-        found = []
+        placed = []
         for arc in self.arcs(item.example.words):
             if arc.dependent in row and (arc.head == ROOT or arc.head in row):
                 speaks = arc.speaker if arc.speaker in row else arc.dependent
@@ -248,8 +248,8 @@ class Dependency(WordMeasure):
                     row.get(arc.head, -1),
                     column.get(arc.head, -1),
                 )
-                found.append((places, arc))
-        return found
+                placed.append((places, arc))
+        return placed
 
     def word_rows(self, scores: Tensor, first_row: int, prepared: Arcs) -> None:
         """Keep each row's prediction, and for each column the row that attends to it most."""
@@ -278,12 +278,7 @@ class Dependency(WordMeasure):
         heads = predicted.shape[1]
         row, column, head_row, head_column = (
             places[:, None].expand(-1, heads, -1)
-            for places in (
-                prepared.row,
-                prepared.column,
-                prepared.head_row,
-                prepared.head_column,
-            )
+            for places in (prepared.row, prepared.column, prepared.head_row, prepared.head_column)
         )
         has_head = head_row >= 0
         right = torch.stack(
@@ -331,12 +326,12 @@ def _sentences(batch: Batch, words: WordRows) -> NDArray[np.int64] | None:
     several = any(len({word.sentence for word in item.example.words}) > 1 for item in batch.items)
     if not several:
         return None
-    found = np.full((len(batch), batch.width), -1, np.int64)
+    sentences = np.full((len(batch), batch.width), -1, np.int64)
     for number, item in enumerate(batch.items):
         for places in (words.row[number], words.column[number]):
             for word, token in places.items():
-                found[number, token] = item.example.words[word].sentence
-    return found
+                sentences[number, token] = item.example.words[word].sentence
+    return sentences
 
 
 def _groups(word: Word, subtypes: str) -> list[str]:
@@ -397,8 +392,8 @@ class OffsetCounts:
 
     def chosen(self, relation: str) -> tuple[int, int]:
         """The best offset of a relation on each half."""
-        one, two = self.halves[relation]
-        return best_offset(one), best_offset(two)
+        first, second = self.halves[relation]
+        return best_offset(first), best_offset(second)
 
     def attributes(self) -> dict[str, str]:
         """The offsets as they are written beside the numbers.
@@ -406,7 +401,7 @@ class OffsetCounts:
         ``offsets`` has the best one of each relation, ``half_offsets`` the best one on each half,
         and ``offset_counts`` how many words have their head word at each offset.
         """
-        whole = {relation: one + two for relation, (one, two) in self.halves.items()}
+        whole = {relation: first + second for relation, (first, second) in self.halves.items()}
         return {
             "offsets": json.dumps(self.best()),
             "half_offsets": json.dumps({name: self.chosen(name) for name in self.halves}),

@@ -57,9 +57,9 @@ def exact_divergence(maps: Tensor) -> Tensor:
     flat = maps.double().flatten(1)
     entropy = torch.special.entr(flat).sum(1)
     result = torch.zeros(len(flat), len(flat), dtype=torch.float64, device=maps.device)
-    for one in range(len(flat) - 1):
-        middle = torch.special.entr((flat[one] + flat[one + 1 :]) / 2).sum(1)
-        result[one, one + 1 :] = middle - (entropy[one] + entropy[one + 1 :]) / 2
+    for head in range(len(flat) - 1):
+        middle = torch.special.entr((flat[head] + flat[head + 1 :]) / 2).sum(1)
+        result[head, head + 1 :] = middle - (entropy[head] + entropy[head + 1 :]) / 2
     return (result + result.T) / maps.shape[1]
 
 
@@ -115,12 +115,12 @@ def _mend(result: Tensor, flat: Tensor, rows: int) -> None:
         return
     exact = flat.double()
     entropy = torch.special.entr(exact).sum(1)
-    for one in torch.unique(pairs[:, 0]).tolist():
-        others = pairs[pairs[:, 0] == one, 1]
-        middle = torch.special.entr((exact[one] + exact[others]) / 2).sum(1)
-        values = ((middle - (entropy[one] + entropy[others]) / 2) / rows).clamp_min(0.0)
-        result[one, others] = values
-        result[others, one] = values
+    for head in torch.unique(pairs[:, 0]).tolist():
+        others = pairs[pairs[:, 0] == head, 1]
+        middle = torch.special.entr((exact[head] + exact[others]) / 2).sum(1)
+        values = ((middle - (entropy[head] + entropy[others]) / 2) / rows).clamp_min(0.0)
+        result[head, others] = values
+        result[others, head] = values
 
 
 class Distance(Measure):
@@ -170,13 +170,13 @@ class Distance(Measure):
     def finish(self, layers: Sequence[Tensor], prepared: list[int]) -> Tensor:
         """(batch, head, head, 1), from the maps of all layers."""
         divergence = exact_divergence if self.exact else fast_divergence
-        found = []
+        divergences = []
         for index, length in enumerate(prepared):
             maps = torch.cat([layer[index, :, :length, :length] for layer in layers])
             if self.context.shape.sink:  # the sink is one more key, so that rows sum to 1
                 maps = torch.cat([maps, (1 - maps.sum(-1, keepdim=True)).clamp_min(0)], -1)
-            found.append(divergence(maps.contiguous()))
-        return torch.stack(found)[..., None]
+            divergences.append(divergence(maps.contiguous()))
+        return torch.stack(divergences)[..., None]
 
 
 # --- two models (Kovaleva et al. 2019, §4.3, Fig. 5) ---
@@ -216,8 +216,8 @@ class MapSums:
         a, b = (flat_rows(maps, self.real, first_row) for maps in (one, other))
         apart = a - b
         pairs = ((apart, apart), (apart, a + b), (a, a), (b, b))
-        found = torch.stack([torch.einsum("bhp,bhp->bh", *pair) for pair in pairs]).double()
-        self.sums = found if self.sums is None else self.sums + found
+        products = torch.stack([torch.einsum("bhp,bhp->bh", *pair) for pair in pairs]).double()
+        self.sums = products if self.sums is None else self.sums + products
 
     def cosine(self) -> Tensor:
         """(batch, head), in double precision."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.encode import SEPARATOR, TEXT
+from headscope.encode import SEPARATOR, TEXT, Batch, Encoded
 from headscope.errors import ModelError
 from headscope.measures.base import Context, Measure, Together
 from headscope.measures.lazy import torch
@@ -20,7 +20,6 @@ from headscope.measures.lazy import torch
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from headscope.encode import Batch, Encoded
     from headscope.models import LayerView, Model
     from headscope.models.stream import FrozenNorm, Stream, StreamLayer
 
@@ -42,15 +41,15 @@ def masked_positions(item: Encoded, seed: int, share: float = SHARE) -> NDArray[
     return mask
 
 
-def mean_loss(logits: Tensor, ids: Tensor, asked: Tensor) -> Tensor:
-    """The sum over examples of each one's mean cross-entropy at the asked positions, so that no
+def mean_loss(logits: Tensor, ids: Tensor, scored: Tensor) -> Tensor:
+    """The sum over examples of each one's mean cross-entropy at the scored positions, so that no
     example's gradient depends on its batch.
     """
     losses = torch.nn.functional.cross_entropy(
         logits.transpose(1, 2).float(), ids, reduction="none"
     )
-    counts = asked.sum(1).clamp_min(1)
-    return ((losses * asked).sum(1) / counts).sum()
+    counts = scored.sum(1).clamp_min(1)
+    return ((losses * scored).sum(1) / counts).sum()
 
 
 def key_kinds(items: Sequence[Encoded], width: int) -> Tensor:
@@ -204,8 +203,8 @@ def map_gradients(
     with torch.enable_grad():
         if model.causal(stack):
             logits = model.forward(batch, listeners=[listen], stack=stack).logits[:, :-1]
-            asked = torch.from_numpy(batch.mask[:, 1:]).to(model.device)
-            loss = mean_loss(logits, ids[:, 1:], asked)
+            scored = torch.from_numpy(batch.mask[:, 1:]).to(model.device)
+            loss = mean_loss(logits, ids[:, 1:], scored)
         else:
             if model.tokenizer.mask_token_id is None:
                 raise ModelError(
@@ -213,18 +212,18 @@ def map_gradients(
                     "needs",
                     hint="choose a masked language model, or give its tokenizer a mask token",
                 )
-            asked = torch.zeros_like(ids, dtype=torch.bool)
+            scored = torch.zeros_like(ids, dtype=torch.bool)
             for row, item in enumerate(batch.items):
-                asked[row, : len(item)] = torch.from_numpy(masked_positions(item, seed)).to(
+                scored[row, : len(item)] = torch.from_numpy(masked_positions(item, seed)).to(
                     model.device
                 )
             masked = replace(
-                batch, ids=ids.masked_fill(asked, model.tokenizer.mask_token_id).cpu().numpy()
+                batch, ids=ids.masked_fill(scored, model.tokenizer.mask_token_id).cpu().numpy()
             )
             logits = model.forward(masked, listeners=[listen], stack=stack).logits
-            loss = mean_loss(logits, ids, asked)
+            loss = mean_loss(logits, ids, scored)
         gradients = torch.autograd.grad(loss, [view.weights for view in views])
-    undefined = ~asked.any(1)[:, None, None, None]
+    undefined = ~scored.any(1)[:, None, None, None]
     return [
         (view, gradient.float().masked_fill(undefined.to(gradient.device), float("nan")))
         for view, gradient in zip(views, gradients, strict=True)
@@ -340,15 +339,11 @@ class LogitTogether(Together):
     def during(self) -> Iterator[None]:
         """Watch the norms whose σ is held fixed."""
         after = [layer.after for layer in self.stream.layers if layer.after is not None]
-        handles = [
-            norm.module.register_forward_hook(partial(self._note, norm))
-            for norm in (*after, self.stream.norm)
-        ]
-        try:
+        with ExitStack() as hooks:
+            for norm in (*after, self.stream.norm):
+                hook = norm.module.register_forward_hook(partial(self._note, norm))
+                hooks.enter_context(hook)
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _note(self, norm: FrozenNorm, module: nn.Module, args: Any, output: Tensor) -> None:
         self.inverse[module] = norm.inverse(args[0], output)
@@ -364,13 +359,13 @@ class LogitTogether(Together):
     def finish(self) -> dict[str, Tensor]:
         """Means over the tokens that have a next one, (batch, layer, head, 1)."""
         last, home = self.inverse[self.stream.norm.module], self.follows.device
-        found = []
+        means = []
         for layer, part in self.written:
             scaled = part.to(home) * last.to(home)[..., None]
             if layer.after is not None:
                 scaled = scaled * self.inverse[layer.after.module].to(home)[..., None]
-            found.append(scaled.masked_fill(~self.follows[..., None], 0.0).sum(1))
+            means.append(scaled.masked_fill(~self.follows[..., None], 0.0).sum(1))
         count = self.follows.sum(1)[:, None, None]
-        values = torch.stack(found, 1) / count.clamp_min(1)
+        values = torch.stack(means, 1) / count.clamp_min(1)
         values = values.masked_fill(count == 0, float("nan"))[..., None]
         return {measure.name: values for measure in self.measures}

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import ROOT, Word
-from headscope.encode import SEPARATOR, START
+from headscope.encode import SEPARATOR, START, Batch, Encoded
 from headscope.measures.combinators import NAN, ColumnMean, Places, Strongest, every_pair, joined
 from headscope.measures.kernels import to_device
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Batch, Encoded
 
 # Universal tags, then the Penn tags that some treebanks have in their place.
 NOUN = frozenset({"NOUN", "PROPN", "NN", "NNS", "NNP", "NNPS"})
@@ -157,15 +156,15 @@ class Link(Strongest):
 
     def pairs(self, item: Encoded) -> Sequence[Places]:
         """Pairs by position: the pieces of one word with the pieces of the other."""
-        words, found = item.example.words, list[Places]()
+        words, pairs = item.example.words, list[Places]()
         pieces = [np.array(item.pieces.get(at, ()), np.int64) for at in range(len(words))]
         for linked in (verbs_and_subjects(words), nouns_and_pronouns(words)):
-            there = joined([every_pair(pieces[one], pieces[other]) for one, other in linked])
-            found += [there, there[:, ::-1]]
+            there = joined([every_pair(pieces[first], pieces[second]) for first, second in linked])
+            pairs += [there, there[:, ::-1]]
         start = (
             np.array([len(item) - 1]) if self.context.causal else np.flatnonzero(item.kind == START)
         )
-        return [*found, *(every_pair(start, keys) for keys in feature_tokens(item))]
+        return [*pairs, *(every_pair(start, keys) for keys in feature_tokens(item))]
 
 
 def verbs_and_subjects(words: Sequence[Word]) -> list[tuple[int, int]]:
@@ -181,12 +180,12 @@ def verbs_and_subjects(words: Sequence[Word]) -> list[tuple[int, int]]:
     for place, word in enumerate(words):
         if relation(word) == "cop" and word.head is not None:
             copulas.setdefault(word.head, []).append(place)
-    found = []
+    pairs = []
     for place, word in enumerate(words):
         if relation(word) in SUBJECT and word.head not in (None, ROOT):
             verbs = [word.head] if tag(words[word.head]) in VERB else copulas.get(word.head, [])
-            found += [(verb, place) for verb in verbs]
-    return found
+            pairs += [(verb, place) for verb in verbs]
+    return pairs
 
 
 def nouns_and_pronouns(words: Sequence[Word]) -> list[tuple[int, int]]:
@@ -220,15 +219,15 @@ def negations(words: Sequence[Word]) -> set[int]:
     [1, 2, 4]
     """
     spelled = [word.text.lower().replace("’", "'") for word in words]
-    found = {place for place, text in enumerate(spelled) if text in NEGATIONS}
+    places = {place for place, text in enumerate(spelled) if text in NEGATIONS}
     for place in range(1, len(words)):
         together = (
             words[place].sentence == words[place - 1].sentence
             and words[place].segment == words[place - 1].segment
         )
         if spelled[place] == CLITIC and together and spelled[place - 1] + CLITIC in NEGATIONS:
-            found |= {place - 1, place}
-    return found
+            places |= {place - 1, place}
+    return places
 
 
 def main_predicates(words: Sequence[Word]) -> set[int]:
@@ -238,16 +237,16 @@ def main_predicates(words: Sequence[Word]) -> set[int]:
     >>> sorted(main_predicates([came, saw, Word("biting", head=1, relation="acl")]))
     [0, 1]
     """
-    found = {place for place, word in enumerate(words) if word.head == ROOT}
-    new = found
+    predicates = {place for place, word in enumerate(words) if word.head == ROOT}
+    new = predicates
     while new:
         new = {
             place
             for place, word in enumerate(words)
-            if word.head in new and relation(word) == "conj" and place not in found
+            if word.head in new and relation(word) == "conj" and place not in predicates
         }
-        found = found | new
-    return found
+        predicates = predicates | new
+    return predicates
 
 
 def main_objects(words: Sequence[Word]) -> set[int]:
@@ -269,14 +268,14 @@ def main_objects(words: Sequence[Word]) -> set[int]:
 def feature_words(words: Sequence[Word]) -> dict[str, set[int]]:
     """Which words have each feature, by their place in the example."""
     tagged = {"noun": NOUN, "verb": VERB, "pronoun": PRONOUN, "punctuation": PUNCTUATION}
-    found = {
+    places = {
         name: {place for place, word in enumerate(words) if tag(word) in tags}
         for name, tags in tagged.items()
     }
-    found["subject"] = {place for place, word in enumerate(words) if relation(word) in SUBJECT}
-    found["object"] = main_objects(words)
-    found["negation"] = negations(words)
-    return {name: found[name] for name in FEATURES if name in found}
+    places["subject"] = {place for place, word in enumerate(words) if relation(word) in SUBJECT}
+    places["object"] = main_objects(words)
+    places["negation"] = negations(words)
+    return {name: places[name] for name in FEATURES if name in places}
 
 
 def tokens_of(item: Encoded, words: Collection[int]) -> Places:

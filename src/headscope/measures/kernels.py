@@ -173,13 +173,13 @@ class Layout:
         diagonals, pairs = list[tuple[int, int, int, Floats]](), list[tuple[Any, ...]]()
         dense: dict[int, list[tuple[int, Floats]]] = {}
         for example, labels in enumerate(weights):
-            for label, given in enumerate(labels):
-                if given is None:
+            for label, weighting in enumerate(labels):
+                if weighting is None:
                     continue
-                if not isinstance(given, Weighted):
-                    dense.setdefault(label, []).append((example, given))
+                if not isinstance(weighting, Weighted):
+                    dense.setdefault(label, []).append((example, weighting))
                     continue
-                relation, rows = given.relation, given.rows
+                relation, rows = weighting.relation, weighting.rows
                 for mask, queries in relation.columns:
                     name = mask.tobytes()
                     if name not in slots[example]:
@@ -193,11 +193,11 @@ class Layout:
                     weighed = rows[relation.queries]
                     pairs.append((example, label, relation.queries, relation.keys, weighed))
                 if relation.dense is not None:
-                    dense.setdefault(label, []).append((example, given.matrix()))
+                    dense.setdefault(label, []).append((example, weighting.matrix()))
         self.columns = max((len(slot) for slot in slots), default=0)
         self.offsets = sorted({offset for _, offset, _, _ in diagonals})
         slot_of = {offset: self.columns + at for at, offset in enumerate(self.offsets)}
-        terms = columns + [(one, slot_of[offset], *rest) for one, offset, *rest in diagonals]
+        terms = columns + [(text, slot_of[offset], *rest) for text, offset, *rest in diagonals]
         self._place_features(sets, terms, width, width if keys is None else keys)
         self._place_pairs(pairs)
         self._place_matrices(dense, width)
@@ -230,10 +230,10 @@ class Layout:
         self.picked: PickedPairs | None = None
         if pairs:
             examples, labels = (
-                np.concatenate([np.full(len(one[2]), one[at]) for one in pairs]) for at in (0, 1)
+                np.concatenate([np.full(len(pair[2]), pair[at]) for pair in pairs]) for at in (0, 1)
             )
             queries, keys, weights = (
-                np.concatenate([one[at] for one in pairs]) for at in (2, 3, 4)
+                np.concatenate([pair[at] for pair in pairs]) for at in (2, 3, 4)
             )
             self.picked = PickedPairs(examples, queries, keys, self.device)
             self.pair_targets = to_device(examples * self.labels + labels, self.device)

@@ -7,7 +7,7 @@ such a function, as long as maps and tokens are all it needs.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -32,22 +32,6 @@ SPACES = "Ġ▁ "
 ROUNDING = 1e-2
 """By how much the sum of a row may be over 1: half precision adds up to so much."""
 MAPS = "give (batch, head, query, key), or (head, query, key) for one text"
-
-
-class Plain(Protocol):
-    """A measure as a function; see :func:`measured`."""
-
-    def __call__(
-        self,
-        attention: Any,
-        mask: Any = None,
-        *,
-        tokens: Sequence[Sequence[str]] | Sequence[str] | None = None,
-        causal: bool = False,
-        start: Collection[str] = BEGINS,
-        separator: Collection[str] = ENDS,
-    ) -> xr.DataArray:
-        """The values of every text and head."""
 
 
 def measured(
@@ -132,14 +116,14 @@ def measured(
         values = values / totals[:, None].to(values.device)
     labels = {dim: list(names) for dim, names in bound.dims.items()}
     shape = (len(texts), heads, *map(len, labels.values()))
-    found = xr.DataArray(
+    array = xr.DataArray(
         values.cpu().numpy().reshape(shape),
         {"head": np.arange(1, heads + 1), **labels},
         ("example", "head", *labels),
         name=bound.name,
         attrs={"title": bound.title, "unit": bound.unit, "source": bound.source},
     )
-    return found[0] if single else found
+    return array[0] if single else array
 
 
 def is_plain(kind: type[Measure]) -> bool:
@@ -161,14 +145,14 @@ def check_plain(kind: type[Measure]) -> None:
 
 
 def _as_tensor(attention: Any) -> Tensor:
-    given = attention if isinstance(attention, torch.Tensor) else np.asarray(attention)
-    if given.ndim not in {3, 4} or given.shape[-1] != given.shape[-2]:
+    maps = attention if isinstance(attention, torch.Tensor) else np.asarray(attention)
+    if maps.ndim not in {3, 4} or maps.shape[-1] != maps.shape[-2]:
         raise UserError(
             "attention must have as many keys as queries, and three or four dimensions; "
-            f"got the shape {tuple(given.shape)}",
+            f"got the shape {tuple(maps.shape)}",
             hint=MAPS,
         )
-    return torch.as_tensor(given).detach().to(torch.float32)
+    return torch.as_tensor(maps).detach().to(torch.float32)
 
 
 def _real(mask: Any, maps: Tensor) -> NDArray[np.bool_]:
@@ -231,7 +215,6 @@ def _item(text: list[str] | int, kinds: dict[str, int]) -> Encoded:
     kind = np.array([kinds.get(name, TEXT) for name in names], np.int8)
     special = kind != TEXT
     numbers: dict[str, int] = {}
-    unknown = isinstance(text, int)
     return Encoded(
         Example("", ("",)),
         ids=np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64),
@@ -242,5 +225,5 @@ def _item(text: list[str] | int, kinds: dict[str, int]) -> Encoded:
         stop=np.array([name.lstrip(SPACES) in STOPS for name in names], np.bool_),
         text=tuple(names),
         unit=np.full(count, -1, np.int64),
-        unknown=np.full(count, unknown, np.bool_),
+        unknown=np.full(count, isinstance(text, int), np.bool_),
     )

@@ -109,8 +109,8 @@ def choose(
     if measures is None:
         names = cross_measures() if cross else offered_measures(offered)
         return _with_those_beside([MEASURES[name]() for name in names], offered)
-    asked: list[Any] = [measures] if _is_one(measures) else list(measures)  # type: ignore[arg-type]
-    chosen = [_as_measure(one) for one in dict.fromkeys(asked)]
+    wanted: list[Any] = [measures] if _is_one(measures) else list(measures)  # type: ignore[arg-type]
+    chosen = [_as_measure(item) for item in dict.fromkeys(wanted)]
     if not chosen:
         raise UserError("no measure was asked for", hint=f"choose from {', '.join(MEASURES)}")
     names = [measure.name for measure in chosen]
@@ -130,12 +130,12 @@ def choose(
 
 def _with_those_beside(chosen: list[Measure], offered: Collection[str]) -> list[Measure]:
     """Measures, and those that are always computed with them (:meth:`Measure.beside`)."""
-    found = {measure.name: measure for measure in chosen}
+    by_name = {measure.name: measure for measure in chosen}
     for measure in chosen:
         for name in measure.beside():
-            if name not in found and needs_of(name) <= set(offered):
-                found[name] = MEASURES[name]()
-    more = list(found.values())
+            if name not in by_name and needs_of(name) <= set(offered):
+                by_name[name] = MEASURES[name]()
+    more = list(by_name.values())
     return more if len(more) == len(chosen) else _with_those_beside(more, offered)
 
 
@@ -150,29 +150,29 @@ def not_for_cross(name: str, *, own: bool = False) -> UserError:
     )
 
 
-def _is_one(given: Any) -> bool:
-    return isinstance(given, str | type) or hasattr(given, "bind")
+def _is_one(measures: Any) -> bool:
+    return isinstance(measures, str | type) or hasattr(measures, "bind")
 
 
-def _as_measure(given: Any) -> Measure:
-    if isinstance(given, str):
-        named: Measure = MEASURES[given]()
+def _as_measure(measure: Any) -> Measure:
+    if isinstance(measure, str):
+        named: Measure = MEASURES[measure]()
         return named
-    if isinstance(given, type) and issubclass(given, Measure):
+    if isinstance(measure, type) and issubclass(measure, Measure):
         try:
-            return given()
+            return measure()
         except TypeError as error:
             raise UserError(
-                f"the measure {given.__name__} cannot be made without options: {error}",
-                hint=f"give an object: {given.__name__}(...)",
+                f"the measure {measure.__name__} cannot be made without options: {error}",
+                hint=f"give an object: {measure.__name__}(...)",
             ) from None
-    if not isinstance(given, Measure):
+    if not isinstance(measure, Measure):
         raise UserError(
-            f"a measure must be a name, an object or a subclass of hs.Measure; got {given!r} "
+            f"a measure must be a name, an object or a subclass of hs.Measure; got {measure!r} "
             "instead",
             hint="e.g. measures=['entropy', hs.Role(direction='both'), MyMeasure]",
         )
-    return given
+    return measure
 
 
 def _check_needs(measure: Measure, offered: set[str], corpus: str) -> None:
@@ -221,15 +221,15 @@ def on_maps(measures: Sequence[Measure], maps: Maps) -> tuple[list[Measure], lis
     """
     if maps == "attention":
         return list(measures), []
-    named = next((one.name for one in measures if one.name.startswith(NORM)), None)
+    named = next((measure.name for measure in measures if measure.name.startswith(NORM)), None)
     if named is not None:
         raise UserError(
             f"the name of the measure {named!r} begins with {NORM!r}, which stands for measures on "
             "norm-weighted maps",
             hint="give the class another name, or survey attention maps alone",
         )
-    without = [one.name for one in measures if not one.weightable]
-    weighted = [one.norm_weighted() for one in measures if one.weightable]
+    without = [measure.name for measure in measures if not measure.weightable]
+    weighted = [measure.norm_weighted() for measure in measures if measure.weightable]
     if maps == "both":
         notes = [f"{name} is not computed on norm-weighted maps" for name in without]
         return [*measures, *weighted], notes
@@ -248,7 +248,7 @@ def load_measure_file(path: str | Path) -> list[type[Measure]]:
     The file's code runs: it must be the user's own.
     """
     module = run_file(path, what="file of measures")
-    found = [
+    defined = [
         value
         for value in vars(module).values()
         if isinstance(value, type)
@@ -256,11 +256,11 @@ def load_measure_file(path: str | Path) -> list[type[Measure]]:
         and value.__module__ == module.__name__
         and hasattr(value, "name")
     ]
-    if not found:
+    if not defined:
         raise UserError(
             f"{path} defines no measure", hint="write a subclass of hs.Measure with a name in it"
         )
-    return found
+    return defined
 
 
 def check_python_file(path: str | Path, *, what: str = "file of measures") -> Path:
@@ -269,8 +269,7 @@ def check_python_file(path: str | Path, *, what: str = "file of measures") -> Pa
     if not file.is_file() or file.suffix != ".py":
         reason = "does not exist" if not file.exists() else "is not one"
         raise UserError(
-            f"a {what} must be a Python file (.py); {str(path)!r} {reason}",
-            hint="check the path",
+            f"a {what} must be a Python file (.py); {str(path)!r} {reason}", hint="check the path"
         )
     return file
 

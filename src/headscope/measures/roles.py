@@ -14,17 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.encode import TEXT
+from headscope.encode import TEXT, Encoded
 from headscope.labels import CLAUSE, NOUN_PHRASE, family_of
 from headscope.measures.relations import Diagonals, Matrix, Pairs, Relation
-
-if TYPE_CHECKING:
-    from headscope.encode import Encoded
 
 Select = Callable[["Encoded"], Relation]
 """A role's pairs of tokens."""
@@ -104,13 +100,13 @@ def _antecedents(item: Encoded) -> Relation:
     return Pairs.of(
         len(item),
         (
-            (one, other)
+            (query, key)
             for words in heads.values()
             for word in words
             for earlier in words
             if earlier < word
-            for one in item.pieces.get(word, ())
-            for other in item.pieces.get(earlier, ())
+            for query in item.pieces.get(word, ())
+            for key in item.pieces.get(earlier, ())
         ),
     )
 

@@ -23,22 +23,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from headscope.corpus import Example, surface_words
-from headscope.encode import SEPARATOR, START, TEXT
+from headscope.encode import SEPARATOR, START, TEXT, Encoded
 from headscope.errors import UserError
 from headscope.identity import code_digest
 from headscope.measures.registry import run_file
 from headscope.measures.relations import Diagonals, Groups, Matrix, Pairs, Relation, as_relation
 from headscope.measures.roles import after_same, same_token
 from headscope.registry import Registry
-
-if TYPE_CHECKING:
-    from headscope.encode import Encoded
 
 Select = Callable[["Encoded"], "Relation | ArrayLike | None"]
 
@@ -64,13 +61,13 @@ class Sieve:
 
     def relation(self, item: Encoded) -> Relation | None:
         """The sieve of one example, or None if it has none."""
-        found = self._ask(self.select, item, f"example {item.example.id}")
-        if found is None:
+        answer = self._ask(self.select, item, f"example {item.example.id}")
+        if answer is None:
             return None
         size = len(item)
-        if isinstance(found, Relation) and len(found.sizes()) == size:
-            return found
-        array = self._ask(np.asarray, found, f"example {item.example.id}")
+        if isinstance(answer, Relation) and len(answer.sizes()) == size:
+            return answer
+        array = self._ask(np.asarray, answer, f"example {item.example.id}")
         right = array.shape in ((size, size), (size,)) and array.dtype == np.bool_
         if not right:
             raise UserError(
@@ -90,9 +87,9 @@ class Sieve:
             else self
         )
 
-    def _ask(self, function: Callable[[Any], Any], given: Any, where: str) -> Any:
+    def _ask(self, function: Callable[[Any], Any], argument: Any, where: str) -> Any:
         try:
-            return function(given)
+            return function(argument)
         except Exception as error:  # a user's sieve may fail in any way
             if not self.own:
                 raise
@@ -160,9 +157,9 @@ def sieve(
                 hint="see the docs, 'Write a sieve'",
             )
         own = not function.__module__.startswith("headscope.")
-        asked = frozenset([needs] if isinstance(needs, str) else needs)
+        annotations = frozenset([needs] if isinstance(needs, str) else needs)
         learn = function if learns else None
-        add_sieve(Sieve(name, title or name, function, asked, later, learn, own))
+        add_sieve(Sieve(name, title or name, function, annotations, later, learn, own))
         return function
 
     return register
@@ -256,7 +253,7 @@ def dependency_sieve(name: str, labels: Iterable[str], direction: str, fold: boo
     """From a dependent to its head word, the other way, or both, over the given labels; ``fold``
     drops a label's subtype first.
     """
-    wanted = frozenset(label for one in labels for label in SAME_LABEL.get(one, (one,)))
+    wanted = frozenset(label for known in labels for label in SAME_LABEL.get(known, (known,)))
 
     def select(item: Encoded) -> Relation:
         words = item.example.words
@@ -338,7 +335,7 @@ def _coreferent(item: Encoded) -> Relation:
         (
             pair
             for words in heads.values()
-            for one, other in permutations(words, 2)
-            for pair in product(pieces.get(one, ()), pieces.get(other, ()))
+            for first, second in permutations(words, 2)
+            for pair in product(pieces.get(first, ()), pieces.get(second, ()))
         ),
     )

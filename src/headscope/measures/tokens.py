@@ -12,23 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import sentence_numbers
-from headscope.encode import SEPARATOR
+from headscope.encode import SEPARATOR, Batch, Encoded
 from headscope.errors import UserError
 from headscope.measures.base import Measure, at_least
 from headscope.measures.combinators import NAN, ColumnMean, Linear, RowMean, Weights
 from headscope.measures.kernels import TINY, distance_sums, to_device
 from headscope.measures.lazy import torch
-from headscope.measures.relations import (
-    Matrix,
-    Pairs,
-    mass_weights,
-)
+from headscope.measures.relations import Matrix, Pairs, mass_weights
 from headscope.measures.roles import known_ids
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Batch, Encoded
     from headscope.models import LayerView
 
 
@@ -400,7 +395,7 @@ class Receiver(Measure):
         those that average over later sentences, (batch, 1, sentence, later sentence).
         """
         numbers = [sentences_of(item) for item in batch.items]
-        most = max(int(one.max(initial=0)) for one in numbers) + 1
+        most = max(int(number.max(initial=0)) for number in numbers) + 1
         tokens = np.zeros((len(batch), 1, most, batch.width))
         later = np.zeros((len(batch), 1, most, most))
         for row, (number, item) in enumerate(zip(numbers, batch.items, strict=True)):
@@ -420,8 +415,7 @@ class Receiver(Measure):
         queries = prepared.tokens[..., first_row : first_row + block.shape[2]]
         # Padded rows may hold anything, even infinity.
         block = block.where(queries.any(2)[..., None], 0.0)
-        between = prepared.tokens @ (queries @ block).mT
-        prepared.received = prepared.received + between
+        prepared.received = prepared.received + prepared.tokens @ (queries @ block).mT
 
     def end(self, view: LayerView, prepared: Any) -> Tensor:
         """(batch, head, 1); NaN with too few sentences, and where all receive the same."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headscope.encode import TEXT
+from headscope.encode import TEXT, Batch
 from headscope.measures.base import Measure, once
 from headscope.measures.kernels import to_device
 from headscope.measures.lazy import torch
@@ -22,7 +22,6 @@ from headscope.measures.lazy import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Batch
     from headscope.models import LayerView
 
 NO_WORD = -1.0
@@ -118,8 +117,8 @@ def word_map(batch: Batch, device: Any = "cpu") -> WordMap:
         columns[index, pieces, place] = 1.0
         columns[index, np.flatnonzero(item.word < 0), most + np.arange(other)] = 1.0
 
-    def listed(found: list[tuple[int, ...]], size: int) -> Tensor:
-        return torch.tensor(found, dtype=torch.int64).view(-1, size).t().to(device)
+    def listed(rows: list[tuple[int, ...]], size: int) -> Tensor:
+        return torch.tensor(rows, dtype=torch.int64).view(-1, size).t().to(device)
 
     return WordMap(
         to_device(first, device),
@@ -184,11 +183,11 @@ class WordRows:
         self._other = ByRow(np.argwhere(~rows), device)
         itself = [
             (example, row, self.column[example][word])
-            for example, found in enumerate(self.row)
-            for word, row in found.items()
+            for example, row_of in enumerate(self.row)
+            for word, row in row_of.items()
         ]
         self._itself = ByRow(np.array(itself, np.int64).reshape(-1, 3), device)
-        self.split.sort(key=lambda found: found[1])
+        self.split.sort(key=lambda pieces: pieces[1])
         self._ends = np.array([row for _, row, _ in self.split])
         self._ending: dict[tuple[int, int], list[tuple[Tensor, Tensor]]] = {}
         self._before: Tensor | None = None
@@ -202,7 +201,7 @@ class WordRows:
             if number == len(rounds):
                 rounds.append([])
             rounds[number].append((example, first, piece))
-        return [torch.tensor(found, device=self.device).t() for found in rounds]
+        return [torch.tensor(terms, device=self.device).t() for terms in rounds]
 
     def between(self, block: Tensor, first_row: int) -> Tensor:
         """Attention between words, from the rows of a block: (batch, head, row, token).

@@ -12,23 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headscope.corpus import Example, Word
-from headscope.encode import SEPARATOR, START, TEXT
+from headscope.encode import SEPARATOR, START, TEXT, Encoded
 from headscope.errors import UserError, unknown
 from headscope.measures.base import Context, Direction, Subtypes, at_least, one_of
 from headscope.measures.combinators import Linear, RowMean, Weights
-from headscope.measures.kernels import (
-    entropy_terms,
-    logarithms,
-    over_keys,
-)
+from headscope.measures.kernels import entropy_terms, logarithms, over_keys
 from headscope.measures.lazy import torch
 from headscope.measures.registry import HOW
-from headscope.measures.relations import (
-    Columns,
-    Matrix,
-    Weighted,
-    bias_weights,
-)
+from headscope.measures.relations import Columns, Matrix, Weighted, bias_weights
 from headscope.measures.roles import ROLES, sinks, visible
 from headscope.measures.sieves import (
     PAPER,
@@ -43,7 +34,6 @@ from headscope.measures.sieves import (
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from headscope.encode import Encoded
     from headscope.models import LayerView
 
 from headscope.measures.attention import STOPS
@@ -167,8 +157,8 @@ class Role(Linear):
             return self.direction, ""
         if not context.causal:
             return "to head", ""
-        asked = self.roles or SYNTACTIC
-        wanted = {other: name for name in asked for other in SAME_LABEL.get(name, (name,))}
+        roles = self.roles or SYNTACTIC
+        wanted = {other: name for name in roles for other in SAME_LABEL.get(name, (name,))}
         having, seeing = Counter[str](), Counter[str]()
         for example in corpus:
             arcs = [
@@ -180,15 +170,15 @@ class Role(Linear):
             ]
             having.update({name for name, _ in arcs})
             seeing.update({name for name, earlier in arcs if earlier})
-        few = [name for name in asked if 2 * seeing[name] < having[name]]
+        few = [name for name in roles if 2 * seeing[name] < having[name]]
         counts = ", ".join(f"{name} in {seeing[name]} of {having[name]}" for name in few)
         return ("both", counts) if few else ("to head", "")
 
     def _known(self) -> dict[str, Sieve]:
         """All sieves by name, the paper's first."""
-        found = known_sieves() | dependency_sieves(self.way, self.subtypes == "fold")
-        names = (*PAPER, *(name for name in found if name not in PAPER))
-        return {name: found[name] for name in names}
+        known = known_sieves() | dependency_sieves(self.way, self.subtypes == "fold")
+        names = (*PAPER, *(name for name in known if name not in PAPER))
+        return {name: known[name] for name in names}
 
     def _why_not(self, sieve: Sieve, offered: set[str], context: Context) -> str:
         """Why a sieve cannot be used; empty if it can. Asking for it by name is then an error."""
@@ -230,8 +220,8 @@ class Role(Linear):
     def weights(self, item: Encoded) -> Sequence[Weights]:
         """The sieve of every role, weighted."""
         causal = self.context.causal
-        found = (sieve.relation(item) for sieve in self.sieves)
-        return [None if sieve is None else bias_weights(sieve, causal=causal) for sieve in found]
+        relations = (sieve.relation(item) for sieve in self.sieves)
+        return [None if part is None else bias_weights(part, causal=causal) for part in relations]
 
 
 class Activity(Linear):
@@ -319,7 +309,7 @@ class Work(Linear):
         """Choose the roles that model and corpus allow."""
         bound = super().bind(context, corpus)
         here = {"causal" if context.causal else "later"}
-        here |= {"tree", "mentions"} & {name for one in corpus for name in one.annotations}
+        here |= {"tree", "mentions"} & {name for example in corpus for name in example.annotations}
         roles = [name for name, role in ROLES.items() if role.pairs and role.needs <= here]
         bound.dims = {**self.dims, "role": tuple(roles)}
         return bound

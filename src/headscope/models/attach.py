@@ -34,12 +34,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
 
 from headscope.errors import ModelError, cut
-from headscope.models.observe import (
-    block_height,
-    current_watch,
-    differentiable,
-    observed_attention,
-)
+from headscope.models.observe import block_height, current_watch, differentiable, observed_attention
 from headscope.models.replace import replaced_maps
 from headscope.models.shape import unobservable
 
@@ -285,13 +280,13 @@ PRIVATE: dict[str, PrivateAttention] = {
 
 def private_modules(network: nn.Module) -> list[tuple[nn.Module, PrivateAttention]]:
     """The attention modules of a network for which there is an adapter."""
-    found = []
+    adapted = []
     for module in network.modules():
         kind = type(module)
         private = PRIVATE.get(f"{kind.__module__}.{kind.__qualname__}")
         if private and (not private.only_if or getattr(module, private.only_if)):
-            found.append((module, private))
-    return found
+            adapted.append((module, private))
+    return adapted
 
 
 def attach(network: nn.Module) -> None:
@@ -451,9 +446,9 @@ def check_source(name: str, network: nn.Module) -> list[str]:
 @cache
 def module_questions(module: str) -> tuple[Question, ...]:
     """The questions in the source of an imported module; none if there is no source."""
-    found = sys.modules.get(module)
+    loaded = sys.modules.get(module)
     try:
-        return tuple(questions(inspect.getsource(found))) if found else ()
+        return tuple(questions(inspect.getsource(loaded))) if loaded else ()
     except (OSError, TypeError, SyntaxError):
         return ()
 
@@ -487,15 +482,15 @@ def questions(source: str) -> Iterator[Question]:
 
 def _copies(tree: ast.AST) -> frozenset[str]:
     """Variables and attributes to which the name is assigned as it is."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and _names_it(node.value, frozenset()):
             for target in node.targets:
                 if isinstance(target, ast.Name):
-                    found.add(target.id)
+                    names.add(target.id)
                 elif isinstance(target, ast.Attribute):
-                    found.add(target.attr)
-    return frozenset(found)
+                    names.add(target.attr)
+    return frozenset(names)
 
 
 def _names_it(node: ast.AST, copies: frozenset[str]) -> bool:
@@ -513,9 +508,9 @@ def _question(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> tuple[ast.AST |
         call = parents[parent]
         if not isinstance(call, ast.Call):
             return parent, False
-        given = [_literal(argument) for argument in call.args]
-        known = parent.attr in _METHODS and all(isinstance(value, str) for value in given)
-        return call, known and _same(lambda name: getattr(name, parent.attr)(*given))
+        arguments = [_literal(argument) for argument in call.args]
+        known = parent.attr in _METHODS and all(isinstance(value, str) for value in arguments)
+        return call, known and _same(lambda name: getattr(name, parent.attr)(*arguments))
     if isinstance(parent, ast.Subscript):
         known = _within_init(parent, parents) or bool(REGISTERED.search(ast.unparse(parent.value)))
         return (None, True) if known else (parent, False)
@@ -532,9 +527,9 @@ def _compares(node: ast.AST, compare: ast.Compare, parents: dict[ast.AST, ast.AS
         return False
     operator, other = compare.ops[0], compare.comparators[0]
     if other is node:  # "flash" in name, "eager" == name
-        found = _literal(compare.left)
+        left = _literal(compare.left)
         if isinstance(operator, ast.In | ast.NotIn):
-            return isinstance(found, str) and _same(lambda name: found in str(name))
+            return isinstance(left, str) and _same(lambda name: left in str(name))
         other = compare.left
     value = _literal(other)
     if isinstance(operator, ast.Is | ast.IsNot):

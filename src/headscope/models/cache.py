@@ -158,8 +158,8 @@ class LayerCache:
         fitted = self._fit(replacement)
         batch, start = self._recorded_batch(), self.start(fitted)
         if layer is not None and self.skips:
-            place = self.model.shape(layer[0]).place(layer[1])
-            start = min(start, self._call_of(layer[0], place))
+            stack, number = layer
+            start = min(start, self._call_of(stack, self.model.shape(stack).place(number)))
         return self._run(batch, fitted, start, listeners, inputs)
 
     def forward_stacked(
@@ -192,7 +192,7 @@ class LayerCache:
         UserError
             If no batch has been recorded.
         """
-        fitted = tuple(one.fit(self.model) for one in replacements)
+        fitted = tuple(replacement.fit(self.model) for replacement in replacements)
         batch = repeated_batch(self._recorded_batch(), len(fitted))
         start = min(map(self.start, fitted))
         return self._run(batch, StackedReplacement(fitted), start, listeners, inputs)
@@ -284,25 +284,25 @@ def layer_blocks(network: nn.Module) -> list[nn.Module]:
 
     T5 has lists within its layers, too.
     """
-    found: list[nn.Module] = []
+    blocks: list[nn.Module] = []
     for child in network.children():
-        found += list(child) if isinstance(child, nn.ModuleList) else layer_blocks(child)
-    return found
+        blocks += list(child) if isinstance(child, nn.ModuleList) else layer_blocks(child)
+    return blocks
 
 
 def _changed(
-    one: FittedReplacement | None, other: FittedReplacement | None, stack: str, layer: int
+    first: FittedReplacement | None, second: FittedReplacement | None, stack: str, layer: int
 ) -> bool:
     """Whether two replacements do different things to a layer."""
-    mine = one.at(stack, layer) if one else []
-    theirs = other.at(stack, layer) if other else []
-    if not mine and not theirs:
+    in_first = first.at(stack, layer) if first else []
+    in_second = second.at(stack, layer) if second else []
+    if not in_first and not in_second:
         return False
-    if one is None or other is None or mine != theirs:
+    if first is None or second is None or in_first != in_second:
         return True
-    if (one.way, one.window) != (other.way, other.window):
+    if (first.way, first.window) != (second.way, second.window):
         return True
-    return one.way == "mean" and one.means[layer] is not other.means[layer]
+    return first.way == "mean" and first.means[layer] is not second.means[layer]
 
 
 @contextmanager

@@ -71,36 +71,36 @@ def find_checkpoints(
     >>> [one.name for one in find_checkpoints("pythia", ["step0", "step1000"])]
     ['step0', 'step1000']
     """
-    given = _listed(models)
+    listed = _listed(models)
     if revisions:
-        return _revisions(given, list(revisions))
-    if len(given) == 1 and isinstance(given[0], str | Path):
-        given = list(_inside(given[0]) or given)
-    for model in given:
+        return _revisions(listed, list(revisions))
+    if len(listed) == 1 and isinstance(listed[0], str | Path):
+        listed = list(_inside(listed[0]) or listed)
+    for model in listed:
         if isinstance(model, str | Path):
             check_model_name(model)
-    if len(given) < 2:
+    if len(listed) < 2:
         raise UserError(
-            f"a track needs two checkpoints or more, got {len(given)} instead", **_SEVERAL
+            f"a track needs two checkpoints or more, got {len(listed)} instead", **_SEVERAL
         )
-    return [Checkpoint(name, model) for name, model in zip(_names(given), given, strict=True)]
+    return [Checkpoint(name, model) for name, model in zip(_names(listed), listed, strict=True)]
 
 
 def _listed(models: ModelLike | Sequence[ModelLike]) -> list[ModelLike]:
     """All models as a list: a name is one, and so is a network with its tokenizer."""
     if isinstance(models, str) or not isinstance(models, Sequence):
         return [models]
-    pair = isinstance(models, tuple) and not all(isinstance(one, str | Path) for one in models)
+    pair = isinstance(models, tuple) and not all(isinstance(part, str | Path) for part in models)
     return [cast("ModelLike", models)] if pair else list(models)
 
 
-def _revisions(given: list[ModelLike], revisions: list[str]) -> list[Checkpoint]:
+def _revisions(models: list[ModelLike], revisions: list[str]) -> list[Checkpoint]:
     """Revisions of one hub model."""
-    model = given[0]
-    if len(given) > 1 or not isinstance(model, str | Path):
+    model = models[0]
+    if len(models) > 1 or not isinstance(model, str | Path):
         raise UserError(
-            f"revisions are of one hub model given by its name, got {len(given)} models instead"
-            if len(given) > 1
+            f"revisions are of one hub model given by its name, got {len(models)} models instead"
+            if len(models) > 1
             else "revisions are of a hub model given by its name, and this one is loaded already",
             **_SEVERAL,
         )
@@ -122,20 +122,20 @@ def _revisions(given: list[ModelLike], revisions: list[str]) -> list[Checkpoint]
 
 def _inside(folder: str | Path) -> list[Path]:
     """The model folders inside a folder that is no model itself, by their steps."""
-    place = model_folder(folder)
-    if place is None or not place.is_dir() or (place / "config.json").exists():
+    root = model_folder(folder)
+    if root is None or not root.is_dir() or (root / "config.json").exists():
         return []
-    found = [one.parent for one in place.glob("*/config.json")]
-    return sorted(found, key=lambda one: (step_of(one.name) or 0, one.name))
+    inside = (config.parent for config in root.glob("*/config.json"))
+    return sorted(inside, key=lambda path: (step_of(path.name) or 0, path.name))
 
 
-def _names(given: Sequence[ModelLike]) -> list[str]:
+def _names(models: Sequence[ModelLike]) -> list[str]:
     """The names of folders without those above them, as far as that tells them apart."""
-    names = [_name(model) for model in given]
+    names = [_name(model) for model in models]
     if len(set(names)) < len(names):
         names = [
             f"{Path(model).resolve().parent.name}/{name}" if isinstance(model, str | Path) else name
-            for model, name in zip(given, names, strict=True)
+            for model, name in zip(models, names, strict=True)
         ]
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
@@ -160,8 +160,8 @@ def step_of(name: str) -> int | None:
     >>> step_of("checkpoint-500"), step_of("step3000-tokens6B"), step_of("final")
     (500, 3000, None)
     """
-    found = STEP.search(name) or LAST.search(name)
-    return int(found.group(1)) if found else None
+    match = STEP.search(name) or LAST.search(name)
+    return int(match.group(1)) if match else None
 
 
 def steps_of(names: Sequence[str]) -> list[int] | None:
@@ -174,7 +174,7 @@ def steps_of(names: Sequence[str]) -> list[int] | None:
     """
     steps = [step_of(name) for name in names]
     known = [step for step in steps if step is not None]
-    if len(known) < len(steps) or any(one >= two for one, two in pairwise(known)):
+    if len(known) < len(steps) or any(earlier >= later for earlier, later in pairwise(known)):
         return None
     return known
 
@@ -191,43 +191,43 @@ def check_configs(checkpoints: Sequence[Checkpoint], *, trust_remote_code: bool 
     from headscope.models.loading import read_config
 
     shapes: dict[str, tuple[str, object, object]] = {}
-    for one in checkpoints:
+    for checkpoint in checkpoints:
         if (
-            not isinstance(one.model, str | Path)
-            or str(one.model) in EMBEDDED
-            or is_gguf(one.model)
+            not isinstance(checkpoint.model, str | Path)
+            or str(checkpoint.model) in EMBEDDED
+            or is_gguf(checkpoint.model)
         ):
             continue  # its shape is compared when it is loaded
-        options = {"revision": one.revision or None, "trust_remote_code": trust_remote_code}
+        options = {"revision": checkpoint.revision or None, "trust_remote_code": trust_remote_code}
         try:
             with quiet():
-                config = read_config(str(one.model), options)
+                config = read_config(str(checkpoint.model), options)
         except ModelError as error:
-            raise _no_revision(one, error) if one.revision else error from None
+            raise _no_revision(checkpoint, error) if checkpoint.revision else error from None
         text = config.get_text_config()
         layers, heads = (
             getattr(text, part, None) for part in ("num_hidden_layers", "num_attention_heads")
         )
-        shapes[one.name] = (config.model_type, layers, heads)
+        shapes[checkpoint.name] = (config.model_type, layers, heads)
     for first, other in pairwise(shapes):
         if shapes[first] != shapes[other]:
             raise different(first, shapes[first], other, shapes[other])
 
 
 def different(
-    first: str, one: tuple[object, ...], other: str, two: tuple[object, ...]
+    first: str, here: tuple[object, ...], second: str, there: tuple[object, ...]
 ) -> ModelError:
     """The error for two checkpoints whose heads cannot be put side by side."""
-    texts = [f"{kind}, {layers} layers of {heads} heads" for kind, layers, heads in (one, two)]
+    texts = [f"{kind}, {layers} layers of {heads} heads" for kind, layers, heads in (here, there)]
     return ModelError(
-        f"the checkpoints have different shapes: {first} ({texts[0]}) and {other} ({texts[1]})",
+        f"the checkpoints have different shapes: {first} ({texts[0]}) and {second} ({texts[1]})",
         hint="give checkpoints of one training",
     )
 
 
-def _no_revision(one: Checkpoint, error: ModelError) -> ModelError:
+def _no_revision(wanted: Checkpoint, error: ModelError) -> ModelError:
     return ModelError(
-        f"the revision {one.revision!r} of {one.model} cannot be read: {error.message}",
+        f"the revision {wanted.revision!r} of {wanted.model} cannot be read: {error.message}",
         hint="check its name among the branches and tags on the hub; without a connection, only "
         "revisions that were downloaded before can be read",
     )

@@ -11,17 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.encode import Batch
+from headscope.encode import Batch, token_batch
 from headscope.encode.cross import key_batch
 from headscope.errors import ModelError
-from headscope.models.observe import LayerView, Watch, watching
-from headscope.models.shape import (
-    Shape,
-    layer_numbers,
-    queries_per_key,
-    text_config,
-    unobservable,
-)
+from headscope.models.observe import LayerView, OutputListener, Watch, watching
+from headscope.models.shape import Shape, layer_numbers, queries_per_key, text_config, unobservable
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
@@ -116,10 +110,10 @@ def find_shapes(model: Model, stacks: Mapping[nn.Module, str]) -> tuple[dict[str
             f"{model.name} cannot be run on text: {type(error).__name__}: {error}",
             hint="choose a text model; the docs list what is supported under 'Supported models'",
         ) from error
-    if not seen.found:
+    if not seen.layers:
         raise unobservable(model.name, model.network)
     shapes: dict[str, Shape] = {}
-    for stack, layers in seen.found.items():
+    for stack, layers in seen.layers.items():
         modules, heads, widths = zip(*layers, strict=True)
         if len(set(heads)) > 1:
             raise ModelError(
@@ -153,18 +147,31 @@ def _probe(model: Model, stacks: Mapping[nn.Module, str], *, padded: bool) -> _L
     return seen
 
 
+def probe_layers(model: Model, stack: str) -> list[tuple[nn.Module, int, Tensor]]:
+    """The module, the number and the outputs of each layer of a stack, from three tokens."""
+    layers: list[tuple[nn.Module, int, Tensor]] = []
+
+    def note(view: LayerView) -> None:
+        if view.stack == stack:
+            layers.append((view.module, view.layer, view.output.clone()))
+
+    with torch.inference_mode():
+        model.forward(token_batch(np.zeros((1, PROBE))), listeners=[OutputListener(note)])
+    return layers
+
+
 def probe_length(model: Model) -> int:
     """How many tokens show whether keys are tokens: more than are compressed into one key."""
     config = vars(text_config(model.network))
-    found = [_whole_numbers(value) for key, value in config.items() if "compress" in key]
-    rates = [rate for rates in found for rate in rates if rate < LONGEST_PROBE]
-    return max([PROBE, *(rate + 1 for rate in rates)])
+    compressing = (value for key, value in config.items() if "compress" in key)
+    rates = (rate for value in compressing for rate in _whole_numbers(value))
+    return max([PROBE, *(rate + 1 for rate in rates if rate < LONGEST_PROBE)])
 
 
 def _whole_numbers(value: Any) -> list[int]:
     if isinstance(value, Mapping):
         value = list(value.values())
-    return [one for one in (value if isinstance(value, list) else [value]) if type(one) is int]
+    return [item for item in (value if isinstance(value, list) else [value]) if type(item) is int]
 
 
 def other_token(model: Model) -> int:
@@ -200,7 +207,7 @@ class _Layers:
 
     def __init__(self, length: int) -> None:
         self.length = length
-        self.found: dict[str, list[tuple[nn.Module, int, int]]] = {}
+        self.layers: dict[str, list[tuple[nn.Module, int, int]]] = {}
         self.least: dict[str, float] = {}
         """The smallest sum of a row of attention in each stack."""
         self.neutral = True
@@ -222,7 +229,7 @@ class _Layers:
         """Note the layer."""
         self._compare(view.output[:, : self.length])
         layer = (view.module, view.heads, view.output.shape[-1])
-        self.found.setdefault(view.stack, []).append(layer)
+        self.layers.setdefault(view.stack, []).append(layer)
 
 
 def network_inputs(model: Model, batch: Batch, stack: str) -> dict[str, Any]:

@@ -227,15 +227,15 @@ def _read(path: Path, dtype: Any) -> tuple[Any, dict[str, Any], Any]:
         AutoTokenizer,
     )
 
-    place: dict[str, Any] = {
+    source: dict[str, Any] = {
         "pretrained_model_name_or_path": str(path.parent),
         "gguf_file": path.name,
     }
-    config = AutoConfig.from_pretrained(**place)
+    config = AutoConfig.from_pretrained(**source)
     causal = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
     auto = AutoModelForCausalLM if causal else AutoModel
-    network, report = auto.from_pretrained(**place, dtype=dtype, output_loading_info=True)
-    return network, report, AutoTokenizer.from_pretrained(**place)
+    network, report = auto.from_pretrained(**source, dtype=dtype, output_loading_info=True)
+    return network, report, AutoTokenizer.from_pretrained(**source)
 
 
 def _unreadable(path: Path, error: Exception) -> ModelError:

@@ -151,10 +151,10 @@ def weight_files(place: str, revision: str = "") -> list[Path]:
     """
     folder = Path(place)
     if not folder.exists():
-        found = try_to_load_from_cache(place, "config.json", revision=revision or None)
-        if not isinstance(found, str):
+        config = try_to_load_from_cache(place, "config.json", revision=revision or None)
+        if not isinstance(config, str):
             return []
-        folder = Path(found).parent
+        folder = Path(config).parent
     return sorted(folder.glob("model*.safetensors"))
 
 
@@ -239,16 +239,16 @@ def wrap(
 def _check_loadable(name: object) -> None:
     if isinstance(name, str | Path):
         return
-    given = type(name).__name__
+    kind = type(name).__name__
     if isinstance(name, Model):
         hint = "use the Model as it is: it is loaded already"
     elif isinstance(name, nn.Module):
         hint = "use headscope.wrap(network, tokenizer) for a network in memory"
     elif isinstance(name, tuple | list) and name and isinstance(name[0], nn.Module):
-        given, hint = "a network and its tokenizer", "use headscope.wrap(network, tokenizer)"
+        kind, hint = "a network and its tokenizer", "use headscope.wrap(network, tokenizer)"
     else:
         hint = "use e.g. headscope.load('demo'), or headscope.wrap(network, tokenizer)"
-    raise ModelError(f"a model's name must be {ANYTHING}; got {given} instead", hint=hint)
+    raise ModelError(f"a model's name must be {ANYTHING}; got {kind} instead", hint=hint)
 
 
 def _check_head(head: object) -> None:
@@ -405,15 +405,15 @@ def random_init(model: Model, *, seed: int, keep_embeddings: bool = True) -> Mod
     for name in embedding_modules(model.network) if keep_embeddings else ():
         network.get_submodule(name).load_state_dict(model.network.get_submodule(name).state_dict())
     network.to(device=model.device, dtype=model.network.dtype)
-    made = wrap(
+    drawn = wrap(
         network,
         model.tokenizer,
         name=f"{model.name} (random{'' if keep_embeddings else ' throughout'}, seed {seed})",
         bos=model.bos,
         chat=model.chat,
     )
-    made.revision = model.revision
-    return made
+    drawn.revision = model.revision
+    return drawn
 
 
 def _check_plain(model: Model) -> None:
@@ -532,8 +532,8 @@ def _placement(options: LoadOptions, dtype: torch.dtype) -> dict[str, Any]:
         )
         placement["device_map"] = {"": options.device}
     if options.device_map:
-        given = options.device_map
-        placement["device_map"] = given if isinstance(given, str) else dict(given)
+        devices = options.device_map
+        placement["device_map"] = devices if isinstance(devices, str) else dict(devices)
     return placement
 
 
@@ -544,8 +544,7 @@ def _moved(name: str, network: Any, device: str) -> Any:
         if out_of_memory(error):
             raise too_large(name) from error
         raise ModelError(
-            f"the device {device!r} cannot be used: {first_line(error)}",
-            hint="give device='cpu'",
+            f"the device {device!r} cannot be used: {first_line(error)}", hint="give device='cpu'"
         ) from None
 
 
@@ -678,9 +677,9 @@ def commit_of(place: str, revision: str) -> str:
     """The commit of a hub model whose config was just read; for a folder, the given revision."""
     if Path(place).exists():
         return revision
-    found = try_to_load_from_cache(place, "config.json", revision=revision or None)
+    config = try_to_load_from_cache(place, "config.json", revision=revision or None)
     # The cache keeps the file as snapshots/COMMIT/config.json.
-    return Path(found).parent.name if isinstance(found, str) else revision
+    return Path(config).parent.name if isinstance(config, str) else revision
 
 
 def language_model_class(name: str, config: Any) -> Any:
@@ -790,10 +789,10 @@ def add_adapter(network: Any, adapter: str | Path, *, name: str) -> None:
             f"the adapter {adapter} cannot be put on {name}: some of its weights are on disk",
             hint="leave device_map= out, or merge the adapter into the model with PEFT first",
         )
-    place = str(model_folder(adapter) or adapter)
+    source = str(model_folder(adapter) or adapter)
     try:
-        config = PeftConfig.from_pretrained(place)
-        weights = load_file(str(cached_file(place, WEIGHTS)))
+        config = PeftConfig.from_pretrained(source)
+        weights = load_file(str(cached_file(source, WEIGHTS)))
     except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
         raise ModelError(
             f"the adapter {adapter} cannot be read: {first_line(error)}",
@@ -855,9 +854,9 @@ class _Names:
         fitted: dict[str, Any] = {}
         for key, value in weights.items():
             name = key.removeprefix("base_model.model.")
-            found = self.find(name)
-            if found is not None:
-                fitted[found] = value
+            own = self.find(name)
+            if own is not None:
+                fitted[own] = value
             elif not any(part in name for part in UNUSED):
                 fitted[name] = value  # reported as a weight that has no place
         return fitted

@@ -289,7 +289,7 @@ class Model:
             "device": self.device.type,
             "config": compact(_public(self.config.to_dict())),
             "ends": compact(getattr(generation, "eos_token_id", None)),
-            "adapters": {name: compact(_public(one.to_dict())) for name, one in adapters.items()},
+            "adapters": {name: compact(_public(peft.to_dict())) for name, peft in adapters.items()},
             "tokenizer": tokenizer_identity(self.tokenizer),
             "bos": self.bos,
             "chat": self.chat,
@@ -599,13 +599,12 @@ def model_facts(model: Model) -> dict[str, str]:
         + (f" ({stack})" if len(model.shapes) > 1 else "")
         for stack, shape in model.shapes.items()
     ]
-    longest = "no limit" if model.longest is None else f"{model.longest:,} tokens"
     return {
         "architecture": str(getattr(model.config, "model_type", "")),
         "heads": ", ".join(shapes),
         "parameters": f"{sum(value.numel() for value in weights):,}",
         "weights": f"{model.quantization or dtype} on {model.device}",
-        "longest text": longest,
+        "longest text": "no limit" if model.longest is None else f"{model.longest:,} tokens",
         "predicts": predicted(model),
         **({"adapter": model.adapter} if model.adapter else {}),
         **({"notes": " ".join(model.notes)} if model.notes else {}),
@@ -617,8 +616,8 @@ def predicted(model: Model) -> str:
     if "lm" in model.capabilities:
         return "the next token" if model.causal(model.main_stack()) else "masked tokens"
     name = type(model.network).__name__
-    found = [words for ending, words in HEADS.items() if name.endswith(ending)]
-    return found[0] if found else "nothing: loaded without a head"
+    known = [words for ending, words in HEADS.items() if name.endswith(ending)]
+    return known[0] if known else "nothing: loaded without a head"
 
 
 def model_text(model: Model) -> str:
@@ -691,16 +690,16 @@ class SentModel:
         assert self.load is not None
         model = self.load()
         here = {"model": model.identity(model.main_stack())}
-        found = differences(self.about, here, words="{} here, {} there")
-        if any(one.startswith("weights: ") for one in found):
+        changes = differences(self.about, here, words="{} here, {} there")
+        if any(change.startswith("weights: ") for change in changes):
             raise ModelError(
                 f"{model.name} has other weights where a worker loads it: they were changed in "
                 "memory, or the worker finds another model under this name",
                 hint="for changed weights: headscope.wrap(model.network, model.tokenizer)",
             )
-        if found:
+        if changes:
             raise ModelError(
-                f"{model.name} is another model where a worker loads it: {listed(found)}",
+                f"{model.name} is another model where a worker loads it: {listed(changes)}",
                 hint="leave its files as they are during a run, and start again",
             )
         return model

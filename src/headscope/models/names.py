@@ -75,27 +75,27 @@ def check_model_name(name: str | Path) -> None:
         if is_gguf(file):
             check_gguf(file, sha256=embedded.sha256)
         return
-    place = model_folder(name)
-    if place is None:
+    folder = model_folder(name)
+    if folder is None:
         _check_hub_id(str(name))
-    elif not _exists(place):
+    elif not _exists(folder):
         kind = "file" if is_gguf(name) else "folder"
         raise ModelError(
             f"there is no {kind} {cut(str(name), 300)}",
             hint="check the path, or give a hub id, 'demo' or 'demo-llm'",
         )
-    elif not place.is_dir() and not place.is_file():
-        check_regular(place, error=ModelError)
-    elif is_gguf(name) and place.is_file():
-        check_gguf(place)
-    elif not place.is_dir():
+    elif not folder.is_dir() and not folder.is_file():
+        check_regular(folder, error=ModelError)
+    elif is_gguf(name) and folder.is_file():
+        check_gguf(folder)
+    elif not folder.is_dir():
         raise ModelError(f"{name} is a file, not a model folder", hint=f"give {ANYTHING}")
-    elif not (place / "config.json").is_file():
+    elif not (folder / "config.json").is_file():
         raise ModelError(
             f"{name} is not a model folder: it has no config.json", hint=f"give {ANYTHING}"
         )
     else:
-        check_folder(place)
+        check_folder(folder)
 
 
 def check_folder(folder: Path) -> None:
@@ -301,11 +301,7 @@ EMBEDDED = {
 """The embedded models by name: an encoder (all-MiniLM-L6-v2) and a decoder (SmolLM2-135M)."""
 
 
-CONFIG, WEIGHTS, PICKLED = (
-    "adapter_config.json",
-    "adapter_model.safetensors",
-    "adapter_model.bin",
-)
+CONFIG, WEIGHTS, PICKLED = ("adapter_config.json", "adapter_model.safetensors", "adapter_model.bin")
 
 
 def check_adapter(adapter: str | Path) -> None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.encode import Batch
-from headscope.models.observe import LayerView, OutputListener
+from headscope.models.forward import probe_layers
 
 if TYPE_CHECKING:
     from headscope.models.model import Model
@@ -78,7 +76,7 @@ def measure_gain(norm: nn.Module, size: int) -> Gain:
     >>> measure_gain(norm, 4)
     Gain(scale=tensor([2., 2., 2., 2.]), centred=True, biased=False)
     """
-    device = next((one.device for one in norm.parameters()), torch.device("cpu"))
+    device = next((weight.device for weight in norm.parameters()), torch.device("cpu"))
     exact = copy.deepcopy(norm).double()
     even = torch.full((1, size), LARGE, dtype=torch.float64, device=device)
     signs = even * (1 - 2 * (torch.arange(size, device=device) % 2))
@@ -89,8 +87,7 @@ def measure_gain(norm: nn.Module, size: int) -> Gain:
     centred = bool(flat < 1e-3 * odd.abs().max())
     kept = signs - signs.mean() if centred else signs
     scale = (odd * kept.square().mean().sqrt() / kept)[0]
-    biased = bool((up + down).abs().max() > 1e-5)
-    return Gain(scale.float().clone(), centred, biased)
+    return Gain(scale.float().clone(), centred, bool((up + down).abs().max() > 1e-5))
 
 
 def find_surroundings(model: Model, stack: str) -> Surroundings:
@@ -98,34 +95,28 @@ def find_surroundings(model: Model, stack: str) -> Surroundings:
 
     A norm belongs before attention if the very tensor that it returned is what attention reads.
     """
-    found, trace = Surroundings(), _Trace()
+    around, trace = Surroundings(), _Trace()
     names = {module: name for name, module in model.network.named_modules()}
-
-    def note(view: LayerView) -> None:
-        if view.stack == stack:
-            found.modules.append(view.module)
-
-    ids = np.zeros((1, 3), np.int64)
-    with trace.watch(model.network), torch.inference_mode():
-        model.forward(Batch(0, (), ids, ids, ids == 0), listeners=[OutputListener(note)])
-    for module in dict.fromkeys(found.modules):
+    with trace.watch(model.network):
+        around.modules += [module for module, *_ in probe_layers(model, stack)]
+    for module in dict.fromkeys(around.modules):
         layer = PLACE.match(names[module])
         calls = trace.read.get(module, [])
         norms = {norm for norm in calls if norm is not None}
         norm = norms.pop() if len(norms) == 1 and None not in calls else None
         if norm is not None and layer is not None and names[norm].startswith(layer[0]):
-            found.before[module] = norm
-        elif module is not found.modules[0] or len(calls) > 1:
-            found.on_stream |= any(one is not None for one in calls)
-    found.after = any(module in trace.normed for module in found.modules)
-    return found
+            around.before[module] = norm
+        elif module is not around.modules[0] or len(calls) > 1:
+            around.on_stream |= any(read is not None for read in calls)
+    around.after = any(module in trace.normed for module in around.modules)
+    return around
 
 
 class _Trace:
     """Notes which module made which tensor, and who read it."""
 
     def __init__(self) -> None:
-        self.made: dict[int, tuple[nn.Module, Tensor]] = {}  # holds tensors, so that ids stay
+        self.outputs: dict[int, tuple[nn.Module, Tensor]] = {}  # holds tensors, so that ids stay
         self.read: dict[nn.Module, list[nn.Module | None]] = {}
         """By attention module: the norm whose output it read, at each call."""
         self.normed: set[nn.Module] = set()
@@ -134,27 +125,24 @@ class _Trace:
 
     @contextmanager
     def watch(self, network: nn.Module) -> Iterator[None]:
-        handles: list[Any] = []
-        for module in network.modules():
-            if "norm" in type(module).__name__.lower() and not list(module.children()):
-                handles.append(module.register_forward_hook(self._norm))
-            elif "attention" in type(module).__name__.lower():
-                handles.append(module.register_forward_pre_hook(self._reads, with_kwargs=True))
-                handles.append(module.register_forward_hook(self._attends))
-        try:
+        with ExitStack() as hooks:
+            for module in network.modules():
+                if "norm" in type(module).__name__.lower() and not list(module.children()):
+                    hooks.enter_context(module.register_forward_hook(self._norm))
+                elif "attention" in type(module).__name__.lower():
+                    reads = module.register_forward_pre_hook(self._reads, with_kwargs=True)
+                    hooks.enter_context(reads)
+                    hooks.enter_context(module.register_forward_hook(self._attends))
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _norm(self, module: nn.Module, args: Any, output: Any) -> None:
-        self.made[id(output)] = (module, output)
+        self.outputs[id(output)] = (module, output)
         if args and id(args[0]) in self._attended:
             self.normed.add(self._attended[id(args[0])][0])
 
     def _reads(self, module: nn.Module, args: Any, kwargs: Any) -> None:
-        given = args[0] if args else kwargs.get("hidden_states")
-        self.read.setdefault(module, []).append(self.made.get(id(given), (None, None))[0])
+        hidden = args[0] if args else kwargs.get("hidden_states")
+        self.read.setdefault(module, []).append(self.outputs.get(id(hidden), (None, None))[0])
 
     def _attends(self, module: nn.Module, _args: Any, output: Any) -> None:
         first = output[0] if isinstance(output, tuple) else output

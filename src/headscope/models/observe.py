@@ -17,7 +17,7 @@ import ctypes
 import mmap
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -113,13 +113,11 @@ def current_watch() -> Watch | None:
 def watching(watch: Watch) -> Iterator[None]:
     """Observe the forward passes that are made inside."""
     token = _watch.set(watch)
-    hooks = [output.register_forward_pre_hook(watch.project) for output in watch.gates.values()]
-    try:
+    with ExitStack() as hooks:
+        hooks.callback(_watch.reset, token)
+        for output in watch.gates.values():
+            hooks.enter_context(output.register_forward_pre_hook(watch.project))
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-        _watch.reset(token)
 
 
 MASKS = 4
@@ -182,7 +180,7 @@ class Watch:
         self.gates = gates or {}
         self.cached = cached
         self.numbers = numbers or {}
-        self.by_rows = [one for one in listeners if isinstance(one, RowListener)]
+        self.by_rows = [listener for listener in listeners if isinstance(listener, RowListener)]
         self.at_end = [one.end if isinstance(one, RowListener) else one for one in listeners]
         self.replacement = replacement
         self.mask = mask
@@ -217,10 +215,10 @@ class Watch:
             Its value vectors, (batch, key-value head, key, width), where they are known.
         """
         stack = self.stacks.get(module, "encoder")
-        place = self.counts.get(stack, 0)
-        self.counts[stack] = place + 1
+        count = self.counts.get(stack, 0)
+        self.counts[stack] = count + 1
         numbers = self.numbers.get(stack, ())
-        layer = numbers[place] if place < len(numbers) else place
+        layer = numbers[count] if count < len(numbers) else count
         self._layer = (stack, layer)
         self.changes = self.replacement.changes(stack, layer) if self.replacement else []
         self.values = values

@@ -80,13 +80,13 @@ class Pooling:
             )
         if position and position not in POSITIONS:
             raise unknown("position", position, POSITIONS)
-        found = () if heads is None else split_heads(heads)
-        resolved = tuple(part for part in found if isinstance(part, Head))
-        complete = len(resolved) == len(found)
+        parts = () if heads is None else split_heads(heads)
+        resolved = tuple(part for part in parts if isinstance(part, Head))
+        complete = len(resolved) == len(parts)
         object.__setattr__(self, "heads", resolved if complete else ())
         object.__setattr__(self, "layer", layer)
         object.__setattr__(self, "position", position)
-        object.__setattr__(self, "pattern", "" if complete else ",".join(map(str, found)))
+        object.__setattr__(self, "pattern", "" if complete else ",".join(map(str, parts)))
 
     @property
     def title(self) -> str:
@@ -223,11 +223,7 @@ class _Plain(BaseModel):
 
 
 def choose_pooling(
-    own: Pooling,
-    heads: HeadsLike | None,
-    layer: int | None,
-    position: str,
-    pooling: Pooling | None,
+    own: Pooling, heads: HeadsLike | None, layer: int | None, position: str, pooling: Pooling | None
 ) -> Pooling:
     """The pooling that a user asks for in one of several ways, or else the model's own.
 

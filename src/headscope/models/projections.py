@@ -10,25 +10,21 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import ExitStack, suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from headscope.encode import Batch
+from headscope.encode import token_batch
 from headscope.errors import ModelError, UserError
-from headscope.models.forward import FAILURES, run_network
+from headscope.models.forward import FAILURES, probe_layers, run_network
 from headscope.models.model import Model, weights_digest
 from headscope.models.norms import Gain, find_surroundings, measure_gain
-from headscope.models.observe import LayerView, OutputListener, Watch
+from headscope.models.observe import LayerView, Watch
 from headscope.models.shape import text_config
-
-if TYPE_CHECKING:
-    from headscope.models.model import Model
-
 
 SUPPORTED = (
     "BERT, RoBERTa, XLM-R, ELECTRA, ALBERT, DistilBERT, ModernBERT, EuroBERT, MPNet, GPT, GPT-2, "
@@ -92,10 +88,10 @@ def find_parts(module: nn.Module, parent: nn.Module | None) -> Parts | None:
 
 def find_output(module: nn.Module, parent: nn.Module | None) -> nn.Module | None:
     """The output projection of an attention module; None if it has an unknown name."""
-    found = next((getattr(module, name) for name in OUTPUTS if hasattr(module, name)), None)
-    if found is None:
-        found = getattr(getattr(parent, "output", None), "dense", None)
-    return found if isinstance(found, nn.Module) else None
+    output = next((getattr(module, name) for name in OUTPUTS if hasattr(module, name)), None)
+    if output is None:
+        output = getattr(getattr(parent, "output", None), "dense", None)
+    return output if isinstance(output, nn.Module) else None
 
 
 def projections(parts: Parts, module: nn.Module, heads: int) -> Projections:
@@ -153,23 +149,23 @@ def matrix(module: nn.Module) -> Tensor:
             "the weights of this model are not all in memory, so they cannot be read",
             hint="leave device_map= out",
         )
-    kind, given = type(module), _untyped(module)
+    kind, projection = type(module), _untyped(module)
     if kind in (nn.Linear, Conv1D):
-        weight: Tensor = given.weight.detach().float()
+        weight: Tensor = projection.weight.detach().float()
         return weight.T if kind is nn.Linear else weight
     size = matrix_size(module)
-    known = next((one for one in module.parameters() if one.is_floating_point()), None)
+    known = next((part for part in module.parameters() if part.is_floating_point()), None)
     like = torch.zeros(()) if known is None else known
     unit = torch.eye(size, dtype=like.dtype, device=like.device)
     with torch.inference_mode():
-        made: Tensor = given(unit) - given(torch.zeros_like(unit[:1]))
-    return made.float().clone()
+        product: Tensor = projection(unit) - projection(torch.zeros_like(unit[:1]))
+    return product.float().clone()
 
 
 def matrix_size(module: nn.Module) -> int:
     """How wide the vectors are that a projection reads."""
-    given = _untyped(module)
-    return int(getattr(given, "in_features", 0) or given.weight.shape[0])
+    projection = _untyped(module)
+    return int(getattr(projection, "in_features", 0) or projection.weight.shape[0])
 
 
 def _untyped(module: nn.Module) -> Any:
@@ -289,12 +285,12 @@ class Weights:
             The layer's place among those with attention, from 0.
         """
         module = self._modules[place]
-        found = projections(self._parts[module], module, self.shape.heads)
+        matrices = projections(self._parts[module], module, self.shape.heads)
         gain = self._gain(module)
         if gain is None:
-            return found
-        query, key, value = (gain.fold(part) for part in found[:3])
-        return Projections(query, key, value, found.output)
+            return matrices
+        query, key, value = (gain.fold(part) for part in matrices[:3])
+        return Projections(query, key, value, matrices.output)
 
     def output(self, place: int) -> Tensor:
         """Only what the heads of a layer write with, (head, width, hidden), in float32."""
@@ -319,8 +315,7 @@ class Weights:
     @property
     def embedding(self) -> Tensor | None:
         """The embeddings of tokens, (token, hidden); None if they have another width."""
-        network = self.model.network
-        weight: Tensor = network.get_input_embeddings().weight.detach()
+        weight: Tensor = self.model.network.get_input_embeddings().weight.detach()
         return weight if weight.shape[1] == self.hidden else None
 
     @property
@@ -350,7 +345,7 @@ class Weights:
 
     def _find_parts(self) -> dict[nn.Module, Parts]:
         names = {module: name for name, module in self.model.network.named_modules()}
-        found: dict[nn.Module, Parts] = {}
+        parts_of: dict[nn.Module, Parts] = {}
         for module in self._modules:
             holder = names[module].rpartition(".")[0]
             parent = self.model.network.get_submodule(holder) if holder else None
@@ -362,20 +357,20 @@ class Weights:
                     f"supported are {SUPPORTED}",
                     hint="choose another model, or open an issue to ask for this architecture",
                 )
-            found[module] = parts
-        return found
+            parts_of[module] = parts
+        return parts_of
 
     def _find_notes(self) -> list[str]:
         modules = set(self._modules)
         gains = [gain for gain in map(self._gain, modules) if gain is not None]
-        inner = [name for one in modules for name, _ in one.named_children()]
+        inner = [name for module in modules for name, _ in module.named_children()]
         config = text_config(self.model.network)
         parts: list[Any] = [self._parts[module] for module in modules]
         said = {
             ROTARY: _has_rotary(self.model.network, config),
             RELATIVE: _has_relative(self.model.network, config),
             QUERY_NORM: any(QUERY_NORMS.match(name) for name in inner),
-            GATED: any(is_gated(self._parts[one], one, self.shape.heads) for one in modules),
+            GATED: any(is_gated(self._parts[part], part, self.shape.heads) for part in modules),
             ON_STREAM: self._around.on_stream,
             AFTER: self._around.after,
             BIASES: any(map(has_bias, parts)) or any(gain.biased for gain in gains),
@@ -411,14 +406,14 @@ def base_digests(model: Model) -> list[str]:
     A survey may have loaded the network with its language-model head or without: the names of the
     same weights then differ, and so does :attr:`Model.digest`.
     """
-    found = [model.digest]
+    digests = [model.digest]
     network = model.network
     base = getattr(network, network.base_model_prefix, None)
     bare = base if isinstance(base, nn.Module) else network
     if not model.files_digest:
         prefix = "" if bare is not network else f"{network.base_model_prefix}."
-        found.append(weights_digest(bare, prefix))
-    return list(dict.fromkeys(found))
+        digests.append(weights_digest(bare, prefix))
+    return list(dict.fromkeys(digests))
 
 
 def _has_rotary(network: nn.Module, config: Any) -> bool:
@@ -467,7 +462,7 @@ class ValueNorms:
     >>> import headscope as hs
     >>> model, lengths = hs.load("demo"), []
     >>> norms = ValueNorms(model, "encoder")
-    >>> batch = Batch(0, (), np.ones((1, 5), int), np.zeros((1, 5), int), np.ones((1, 5), bool))
+    >>> batch = token_batch(np.ones((1, 5)))
     >>> _ = model.forward(batch, listeners=[lambda view: lengths.append(norms.of(view))])
     >>> lengths[0].shape
     torch.Size([1, 12, 5])
@@ -544,32 +539,22 @@ def output_projections(model: Model, stack: str) -> dict[nn.Module, nn.Module]:
     What a projection reads must be the outputs of the heads side by side.
     """
     names = {module: name for name, module in model.network.named_modules()}
-    made: dict[nn.Module, list[Tensor]] = {}
+    modules = dict.fromkeys(module for module, *_ in probe_layers(model, stack))
+    outputs = {module: output_of(model, module, names[module]) for module in modules}
+    read: dict[nn.Module, list[Tensor]] = {output: [] for output in outputs.values()}
 
-    def note(view: LayerView) -> None:
-        if view.stack == stack:
-            made.setdefault(view.module, []).append(view.output.clone())
+    def keep(output: nn.Module, args: tuple[Tensor, ...]) -> None:
+        read[output].append(args[0].clone())
 
-    ids = np.zeros((1, 3), np.int64)
-    batch = Batch(0, (), ids, ids, ids == 0)
-    with torch.inference_mode():
-        model.forward(batch, listeners=[OutputListener(note)], stack="")
-        found = {module: output_of(model, module, names[module]) for module in made}
-        read: dict[nn.Module, list[Tensor]] = {output: [] for output in found.values()}
-        handles = [
-            output.register_forward_pre_hook(lambda one, args: read[one].append(args[0].clone()))
-            for output in read
-        ]
-        made.clear()
-        try:
-            model.forward(batch, listeners=[OutputListener(note)], stack="")
-        finally:
-            for handle in handles:
-                handle.remove()
-    for module, output in found.items():
-        if not _same(made[module], read[output]):
+    with ExitStack() as hooks:
+        for output in read:
+            hooks.enter_context(output.register_forward_pre_hook(keep))
+        layers = probe_layers(model, stack)
+    for module, output in outputs.items():
+        written = [values for writer, _, values in layers if writer is module]
+        if not _same(written, read[output]):
             raise _between(model)
-    return found
+    return outputs
 
 
 def output_of(model: Model, module: nn.Module, name: str) -> nn.Module:
@@ -587,19 +572,19 @@ def output_of(model: Model, module: nn.Module, name: str) -> nn.Module:
 def parent_of(model: Model, name: str) -> nn.Module | None:
     """The module that holds the one with some name."""
     holder = name.rpartition(".")[0]
-    found: Any = model.network.get_submodule(holder) if holder else None
-    return found if isinstance(found, nn.Module) else None
+    parent: Any = model.network.get_submodule(holder) if holder else None
+    return parent if isinstance(parent, nn.Module) else None
 
 
-def _same(made: list[Tensor], read: list[Tensor]) -> bool:
+def _same(written: list[Tensor], read: list[Tensor]) -> bool:
     """Whether the outputs of heads are what their projection reads, at every call."""
-    if len(made) != len(read):
+    if len(written) != len(read):
         return False
-    for one, other in zip(made, read, strict=True):
-        if one.numel() != other.numel():
+    for sent, received in zip(written, read, strict=True):
+        if sent.numel() != received.numel():
             return False
-        first, second = (part.float().reshape(-1, other.shape[-1]) for part in (one, other))
-        close = CLOSE.get(other.dtype, ROUGH) * float(first.abs().max())
+        first, second = (part.float().reshape(-1, received.shape[-1]) for part in (sent, received))
+        close = CLOSE.get(received.dtype, ROUGH) * float(first.abs().max())
         if not torch.allclose(first, second, atol=close, rtol=0):
             return False
     return True
@@ -633,10 +618,9 @@ def find_gates(model: Model, stacks: Mapping[nn.Module, str]) -> dict[nn.Module,
     if not candidates:  # nearly all models: no pass is needed
         return {}
     probe = _GateProbe(stacks, [], None, None, gates=candidates)
-    ids = np.zeros((2, 3), np.int64)
     # Classifiers without a padding token refuse two texts, but only after their layers.
     with torch.inference_mode(), suppress(*FAILURES):
-        run_network(model, probe, Batch(0, (), ids, ids, ids == 0), "", {})
+        run_network(model, probe, token_batch(np.zeros((2, 3))), "", {})
     return {module: candidates[module] for module, gated in probe.gated.items() if gated}
 
 
@@ -645,7 +629,7 @@ def _mentions_gate(kind: type[nn.Module]) -> bool:
     longer than loading most models.
     """
     forwards = (
-        inspect.unwrap(vars(one)["forward"]) for one in kind.__mro__ if "forward" in vars(one)
+        inspect.unwrap(vars(base)["forward"]) for base in kind.__mro__ if "forward" in vars(base)
     )
     codes = [forward.__code__ for forward in forwards if hasattr(forward, "__code__")]
     return any("gate" in name for code in codes for name in (*code.co_names, *code.co_varnames))

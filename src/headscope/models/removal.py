@@ -20,13 +20,13 @@ import torch
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from headscope.encode import Batch
+from headscope.encode import token_batch
 from headscope.errors import ModelError
 from headscope.heads import Head
 from headscope.models.attach import EAGER, quiet
+from headscope.models.forward import probe_layers
 from headscope.models.loading import wrap
 from headscope.models.model import Model
-from headscope.models.observe import LayerView, OutputListener
 from headscope.models.projections import CLOSE, ROUGH, find_parts, output_of, parent_of
 from headscope.models.replace import Replacement
 from headscope.models.shape import text_config
@@ -84,10 +84,10 @@ class Removal:
 
         Empty where weights can only be set to zero.
         """
-        found: dict[float, int] = {}
+        shares: dict[float, int] = {}
         alone = len(self.model.shapes) == 1 and len(set(self.modules.values())) == self.shape.layers
         if not alone or not self.shape.even or len(set(self.shape.kv_heads)) != 1:
-            return found
+            return shares
         for count in range(1, self.groups):
             # Other groups in every layer: where layers share what belongs to heads, that fails.
             heads = [
@@ -97,12 +97,12 @@ class Removal:
             ]
             try:
                 network = self.without(heads, cut=True)
-                if not found and not self.agrees(network, heads):
-                    return found
+                if not shares and not self.agrees(network, heads):
+                    return shares
             except Exception:  # each architecture has its own way to say no
                 continue
-            found[count / self.groups] = count
-        return found
+            shares[count / self.groups] = count
+        return shares
 
     @property
     def groups(self) -> int:
@@ -152,24 +152,24 @@ class Removal:
             self._shrink(config, self.groups - len(gone[self.shape.numbers[0]]) // self.per_group)
         config._attn_implementation = EAGER  # not that of the observation
         with quiet(), torch.device("meta"):
-            made = type(network)(config)
+            smaller = type(network)(config)
         if not cut:
             for layer, numbers in gone.items():
                 self._set_to_zero(state, layer, numbers)
-        wanted = {name: weight.shape for name, weight in made.state_dict().items()}
+        wanted = {name: weight.shape for name, weight in smaller.state_dict().items()}
         changed = [name for name, shape in wanted.items() if state[name].shape != shape]
         if cut and not changed:
             raise ValueError("fewer heads do not make this network smaller")
         for name in changed:
             state[name] = self._cut(name, state[name], wanted[name], gone)
-        made.load_state_dict(state, assign=True)
+        smaller.load_state_dict(state, assign=True)
         for name, buffer in network.named_buffers():  # rotary frequencies are in no state
             holder, _, own = name.rpartition(".")
-            if getattr(made.get_submodule(holder), own).is_meta:
-                setattr(made.get_submodule(holder), own, buffer)
-        made.tie_weights()
-        made.generation_config = getattr(network, "generation_config", None)
-        return made.eval()
+            if getattr(smaller.get_submodule(holder), own).is_meta:
+                setattr(smaller.get_submodule(holder), own, buffer)
+        smaller.tie_weights()
+        smaller.generation_config = getattr(network, "generation_config", None)
+        return smaller.eval()
 
     def agrees(self, network: Any, heads: Sequence[Head]) -> bool:
         """Whether a network without some heads gives what the model with the same heads masked."""
@@ -177,8 +177,7 @@ class Removal:
 
     def error(self, network: Any, heads: Sequence[Head]) -> float:
         """The largest difference between the two, relative to the largest output."""
-        ids = (np.arange(TOKENS) * 7 % len(self.model.tokenizer))[None].astype(np.int64)
-        batch = Batch(0, (), ids, np.zeros_like(ids), np.ones_like(ids, dtype=bool))
+        batch = token_batch([np.arange(TOKENS) * 7 % len(self.model.tokenizer)])
         off = Replacement(heads, way="zero", stack=self.stack)
         with torch.inference_mode(), wrap(network, self.model.tokenizer) as other:
             masked, outputs = self.model.forward(batch, replacement=off)[0], other.forward(batch)[0]
@@ -217,7 +216,7 @@ class Removal:
         """A weight of an attention module with only some groups left, along the one dimension that
         differs. Groups lie side by side, in each part of a fused projection.
         """
-        owners = (at for at, one in self.modules.items() if name.startswith(f"{self.names[one]}."))
+        owners = (at for at, own in self.modules.items() if name.startswith(f"{self.names[own]}."))
         layer = next(owners)
         kept = [at for at in range(self.groups) if at * self.per_group not in gone[layer]]
         [dim] = [at for at, size in enumerate(wanted) if weight.shape[at] != size]
@@ -236,15 +235,7 @@ class Removal:
 
 def _attention_modules(model: Model, stack: str) -> dict[int, nn.Module]:
     """The attention module of each layer of a stack, by the layer's number from 0."""
-    modules: dict[int, nn.Module] = {}
-
-    def note(view: LayerView) -> None:
-        if view.stack == stack:
-            modules[view.layer] = view.module
-
-    ids = np.zeros((1, 3), np.int64)
-    with torch.inference_mode():
-        model.forward(Batch(0, (), ids, ids, ids == 0), listeners=[OutputListener(note)])
+    modules = {layer: module for module, layer, _ in probe_layers(model, stack)}
     return dict(sorted(modules.items()))
 
 
@@ -254,7 +245,7 @@ def save_network(network: Any, tokenizer: Any, folder: Path) -> None:
     Weights that were stored in half precision and loaded in full are stored as they were: if all of
     them are numbers of half precision, nothing is lost.
     """
-    weights = [one for one in network.state_dict().values() if one.is_floating_point()]
+    weights = [part for part in network.state_dict().values() if part.is_floating_point()]
     for dtype in (torch.bfloat16, torch.float16):
         if all(torch.equal(weight.to(dtype).to(weight.dtype), weight) for weight in weights):
             network = network.to(dtype)

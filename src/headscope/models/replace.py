@@ -212,8 +212,8 @@ class StackedReplacement:
 
     def changes(self, stack: str, layer: int) -> list[Change]:
         """What happens in one layer: nothing, or one change for each copy of the examples."""
-        found = [(part, part.at(stack, layer)) for part in self.parts]
-        return found if any(heads for _, heads in found) else []
+        changes = [(part, part.at(stack, layer)) for part in self.parts]
+        return changes if any(heads for _, heads in changes) else []
 
 
 def replaced_maps(
@@ -241,22 +241,22 @@ def replaced_maps(
     shared = visible is None or len(visible) != len(weights)
     seen = [visible] * count if visible is None or shared else list(_copies(visible, count))
     parts = [
-        one.weights(part, heads, keys) if heads else part
-        for (one, heads), part, keys in zip(changes, _copies(weights, count), seen, strict=True)
+        way.weights(part, heads, keys) if heads else part
+        for (way, heads), part, keys in zip(changes, _copies(weights, count), seen, strict=True)
     ]
     maps = parts[0] if count == 1 else torch.cat(parts)
-    again = [bool(heads) and one.way == "uniform" for one, heads in changes]
+    again = [bool(heads) and replacement.way == "uniform" for replacement, heads in changes]
     if output is None or value is None or not any(again):
         return maps, output
     output = output.clone()
     copied = (_copies(tensor, count) for tensor in (output, maps, value))
     for (_, heads), anew, *part in zip(changes, again, *copied, strict=True):
         if anew:
-            made, weighed, values = part
+            sent_on, weighed, values = part
             # Where queries are grouped, several query heads share one value head.
             groups = weighed.shape[1] // values.shape[1]
             sent = values.repeat_interleave(groups, dim=1)[:, heads]
-            made[:, :, heads] = (weighed[:, heads] @ sent).transpose(1, 2)
+            sent_on[:, :, heads] = (weighed[:, heads] @ sent).transpose(1, 2)
     return maps, output
 
 
@@ -299,8 +299,8 @@ def narrowed_mask(
 def replaced_outputs(changes: Sequence[Change], output: Tensor, layer: int) -> Tensor:
     """The outputs of a layer's heads, (batch, query, head, width), with replaced heads."""
     parts = [
-        one.output(part, heads, layer)
-        for (one, heads), part in zip(changes, _copies(output, len(changes)), strict=True)
+        replacement.output(part, heads, layer)
+        for (replacement, heads), part in zip(changes, _copies(output, len(changes)), strict=True)
     ]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
@@ -312,16 +312,16 @@ def _copies(values: Tensor, count: int) -> Sequence[Tensor]:
 
 def _resolve(part: HeadLike, shapes: Mapping[str, Shape]) -> dict[str, tuple[Head, ...]]:
     """The heads that a name stands for in each stack that has them; an error if none has."""
-    found: dict[str, tuple[Head, ...]] = {}
+    heads: dict[str, tuple[Head, ...]] = {}
     error: UserError | None = None
     for stack, shape in shapes.items():
         try:
-            found[stack] = shape.parse(part)
+            heads[stack] = shape.parse(part)
         except UserError as wrong:
             error = error or wrong
-    if error is not None and not found:
+    if error is not None and not heads:
         raise error
-    return found
+    return heads
 
 
 def visible_keys(mask: Tensor | None) -> Tensor | None:

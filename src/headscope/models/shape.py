@@ -200,8 +200,8 @@ def layer_numbers(network: nn.Module, modules: Sequence[nn.Module]) -> tuple[int
     """
     names = {module: name for name, module in network.named_modules()}
     kept = [getattr(module, "layer_idx", None) for module in modules]
-    found = [INDEX.search(names.get(module, "")) for module in modules]
-    named = [int(match[1]) if match else None for match in found]
+    matches = [INDEX.search(names.get(module, "")) for module in modules]
+    named = [int(match[1]) if match else None for match in matches]
     for numbers in (kept, named):
         known = tuple(number for number in numbers if isinstance(number, int))
         if len(known) == len(modules) and all(a < b for a, b in pairwise(known)):

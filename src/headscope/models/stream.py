@@ -7,7 +7,7 @@ architecture is known by name, and one that does something else is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headscope.encode import Batch
+from headscope.encode import token_batch
 from headscope.errors import ModelError
 from headscope.models.model import Model
 from headscope.models.norms import PLACE, Gain, measure_gain
@@ -56,10 +56,10 @@ class FrozenNorm:
             shift = module(zero)[0].float().clone()
         return cls(module, measure_gain(module, size), shift)
 
-    def inverse(self, given: Tensor, made: Tensor) -> Tensor:
+    def inverse(self, read: Tensor, returned: Tensor) -> Tensor:
         """``1 / σ`` of every token, from what the norm read and what it made of it, (…,)."""
-        scaled = self.centred(given.float()) * self.gain.scale.to(given.device)
-        rest = made.float() - self.shift.to(made.device)
+        scaled = self.centred(read.float()) * self.gain.scale.to(read.device)
+        rest = returned.float() - self.shift.to(returned.device)
         return (rest * scaled).sum(-1) / scaled.square().sum(-1).clamp_min(TINY)
 
     def apply(self, part: Tensor, inverse: Tensor) -> Tensor:
@@ -157,13 +157,12 @@ class Stream:
         targets
             Token ids, (…,).
         """
-        rows = self.weight[targets.to(self.weight.device)].float()
-        return rows - self.mean
+        return self.weight[targets.to(self.weight.device)].float() - self.mean
 
     @cached_property
     def by_attention(self) -> dict[nn.Module, StreamLayer]:
         """Layers by their attention modules."""
-        return {one.attention: one for one in self.layers if one.attention is not None}
+        return {layer.attention: layer for layer in self.layers if layer.attention is not None}
 
 
 def find_stream(model: Model, stack: str, *, headless: bool = False) -> Stream:
@@ -202,8 +201,7 @@ def find_stream(model: Model, stack: str, *, headless: bool = False) -> Stream:
         layers.append(layer)
     _check_chain(model, blocks, calls)
     unembedding = model.network.get_output_embeddings()
-    norm = _last_norm(model, blocks, unembedding, calls)
-    return Stream(tuple(layers), norm, unembedding)
+    return Stream(tuple(layers), _last_norm(model, blocks, unembedding, calls), unembedding)
 
 
 def first_mlp(model: Model, layer: StreamLayer, embeddings: Tensor) -> Tensor:
@@ -223,24 +221,20 @@ def first_mlp(model: Model, layer: StreamLayer, embeddings: Tensor) -> Tensor:
     """
     assert layer.output is not None
     assert layer.mlp is not None
-    ids = np.zeros((len(embeddings), 1), np.int64)
 
     def enter(_: nn.Module, args: Any, kwargs: Any) -> Any:
-        given = args[0] if args else kwargs["hidden_states"]
-        changed = embeddings[:, None].to(given)
+        hidden = args[0] if args else kwargs["hidden_states"]
+        changed = embeddings[:, None].to(hidden)
         return ((changed, *args[1:]), kwargs) if args else ((), kwargs | {"hidden_states": changed})
 
-    handles = (
+    with (
         layer.block.register_forward_pre_hook(enter, with_kwargs=True),
-        layer.output.register_forward_hook(lambda module, args, made: torch.zeros_like(made)),
-    )
-    try:
-        with recording([layer.mlp]) as calls, torch.inference_mode():
-            model.forward(Batch(0, (), ids, ids, ids == 0))
-    finally:
-        for handle in handles:
-            handle.remove()
-    return calls[layer.mlp].made.float().reshape(embeddings.shape)
+        layer.output.register_forward_hook(lambda module, args, output: torch.zeros_like(output)),
+        recording([layer.mlp]) as calls,
+        torch.inference_mode(),
+    ):
+        model.forward(token_batch(np.zeros((len(embeddings), 1))))
+    return calls[layer.mlp].wrote.float().reshape(embeddings.shape)
 
 
 def _check_kind(model: Model, stack: str) -> None:
@@ -262,8 +256,8 @@ def _check_kind(model: Model, stack: str) -> None:
 class Call:
     """One call of a module: what it read, and what it returned."""
 
-    given: Tensor
-    made: Tensor
+    read: Tensor
+    wrote: Tensor
 
 
 @contextmanager
@@ -272,43 +266,39 @@ def recording(modules: Iterable[nn.Module]) -> Iterator[dict[nn.Module, Call]]:
     calls: dict[nn.Module, Call] = {}
 
     def keep(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-        given = args[0] if args else kwargs.get("hidden_states")
-        made = output[0] if isinstance(output, tuple | list) else output
-        if isinstance(given, Tensor) and isinstance(made, Tensor):
-            calls[module] = Call(given, made)
+        read = args[0] if args else kwargs.get("hidden_states")
+        returned = output[0] if isinstance(output, tuple | list) else output
+        if isinstance(read, Tensor) and isinstance(returned, Tensor):
+            calls[module] = Call(read, returned)
 
-    handles = [module.register_forward_hook(keep, with_kwargs=True) for module in modules]
-    try:
+    with ExitStack() as hooks:
+        for module in modules:
+            hooks.enter_context(module.register_forward_hook(keep, with_kwargs=True))
         yield calls
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _run(model: Model, stack: str) -> dict[nn.Module, Call]:
     """What every module reads and returns on a few different tokens."""
     size = int(model.network.get_input_embeddings().weight.shape[0])
-    ids = (np.arange(TOKENS) % size)[None].astype(np.int64)
-    batch = Batch(0, (), ids, np.zeros_like(ids), np.ones_like(ids, dtype=bool))
     modules: list[nn.Module] = list(model.network.modules())
     with recording(modules) as calls, torch.inference_mode():
-        model.forward(batch, stack=stack)
+        model.forward(token_batch([np.arange(TOKENS) % size]), stack=stack)
     return calls
 
 
 def _blocks(network: nn.Module, attention: dict[nn.Module, nn.Module]) -> list[nn.Module]:
     """All layers of the stack that the attention modules are in."""
     names = {module: name for name, module in network.named_modules()}
-    place = PLACE.match(names[next(iter(attention))])
-    assert place is not None
-    return list(network.get_submodule(place[0].rstrip(".").rpartition(".")[0]).children())
+    match = PLACE.match(names[next(iter(attention))])
+    assert match is not None
+    return list(network.get_submodule(match[0].rstrip(".").rpartition(".")[0]).children())
 
 
-def _close(one: Tensor, other: Tensor) -> bool:
-    if one.shape != other.shape:
+def _close(first: Tensor, second: Tensor) -> bool:
+    if first.shape != second.shape:
         return False
-    far = ROUGH.get(other.dtype, 0.03) * float(other.abs().max())
-    return torch.allclose(one.float(), other.float(), atol=far, rtol=0)
+    far = ROUGH.get(second.dtype, 0.03) * float(second.abs().max())
+    return torch.allclose(first.float(), second.float(), atol=far, rtol=0)
 
 
 def _layer(
@@ -320,21 +310,21 @@ def _layer(
     if attention is None:
         return StreamLayer(block)
     whole, output = calls[block], outputs[attention]
-    added = calls[output].made.reshape(whole.made.shape)
+    added = calls[output].wrote.reshape(whole.wrote.shape)
     norms = [
         module
         for module in inside
         if module in calls and module is not output and _reads(calls[module], added)
     ]
     for after in (None, *norms):
-        by_heads = added if after is None else calls[after].made
-        rest = whole.made.float() - whole.given.float() - by_heads.float()
+        by_heads = added if after is None else calls[after].wrote
+        rest = whole.wrote.float() - whole.read.float() - by_heads.float()
         for module in inside[1:]:
             call = calls.get(module)
-            if call is None or call.made.numel() != rest.numel() or module in (output, after):
+            if call is None or call.wrote.numel() != rest.numel() or module in (output, after):
                 continue
-            total = whole.given.float() + by_heads.float() + call.made.float().reshape(rest.shape)
-            if _close(total, whole.made):
+            total = whole.read.float() + by_heads.float() + call.wrote.float().reshape(rest.shape)
+            if _close(total, whole.wrote):
                 frozen = None if after is None else FrozenNorm.of(after, rest.shape[-1])
                 if frozen is None or _is_norm(frozen, calls[frozen.module]):
                     return StreamLayer(block, attention, output, frozen, module)
@@ -343,19 +333,19 @@ def _layer(
 
 def _reads(call: Call, added: Tensor) -> bool:
     """Whether a norm reads what attention adds."""
-    return call.made.shape == added.shape and _close(call.given, added)
+    return call.wrote.shape == added.shape and _close(call.read, added)
 
 
 def _is_norm(norm: FrozenNorm, call: Call) -> bool:
     """Whether a module divides each vector by one number, scales and shifts it, and no more."""
-    found = norm.apply(call.given.float(), norm.inverse(call.given, call.made))
-    return _close(found + norm.shift, call.made)
+    normed = norm.apply(call.read.float(), norm.inverse(call.read, call.wrote))
+    return _close(normed + norm.shift, call.wrote)
 
 
 def _check_chain(model: Model, blocks: list[nn.Module], calls: dict[nn.Module, Call]) -> None:
     """Check that every layer reads what the one before returned."""
     for before, after in pairwise(blocks):
-        if not _close(calls[after].given, calls[before].made):
+        if not _close(calls[after].read, calls[before].wrote):
             raise ModelError(
                 f"the layers of {model.name} do not read one residual stream, so a head has no "
                 "part of the logit",
@@ -370,13 +360,13 @@ def _last_norm(
     calls: dict[nn.Module, Call],
 ) -> FrozenNorm:
     """The norm between the last layer and the unembedding, if there is one."""
-    stream, within = calls[blocks[-1]].made, {one for block in blocks for one in block.modules()}
+    stream, within = calls[blocks[-1]].wrote, {one for block in blocks for one in block.modules()}
     for module, call in calls.items():
-        if call.made.shape != stream.shape or not _close(call.given, stream):
+        if call.wrote.shape != stream.shape or not _close(call.read, stream):
             continue
         if list(module.children()) or module in within:
             continue
-        if unembedding is not None and not _close(call.made, calls[unembedding].given):
+        if unembedding is not None and not _close(call.wrote, calls[unembedding].read):
             continue
         norm = FrozenNorm.of(module, stream.shape[-1])
         if _is_norm(norm, call):

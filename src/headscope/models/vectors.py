@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from headscope.corpus import Example
-from headscope.encode import Batch, Encoded
+from headscope.encode import Batch, Encoded, token_batch
 from headscope.errors import ModelError, UserError
 from headscope.heads import Head
 from headscope.models.observe import LayerView, OutputListener
@@ -83,12 +83,13 @@ def embedding_state(output: Any) -> Tensor:
 
 
 def _states(output: Any) -> tuple[Tensor, ...]:
-    found = getattr(output, "hidden_states", None) or getattr(output, "decoder_hidden_states", None)
-    if not found:
+    states = getattr(output, "hidden_states", None)
+    states = states or getattr(output, "decoder_hidden_states", None)
+    if not states:
         raise ModelError(
             f"{type(output).__name__} has no hidden states", hint="choose heads instead of a layer"
         )
-    return tuple(found)
+    return tuple(states)
 
 
 def pooled(model: Model, batch: Batch, pooling: Pooling) -> Tensor:
@@ -108,16 +109,16 @@ def pooled(model: Model, batch: Batch, pooling: Pooling) -> Tensor:
     if not pooling.heads:
         states = layer_states(model.forward(batch, stack=stack, output_hidden_states=True))
         return take(states[(pooling.layer or len(states)) - 1], mask, pooling.position)
-    found: dict[Head, Tensor] = {}
+    vectors: dict[Head, Tensor] = {}
 
     def listen(view: LayerView) -> None:
         if view.stack == stack:
             for head in pooling.heads:
                 if head.layer == view.layer:
-                    found[head] = take(view.output[:, :, head.head], mask, pooling.position)
+                    vectors[head] = take(view.output[:, :, head.head], mask, pooling.position)
 
     model.forward(batch, stack=stack, listeners=[OutputListener(listen)])
-    return torch.cat([found[head].to(model.device) for head in pooling.heads], 1)
+    return torch.cat([vectors[head].to(model.device) for head in pooling.heads], 1)
 
 
 def vector_width(model: Model, pooling: Pooling) -> int:
@@ -125,9 +126,8 @@ def vector_width(model: Model, pooling: Pooling) -> int:
     if pooling.heads:
         shape = model.shape(model.main_stack())
         return sum(shape.width_of(head) for head in pooling.heads)
-    ids = np.zeros((1, 2), np.int64)
     with torch.inference_mode():
-        return int(pooled(model, Batch(0, (), ids, ids, ids == 0), pooling).shape[1])
+        return int(pooled(model, token_batch(np.zeros((1, 2))), pooling).shape[1])
 
 
 def sentence_vectors(
@@ -177,13 +177,13 @@ def encode_sentences(
     encoder = model.encoder(max_length=max_length, long="truncate", stack=model.main_stack())
     for place, sentence in enumerate(sentences):
         texts = (sentence,) if isinstance(sentence, str) else tuple(sentence)
-        found = []
+        encoded = []
         if "".join(texts).strip():
-            found = list(encoder.encode([Example(str(place), texts)]))
-        if not found:
+            encoded = list(encoder.encode([Example(str(place), texts)]))
+        if not encoded:
             raise UserError(
                 f"sentence {place + 1} has no text that {model.name} can read, so it has no "
                 f"vector; got {sentence!r}",
                 hint="remove such sentences",
             )
-        yield found[0]
+        yield encoded[0]

@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from headscope.errors import ResultsError, UserError
+from headscope.errors import ResultsError, UserError, cut
 from headscope.figures.save import compress_png
 from headscope.files import check_writable, write_bytes
 from headscope.heads import Head, HeadLike
@@ -69,9 +69,9 @@ class Cards:
 
     def svg(self, head: HeadLike) -> str:
         """The card of a head."""
-        return self.part(head).replace(self.place, self.grid)
+        return self.part(head).replace(self.mark, self.grid)
 
-    place = "<!--grid-->"
+    mark = "<!--grid-->"
     """Where the grid stands in :meth:`part`."""
 
     def part(self, head: HeadLike) -> str:
@@ -91,7 +91,7 @@ class Cards:
                 _text(EDGE, 236 + row * 44, line, size=LEAD, fill=INK)
                 for row, line in enumerate(lines_of(described.lead, LEAD, TEXT_WIDTH, LINES))
             ),
-            self.place,
+            self.mark,
             f'<rect x="{x - 2}" y="{y - 2}" width="{width + 4}" height="{height + 4}" rx="4" '
             f'fill="none" stroke="{INK}" stroke-width="4"/>',
             *self._example(name),
@@ -111,8 +111,8 @@ class Cards:
             return Head(self.atlas.layers[0] - 1, 0)
         family, excess = self._roles
         has_role = np.isin(family, [name for name, about in FAMILIES.items() if about.glyph])
-        place = int(np.where(has_role, excess, -np.inf).argmax())
-        layer, head = divmod(place, family.shape[1])
+        best = int(np.where(has_role, excess, -np.inf).argmax())
+        layer, head = divmod(best, family.shape[1])
         return Head(self.atlas.layers[layer] - 1, head)
 
     @cached_property
@@ -324,8 +324,8 @@ def readable(word: str, most: int = 24) -> str:
     >>> readable("dog"), readable("a\\u202eb"), readable("x" * 30, 5)
     ('dog', 'a·b', 'xxxx…')
     """
-    plain = "".join("·" if unicodedata.category(one)[0] == "C" else one for one in word[: 4 * most])
-    return plain if len(plain) <= most else plain[: most - 1] + "…"
+    shown = ("·" if unicodedata.category(one)[0] == "C" else one for one in word[: 4 * most])
+    return cut("".join(shown), most)
 
 
 def wide(text: str, size: float) -> float:

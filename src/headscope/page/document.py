@@ -184,8 +184,7 @@ def cell_text(value: object, column: str = "", measured: bool = False) -> str:
     ('<0.001', '3-9')
     """
     if isinstance(value, float) and cell(0.0, column) == "0":  # not a p-value
-        whole = value.is_integer() and not measured
-        if 10 <= abs(value) < 1000 and not whole:
+        if 10 <= abs(value) < 1000 and (measured or not value.is_integer()):
             return f"{value:.1f}"
         if value in (0.0, 1.0) or (measured and abs(value) < 10):
             return number(value)

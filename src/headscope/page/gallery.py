@@ -17,14 +17,8 @@ from headscope.page.card import Cards, save_card
 from headscope.page.html import about_page, pack_of, page_html
 from headscope.page.packs.atlas import atlas_content
 from headscope.page.packs.pack import pack
-from headscope.page.report import (
-    PICTURE,
-    for_one_file,
-    weights_of,
-    write_folder,
-    write_report,
-)
-from headscope.page.schema import AtlasDocument, Boot, Claim, Claims, Gallery, GalleryModel
+from headscope.page.report import PICTURE, for_one_file, weights_of, write_folder, write_report
+from headscope.page.schema import AtlasDocument, Boot, Claims, Gallery, GalleryModel
 from headscope.results import Atlas
 from headscope.results.export import citations
 from headscope.results.merge import join_all
@@ -93,16 +87,16 @@ def write_gallery(
     shown: list[GalleryModel] = []
     packs: dict[str, bytes] = {}
     for number, (atlas, name) in enumerate(zip(atlases, names, strict=True)):
-        others = [one for one in atlases if one is not atlas and one.shape == atlas.shape]
-        place = folder / name
+        others = [other for other in atlases if other is not atlas and other.shape == atlas.shape]
+        own = folder / name
         mine = _file_names([paper for paper in pages if paper.weights == weights_of(atlas)])
         for file, paper in mine.items():
-            write_bytes(place / file, paper.path.read_bytes())
-        save_card(atlas, Cards(atlas).clearest, place / PICTURE)
+            write_bytes(own / file, paper.path.read_bytes())
+        save_card(atlas, Cards(atlas).clearest, own / PICTURE)
         if not for_one_file(atlas.shape[0] * atlas.shape[1])["compact"]:
-            write_report(atlas, place / INDEX, others=others, figures=figures, picture=PICTURE)
+            write_report(atlas, own / INDEX, others=others, figures=figures, picture=PICTURE)
         else:
-            write_folder(atlas, place, others=others, figures=figures)
+            write_folder(atlas, own, others=others, figures=figures)
         shown.append(
             {
                 "folder": name,
@@ -155,8 +149,8 @@ def read_paper(path: str | Path) -> Paper:
     about = about_page(path)
     try:
         document = pack_of(path, "document")
-        verdicts = [str(one) for one in document["verdicts"]]
-        tables = [one for one in document["sections"] if one["id"] == "claims"]
+        verdicts = [str(part) for part in document["verdicts"]]
+        tables = [part for part in document["sections"] if part["id"] == "claims"]
         rows = tables[0]["tables"][0]["rows"] if tables else []
         claims = tuple(zip((str(row[0]) for row in rows), verdicts, strict=True))
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
@@ -186,18 +180,14 @@ def claims_across(pages: Sequence[Paper], weights: Sequence[str]) -> list[Claims
         table = papers.setdefault(page.title, {})
         for claim, verdict in page.claims:
             row = table.setdefault(claim, [""] * len(weights))
-            for place, one in enumerate(weights):
-                if one == page.weights:
+            for place, digest in enumerate(weights):
+                if digest == page.weights:
                     row[place] = verdict
     return [
-        {"paper": title, "claims": [_claim(text, row) for text, row in table.items()]}
+        {"paper": title, "claims": [{"text": text, "verdicts": row} for text, row in table.items()]}
         for title, table in papers.items()
         if table
     ]
-
-
-def _claim(text: str, verdicts: list[str]) -> Claim:
-    return {"text": text, "verdicts": verdicts}
 
 
 def _file_names(pages: Sequence[Paper]) -> dict[str, Paper]:

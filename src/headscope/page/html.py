@@ -134,9 +134,9 @@ def about_page(path: Path) -> dict[str, str]:
             top = file.read(TOP).decode("utf-8", "replace")
     except OSError:
         return {}
-    found = re.search(rf'<meta name="{ABOUT}" content="([^"]*)">', top)
+    match = re.search(rf'<meta name="{ABOUT}" content="([^"]*)">', top)
     try:
-        said = json.loads(unescape(found[1])) if found else {}
+        said = json.loads(unescape(match[1])) if match else {}
     except ValueError:
         return {}
     return {str(key): str(value) for key, value in said.items()} if isinstance(said, dict) else {}
@@ -151,10 +151,10 @@ def pack_of(path: Path, name: str) -> dict[str, Any]:
         If the file cannot be read, or is not a page that has it.
     """
     text = path.read_text(encoding="utf-8")
-    found = re.search(rf'data-pack="{re.escape(name)}">([A-Za-z0-9+/=]*)<', text)
-    if found is None:
+    match = re.search(rf'data-pack="{re.escape(name)}">([A-Za-z0-9+/=]*)<', text)
+    if match is None:
         raise KeyError(name)
-    document, _ = unpack(base64.b64decode(found[1]))
+    document, _ = unpack(base64.b64decode(match[1]))
     return document
 
 
@@ -175,12 +175,9 @@ def page_policy(*, connect: str = "'none'") -> str:
 
 def _script_and_style() -> tuple[str, str]:
     """The script and the style sheet as they stand in the page."""
-    return _inert(bundle("page.js")), bundle("page.css").replace("</", "<\\/")
-
-
-def _inert(script: str) -> str:
-    """A script in which no text can end its element."""
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    # No text in the script can end its element.
+    script = bundle("page.js").replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    return script, bundle("page.css").replace("</", "<\\/")
 
 
 def _hash(text: str) -> str:

@@ -53,11 +53,10 @@ def make_local_app(
     handlers
         What is done with exceptions, by class.
     """
-    origins = frozenset(f"http://{name}:{port}" for name in NAMES)
     middleware = [
         Middleware(SafeHeaders, headers={**HEADERS, "content-security-policy": policy}),
         Middleware(TrustedHostMiddleware, allowed_hosts=list(NAMES), www_redirect=False),
-        Middleware(OwnOrigin, origins=origins),
+        Middleware(OwnOrigin, origins=frozenset(f"http://{name}:{port}" for name in NAMES)),
     ]
     return Starlette(
         routes=list(routes), middleware=middleware, exception_handlers=dict(handlers or {})

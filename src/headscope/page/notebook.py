@@ -132,8 +132,7 @@ class TextViews:
         from headscope.page.widget import HeadscopeWidget
 
         about = self._document()
-        size = len(self.text.tokens) ** 2
-        sent = about["heads"][: max(1, SENT // max(size, 1))]
+        sent = about["heads"][: max(1, SENT // max(len(self.text.tokens) ** 2, 1))]
         packs = {"text": pack(about, {})} | {f"text/{head}": self._map(head) for head in sent}
         boot: Boot = {"title": self.text.model, "source": "notebook", "atlases": []}
         return HeadscopeWidget(boot=boot, packs=packs, more=self._more, route="text", height=height)
@@ -147,10 +146,9 @@ class TextViews:
         return self.widget() if has_anywidget() else Inline(html)
 
     def _document(self) -> TextDocument:
-        links = self.text.overview(len(self.text.heads))
         strongest = {
             str(row["head"]): f"{row['from']} → {row['to']} {row['weight']:.2f}"
-            for row in links.to_dict("records")
+            for row in self.text.overview(len(self.text.heads)).to_dict("records")
         }
         names = list(strongest) or [str(head) for head in self.text.heads]
         return {
@@ -165,7 +163,7 @@ class TextViews:
 
     def _more(self, name: str) -> bytes:
         kind, _, head = name.partition("/")
-        if kind != "text" or head not in {str(one) for one in self.text.heads}:
+        if kind != "text" or head not in {str(known) for known in self.text.heads}:
             raise KeyError(name)
         return self._map(head)
 

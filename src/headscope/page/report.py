@@ -213,7 +213,7 @@ def report_packs(
     most, compact
         What is there of the examples of each head; see :func:`example_packs`.
     """
-    names = [one.provenance.get("model", {}).get("name", "") for one in (results, *others)]
+    names = [atlas.provenance.get("model", {}).get("name", "") for atlas in (results, *others)]
     packs: dict[str, bytes] = {}
     for number, atlas in enumerate((results, *others)):
         doubled = names.count(names[number]) > 1

@@ -184,8 +184,7 @@ def _test_plots(results: Atlas, tests: xr.Dataset) -> list[Plot]:
         curves = score_curves(results, tau=tau)
         plots.append(Plot("role-cumulative", "All scores", caption, curves))
     caption = "After Figure 3b: one p-value per head and role."
-    histogram = p_histogram(tests, subtitle=about)
-    plots.append(Plot("role-p", "p-values", caption, histogram))
+    plots.append(Plot("role-p", "p-values", caption, p_histogram(tests, subtitle=about)))
     return plots
 
 

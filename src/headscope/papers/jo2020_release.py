@@ -164,7 +164,7 @@ def published_encoder(kind: str, layers: int, heads: int) -> str:
     ''
     """
     family = FAMILIES.get(kind, "")
-    shapes = {name: (one[0], one[1]) for name, one in TABLE_1.items() if name.split()[0] == family}
+    shapes = {name: (row[0], row[1]) for name, row in TABLE_1.items() if name.split()[0] == family}
     return next((name for name, shape in shapes.items() if shape == (layers, heads)), "")
 
 
@@ -238,14 +238,14 @@ def release_files(source: str | Path) -> dict[str, bytes]:
             f"the published numbers are not there: {path} does not exist",
             hint="give the folder of the authors' repository, or a tar archive of it",
         )
-    found = dict(_folder(path) if path.is_dir() else _archive(path))
-    if not any(name != TABLE for name in found):
+    files = dict(_folder(path) if path.is_dir() else _archive(path))
+    if not any(name != TABLE for name in files):
         raise UserError(
             f"{path} has none of the published results ({EXPECTED})",
             hint="give the folder of the authors' repository "
             "(github.com/heartcored98/transformer_anatomy), or a tar archive of it",
         )
-    return found
+    return files
 
 
 def _name(path: PurePosixPath | Path) -> str:
@@ -355,7 +355,7 @@ def read_release(source: str | Path) -> Release:
     lacks are NaN.
     """
     files = release_files(source)
-    found: dict[str, dict[str, _Grid]] = {}
+    known: dict[str, dict[str, _Grid]] = {}
     ignored = []
     for name in sorted(set(files) - {TABLE}):
         model, _, task = Path(name).stem.rpartition("_")
@@ -363,14 +363,14 @@ def read_release(source: str | Path) -> Release:
             ignored.append(name)
             continue
         encoder = NAMES[model]
-        grids = found.setdefault(encoder, {})
+        grids = known.setdefault(encoder, {})
         grids[TASKS[task]] = _Grid.read(name, files[name], _shape(encoder), TASKS[task])
-    if not found:
+    if not known:
         raise UserError(
             f"{source} has results of none of the paper's encoders and tasks",
             hint="give the authors' own files, such as bert-base-uncased_Depth.json",
         )
-    atlases = {name: _atlas(name, found[name], str(source)) for name in TABLE_1 if name in found}
+    atlases = {name: _atlas(name, known[name], str(source)) for name in TABLE_1 if name in known}
     return Release(atlases, _table(files.get(TABLE, b"")), tuple(ignored))
 
 
@@ -494,7 +494,7 @@ def _about(names: list[str]) -> dict[str, Any]:
 
 def _table(data: bytes) -> dict[str, dict[str, tuple[float, float, float]]]:
     """Their table; a cell of the top heads has its gain over the best layer in brackets."""
-    found: dict[str, dict[str, tuple[float, float, float]]] = {}
+    table: dict[str, dict[str, tuple[float, float, float]]] = {}
     try:
         for row in csv.DictReader(io.StringIO(data.decode("utf-8"))):
             encoder, task = NAMES.get(row["model_name"]), PROBING.get(row["task"])
@@ -502,10 +502,9 @@ def _table(data: bytes) -> dict[str, dict[str, tuple[float, float, float]]]:
                 top = re.split(r"[ (]", row["top_n_head"].strip())[0]
                 scores = row["last_linear_layer"], row["best_linear_layer"], top
                 last, best, chosen = map(float, scores)
-                found.setdefault(encoder, {})[task] = (last, best, chosen)
+                table.setdefault(encoder, {})[task] = (last, best, chosen)
     except (KeyError, ValueError, AttributeError, TypeError) as error:
         raise UserError(
-            f"{TABLE} is not the published table: {error}",
-            hint="download the authors' files again",
+            f"{TABLE} is not the published table: {error}", hint="download the authors' files again"
         ) from None
-    return found
+    return table

@@ -167,7 +167,7 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        trains = any(one.name != "frames" for one in self.chosen)
+        trains = any(part.name != "frames" for part in self.chosen)
         self.check_training(self, trains=bool(self.tasks) and trains)
         _ = self.links, self.places
 
@@ -199,7 +199,7 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
 
     def check(self) -> None:
         """Check the fine-tuned models that are there, before anything is trained."""
-        if {one.name for one in self.chosen} - {"frames"}:
+        if {part.name for part in self.chosen} - {"frames"}:
             self.tuned_models.check()
 
     def facts(self) -> list[tuple[str, str]]:
@@ -208,7 +208,7 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
 
     def remarks(self) -> list[str]:
         """Which sentences a grammar wrote."""
-        return written_remarks([one.title for one in self.chosen_tasks if one in MADE.values()])
+        return written_remarks([task.title for task in self.chosen_tasks if task in MADE.values()])
 
     def examples_sentence(self) -> str:
         """Say which dev examples of each task are used."""
@@ -247,23 +247,23 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
     @part("patterns", "Pattern classes", "Section 4.1, Figure 2")
     def patterns(self) -> Section:
         """The share of each class of maps."""
-        found: dict[str, Atlas] = {}
+        surveys: dict[str, Atlas] = {}
         tuned: dict[str, Atlas] = {}
         drawn: dict[str, DrawnExample] = {}
         for task in self.chosen_tasks:
             dev = self.tuned_models.dev(task)
             before = self._pattern_survey(f"patterns-{task.name}-before", dev)
-            found[f"{task.title}, pretrained"] = before
+            surveys[f"{task.title}, pretrained"] = before
             after = self._first_tuned(task)
             if after is not None:
                 tuned[task.title] = self._pattern_survey(f"patterns-{task.name}", dev, after)
-                found[f"{task.title}, tuned"] = tuned[task.title]
+                surveys[f"{task.title}, tuned"] = tuned[task.title]
             drawn[task.title] = self._random_example(after or self.model_loaded, dev)
         self.results["tuned_patterns"] = tuned
-        if not found:
+        if not surveys:
             own = self.links.format == "builtin"
             name = "built-in pairs" if own else Path(self.links.name).name
-            found[name] = self._pattern_survey("patterns", self.links)
+            surveys[name] = self._pattern_survey("patterns", self.links)
             drawn["Pretrained"] = self._random_example(self.model_loaded, self.links)
         least, most = HETEROGENEOUS.items()
         note = (
@@ -271,7 +271,7 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
             "over groups of documents). The paper gives numbers for heterogeneous maps only: from "
             f"{least[1]} ({least[0]}) to {most[1]} ({most[0]})."
         )
-        chart = task_patterns(found)
+        chart = task_patterns(surveys)
         text = (
             f"Every map of every head, on at most {EXAMPLES} examples of each task. Examples are "
             f"cut at {RELIABLE} tokens, whatever the length of tuning: on longer test maps the "
@@ -280,11 +280,11 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
         return self.section(
             "patterns",
             text,
-            [Table(share_rows(found), title="Share of each class", note=note)],
+            [Table(share_rows(surveys), title="Share of each class", note=note)],
             [
                 typical_plot(drawn),
                 Plot("patterns-by-task", "Pattern classes", "As in Figure 2.", chart),
-                *gallery(list(found.values())[-1], "pattern-layers", "pattern-heads"),
+                *gallery(list(surveys.values())[-1], "pattern-layers", "pattern-heads"),
                 *map(appendix_plot, drawn.items()),
             ],
         )
@@ -330,11 +330,11 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
             title="Sentences with frame annotation",
             note="As in Figure 4: the frame's target, and its core elements with their names.",
         )
-        found = [
+        shown_on = [
             (head, frame_example(self.model_loaded, self.links, head=head))
             for head in frame_heads(results)
         ]
-        drawn = [(head, one) for head, one in found if one is not None]
+        drawn = [(head, example) for head, example in shown_on if example is not None]
         seen = results.provenance["counts"]["seen"]
         text = f"All {seen:,} examples with frame links, whatever the limit."
         plots = [*gallery(results, "frames"), *frame_plots(drawn)]
@@ -424,9 +424,9 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
                 title := f"{name}: change in attention to features",
                 "Section 4.4. The tuned model minus the pretrained one, example by example: "
                 "orange is more attention, purple less.",
-                measure_grid(one, "feature-change", title, columns=3, scale=self.scale),
+                measure_grid(atlas, "feature-change", title, columns=3, scale=self.scale),
             )
-            for (name, one), task in zip(firsts.items(), self.chosen_tasks, strict=True)
+            for (name, atlas), task in zip(firsts.items(), self.chosen_tasks, strict=True)
         ]
         return [
             Plot(
@@ -504,14 +504,14 @@ class Kovaleva2019(PaperRecipe, WhichTuned, Sampled):
 
     def _disabling_text(self, heads: Summaries) -> str:
         first = {task: next(iter(seeds.values())) for task, seeds in heads.items()}
-        sizes = {task: one.examples for task, one in first.items()}
+        sizes = {task: summary.examples for task, summary in first.items()}
         text = (
             f"Every head and every layer is disabled in turn ({WAYS[self.way]}). "
             f"{self.examples_sentence()} The paper's largest gain from one head is "
             f"{GAINS['mrpc']} points (MRPC) and its smallest {GAINS['sts-b']} (STS-B); "
             f"disabling the first layer gains {LAYER_GAIN['rte']} points on RTE."
         )
-        fewest = min(first.values(), key=lambda one: one.documents)
+        fewest = min(first.values(), key=lambda summary: summary.documents)
         narrow = few_documents(fewest.documents, fewest.examples)
         text += f" Warning: {narrow}." if narrow else ""
         few = [f"{task} ({size})" for task, size in sizes.items() if size < 500]
@@ -537,16 +537,16 @@ LONGEST = 64
 """Tokens of an example whose maps are drawn."""
 
 
-def share_rows(found: Mapping[str, Atlas]) -> list[Row]:
+def share_rows(surveys: Mapping[str, Atlas]) -> list[Row]:
     """List the share of each pattern class (Figure 2), in percent of all maps."""
-    made = []
-    for name, results in found.items():
+    rows = []
+    for name, results in surveys.items():
         row: Row = {"maps of": name}
         for share in records(pattern_shares(results)):
             ends = interval(100 * share["low"], 100 * share["high"], form="{:.1f}".format)
             row[str(share["pattern"])] = f"{100 * share['share']:.1f} {ends}"
-        made.append(row | {"examples": results.provenance["counts"]["seen"]})
-    return made
+        rows.append(row | {"examples": results.provenance["counts"]["seen"]})
+    return rows
 
 
 def typical_plot(drawn: Mapping[str, DrawnExample]) -> Plot:
@@ -599,12 +599,12 @@ def frame_plots(drawn: Sequence[tuple[Head, HeadExample]]) -> list[Plot]:
     if not drawn:
         return []
     maps, lines = [], []
-    for head, one in drawn:
+    for head, best in drawn:
         # The paper's heads attend from the target; here the row is where the link is stronger.
-        row, title = strongest_row(one), f"Head {head}"
-        marked = one.marked - {row}
-        maps.append(map_with_zoom(one.words, one.attention, row=row, marked=marked, title=title))
-        lines.append(attention_lines(one.words, one.attention, title=title, red=one.marked))
+        row, title = strongest_row(best), f"Head {head}"
+        marked = best.marked - {row}
+        maps.append(map_with_zoom(best.words, best.attention, row=row, marked=marked, title=title))
+        lines.append(attention_lines(best.words, best.attention, title=title, red=best.marked))
     title = "Maps of the strongest heads"
     whole = styled(alt.hconcat(*maps, spacing=40).resolve_scale(color="independent"), title)
     zoomed = (
@@ -618,10 +618,7 @@ def frame_plots(drawn: Sequence[tuple[Head, HeadExample]]) -> list[Plot]:
     )
     in_lines = "Frame links in a sentence"
     panel = attention_panel(lines, title=in_lines, columns=2)
-    return [
-        Plot("frame-maps", title, zoomed, whole),
-        Plot("frame-lines", in_lines, between, panel),
-    ]
+    return [Plot("frame-maps", title, zoomed, whole), Plot("frame-lines", in_lines, between, panel)]
 
 
 def strongest_row(example: HeadExample) -> int:
@@ -678,8 +675,8 @@ def bracketed(example: Example) -> str:
 def links_by_task(changes: Mapping[str, Atlas], scale: Scale) -> Any:
     """Draw the change of each kind of link, two rows per task."""
     maps = {
-        f"{link}, {name}": one["link-change"]["mean"].sel(link=link, drop=True)
-        for name, one in changes.items()
+        f"{link}, {name}": atlas["link-change"]["mean"].sel(link=link, drop=True)
+        for name, atlas in changes.items()
         for link in PAIRS
     }
     first = next(iter(changes.values()))
@@ -697,45 +694,45 @@ def links_by_task(changes: Mapping[str, Atlas], scale: Scale) -> Any:
 
 def layer_cosines(seeds: Mapping[str, Atlas]) -> list[xr.DataArray]:
     """The mean cosine of each layer's maps, by seed."""
-    return [one.mean("change").mean("head") for one in seeds.values()]
+    return [atlas.mean("change").mean("head") for atlas in seeds.values()]
 
 
 def similarity_rows(changes: Mapping[str, Mapping[str, Atlas]]) -> list[Row]:
     """List the mean cosine of each layer, with the range over seeds."""
-    made = []
+    rows = []
     for task, seeds in changes.items():
-        found = layer_cosines(seeds)
+        cosines = layer_cosines(seeds)
         row: Row = {"task": task}
-        for layer in found[0]["layer"].values:
-            values = [float(one.sel(layer=layer)) for one in found]
+        for layer in cosines[0]["layer"].values:
+            values = [float(cosine.sel(layer=layer)) for cosine in cosines]
             ranges = f" ({min(values):.3f}–{max(values):.3f})" if len(values) > 1 else ""
             row[f"layer {int(layer)}"] = f"{np.mean(values):.3f}{ranges}"
-        made.append(row)
-    return made
+        rows.append(row)
+    return rows
 
 
 def feature_rows(after: Mapping[str, Atlas]) -> list[Row]:
     """List the attention to each feature, features in rows and tasks in columns."""
-    made: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for task, results in after.items():
         mean = results.mean("feature")
         for name in mean["feature"].values:
-            one = mean.sel(feature=name)
-            head = strongest_head(one)
+            heads = mean.sel(feature=name)
+            head = strongest_head(heads)
             cell = "–"
             if head is not None:
-                cell = f"{number(float(one.mean()))} ({head}: {number(float(one.max()))})"
-            made.setdefault(str(name), {"feature": str(name)})[task] = cell
-    return list(made.values())
+                cell = f"{number(float(heads.mean()))} ({head}: {number(float(heads.max()))})"
+            rows.setdefault(str(name), {"feature": str(name)})[task] = cell
+    return list(rows.values())
 
 
 def cls_rows(after: Mapping[str, Atlas]) -> list[Row]:
     """List what [CLS] attends to in the last layer, features in rows and tasks in columns."""
-    made: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for task, results in after.items():
         for name, value in from_cls_means(results).items():
-            made.setdefault(name, {"feature": name})[task] = value
-    return list(made.values())
+            rows.setdefault(name, {"feature": name})[task] = value
+    return list(rows.values())
 
 
 def from_cls_means(results: Atlas) -> dict[str, float]:
@@ -750,18 +747,18 @@ def from_cls_means(results: Atlas) -> dict[str, float]:
 
 def link_rows(after: Mapping[str, Atlas]) -> list[Row]:
     """List the strongest head of each link between words, and whether it is a diagonal one."""
-    made = []
+    rows = []
     for task, results in after.items():
         links, near = results.mean("link"), results.mean("position").max("offset")
         for link in PAIRS:
-            one = links.sel(link=link)
-            head = strongest_head(one)
+            heads = links.sel(link=link)
+            head = strongest_head(heads)
             if head is not None:
                 here = near.sel(layer=head.layer + 1, head=head.head + 1)
                 row: Row = {"task": task, "link": link, "head": str(head)}
-                row |= {"largest attention": float(one.max()), "to a neighbour": float(here)}
-                made.append(row | {"all heads to a neighbour": float(near.mean())})
-    return made
+                row |= {"largest attention": float(heads.max()), "to a neighbour": float(here)}
+                rows.append(row | {"all heads to a neighbour": float(near.mean())})
+    return rows
 
 
 # --- Disabling: Figures 8 and 9 -------------------------------------------------------------------
@@ -775,14 +772,14 @@ Summaries = Mapping[str, Mapping[str, DisablingSummary]]
 def of_models(off: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
     """Every task and seed."""
     for task, seeds in off.items():
-        for seed, one in seeds.items():
-            yield task, seed, one
+        for seed, result in seeds.items():
+            yield task, seed, result
 
 
 def summaries(off: Off, kind: str, seed: int) -> Summaries:
     """Sum up the ablations of heads or of layers."""
     return {
-        task: {name: disabling_summary(one, kind, seed=seed) for name, one in seeds.items()}
+        task: {name: disabling_summary(atlas, kind, seed=seed) for name, atlas in seeds.items()}
         for task, seeds in off.items()
     }
 
@@ -815,14 +812,14 @@ DISABLED = (
 """What disabling heads or layers gains: the score in percent, the gain in points."""
 
 
-def summary_table(kind: str, found: Summaries) -> Table:
+def summary_table(kind: str, of_tasks: Summaries) -> Table:
     """Sum up each ablation in a row: a random head or layer, the best one, and chance."""
-    made = []
-    for task, seed, one in of_models(found):
+    rows = []
+    for task, seed, one in of_models(of_tasks):
         best = f"{one.best}: {signed(100 * one.best_gain)}" if one.better else "none gains"
         chance = f"{signed(100 * one.chance)}, 95 %: {signed(100 * one.chance_high)}"
         random = f"{signed(100 * one.mean)} {in_points(one.mean_low, one.mean_high)}"
-        made.append(
+        rows.append(
             {
                 "task": task,
                 "model": seed,
@@ -846,14 +843,14 @@ def summary_table(kind: str, found: Summaries) -> Table:
         "exchanged at random, example by example; p is the share of such cases that gain as "
         "much as here."
     )
-    return Table(made, title=f"Disabling one {kind}", note=note)
+    return Table(rows, title=f"Disabling one {kind}", note=note)
 
 
 def shared_table(off: Off) -> Table:
     """Which heads two models both rely on."""
     models = {
-        f"{task}, {seed}" if len(off[task]) > 1 else task: head_gains(one)
-        for task, seed, one in of_models(off)
+        f"{task}, {seed}" if len(off[task]) > 1 else task: head_gains(atlas)
+        for task, seed, atlas in of_models(off)
     }
     note = (
         "Relied on: the heads whose removal hurts most, at most a tenth of all. Heads whose "
@@ -867,21 +864,21 @@ def shared_table(off: Off) -> Table:
 
 def frame_tables(off: Off, heads: Sequence[Head]) -> list[Table]:
     """What disabling the frame heads does, alone and together."""
-    made = []
+    tables = []
     names = [str(head) for head in heads]
-    for task, seed, one in of_models(off):
-        found = change_records(one)
-        made.append(found[found["off"].isin(names)].assign(task=task, model=seed))
+    for task, seed, atlas in of_models(off):
+        rows = change_records(atlas)
+        tables.append(rows[rows["off"].isin(names)].assign(task=task, model=seed))
         if len(names) > 1:
-            made.append(change_records(one, "set").assign(task=task, model=seed, kind="head"))
+            tables.append(change_records(atlas, "set").assign(task=task, model=seed, kind="head"))
     note = (
         "The heads of the pretrained model with the most attention along frame links, disabled "
         "in the tuned models: alone, and together. The paper: disabling either one does not "
         "lead to a drop."
     )
-    if not made:
+    if not tables:
         return []
-    shown = records(for_people(pd.concat(made), DISABLED))
+    shown = records(for_people(pd.concat(tables), DISABLED))
     return [Table(shown, title="Frame heads disabled", note=note)]
 
 
@@ -896,15 +893,15 @@ def gain_tables(off: Off, shown: int = 4) -> list[Table]:
         first = next(iter(seeds.values()))
         heads = change_records(first)
         helps, hurts = heads[heads["gain"] > 0], heads[heads["gain"] < 0]
-        of_heads += [one.assign(task=task) for one in (helps[:shown], hurts[-shown:][::-1])]
+        of_heads += [part.assign(task=task) for part in (helps[:shown], hurts[-shown:][::-1])]
         of_layers.append(change_records(first, "layer").assign(task=task))
     tables = {
         "Heads whose removal helps and hurts most": of_heads,
         "Layers disabled in turn": of_layers,
     }
     return [
-        Table(records(for_people(pd.concat(made), DISABLED)), title=title, note=note)
-        for title, made in tables.items()
+        Table(records(for_people(pd.concat(frames), DISABLED)), title=title, note=note)
+        for title, frames in tables.items()
     ]
 
 
@@ -936,9 +933,9 @@ def class_shares(tuned: Mapping[str, Atlas], classes: Sequence[str]) -> dict[str
     if not tuned:
         raise Untested("no fine-tuned model was looked at")
     tables = {
-        task: pattern_shares(one).set_index("pattern")["share"] for task, one in tuned.items()
+        task: pattern_shares(atlas).set_index("pattern")["share"] for task, atlas in tuned.items()
     }
-    return {task: float(one[list(classes)].sum()) for task, one in tables.items()}
+    return {task: float(shares[list(classes)].sum()) for task, shares in tables.items()}
 
 
 @claim(
@@ -969,9 +966,9 @@ def repeated(tuned_patterns: Mapping[str, Atlas]) -> Verdict:
 @claim("Section 4.2, Figure 3", "0.201 and 0.209", "the two strongest heads have 0.201 or more")
 def two_frame_heads(frames: Atlas) -> Verdict:
     """Two heads attend to core frame elements."""
-    found = records(frame_table(frames, top=2))
-    here = ", ".join(f"{row['head']}: {number(row['mean'])}" for row in found)
-    return Verdict(here, all(row["mean"] >= min(FRAME_HEADS) for row in found))
+    heads = records(frame_table(frames, top=2))
+    here = ", ".join(f"{row['head']}: {number(row['mean'])}" for row in heads)
+    return Verdict(here, all(row["mean"] >= min(FRAME_HEADS) for row in heads))
 
 
 def compared(done: Sequence[Scored], first: Start, second: Start, missing: str) -> dict[str, float]:
@@ -1007,7 +1004,7 @@ def from_random(tuned: Sequence[Scored]) -> Verdict:
 def worse_than_untuned(tuned: Sequence[Scored]) -> Verdict:
     """On STS-B and QNLI, tuned random weights are worse than pretrained ones without tuning."""
     missing = "neither STS-B nor QNLI was run with random weights"
-    of_both = [one for one in tuned if one.task.title in ("STS-B", "QNLI")]
+    of_both = [run for run in tuned if run.task.title in ("STS-B", "QNLI")]
     gains = compared(of_both, "random", "untrained", missing)
     return Verdict(listed(gains, "{:+.1f}"), all(value > 0 for value in gains.values()))
 
@@ -1028,7 +1025,7 @@ def last_layers(changes: Off) -> Verdict:
             holds.append(lowest[task] == [int(layer) for layer in layers[-2:]])
     if not lowest:
         raise Untested("only QQP was run")
-    pairs = {task: f"{one[0]} and {one[1]}" for task, one in lowest.items()}
+    pairs = {task: f"{pair[0]} and {pair[1]}" for task, pair in lowest.items()}
     return Verdict(listed(pairs, "layers {}"), all(holds))
 
 
@@ -1062,8 +1059,9 @@ def gaining(changes: Off, tasks: Sequence[str], features: Sequence[str]) -> Verd
         data = next(iter(changes[task].values()))["feature-change"]
         cells = []
         for feature in features:
-            one = data.sel(feature=feature)
-            mean, error = one["mean"].values.ravel(), (one["high"] - one["low"]).values.ravel()
+            part = data.sel(feature=feature)
+            mean = part["mean"].values.ravel()
+            error = (part["high"] - part["low"]).values.ravel()
             known_heads = np.isfinite(mean) & (error > 0)
             p = norm.sf(mean[known_heads] / (error[known_heads] / (2 * norm.isf(0.025))))
             more = int((np.asarray(correct(p.tolist())) < ALPHA).sum()) if p.size else 0
@@ -1174,7 +1172,7 @@ def some_heads(heads_off: Summaries) -> Verdict:
     texts, holds = {}, []
     for task, seeds in heads_off.items():
         best, fitted, chance, p = (
-            np.array([getattr(one, name) for one in seeds.values()])
+            np.array([getattr(summary, name) for summary in seeds.values()])
             for name in ("best_gain", "fitted", "chance", "p")
         )
         texts[task] = (
@@ -1212,8 +1210,8 @@ def first_layer(off: Off) -> Verdict:
     if "RTE" not in off:
         raise Untested("RTE was not run")
     texts, holds = [], []
-    for seed, one in off["RTE"].items():
-        table = change_table(one, "layer")
+    for seed, atlas in off["RTE"].items():
+        table = change_table(atlas, "layer")
         row = table[table["layer off"] == "1"].iloc[0]
         ends = in_points(row["low"], row["high"])
         texts.append(f"{seed}: {signed(100 * row['gain'])} {ends}")
@@ -1228,7 +1226,7 @@ def first_layer(off: Off) -> Verdict:
 )
 def any_layer(layers_off: Summaries) -> Verdict:
     """Disabling a whole layer can raise the score."""
-    task, seed, best = min(of_models(layers_off), key=lambda one: float(one[2].p))
+    task, seed, best = min(of_models(layers_off), key=lambda model: float(model[2].p))
     name = f"{task}, {seed}: layer {best.best.removeprefix('layer ')}"
     here = f"at best {name}: {signed(100 * best.best_gain)}, p {p_value(best.p)}"
     return Verdict(here, bool(best.p < ALPHA))
@@ -1245,7 +1243,7 @@ def layer_losses(off: Off) -> Verdict:
     worst = {}
     for task in ("QNLI", "MNLI"):
         if task in off:
-            tables = [change_table(one, "layer") for one in off[task].values()]
+            tables = [change_table(atlas, "layer") for atlas in off[task].values()]
             gains = [table.set_index("layer off")["gain"] for table in tables]
             worst[task] = 100 * float(sum(gains).min()) / len(gains)  # type: ignore[union-attr]
     if not worst:
@@ -1260,11 +1258,11 @@ def without_frame_heads(off: Off, frames: Atlas) -> Verdict:
     """Disabling either of the two frame heads does not lead to a drop."""
     names = [str(head) for head in frame_heads(frames)]
     losses, worst = [], 0.0
-    for task, seed, one in of_models(off):
-        table = change_table(one)
-        found = table[table["head off"].isin(names)]
-        worst = min(worst, float(found["gain"].min()))
-        sure = found[(found["p corrected"] < ALPHA) & (found["gain"] < 0)]
+    for task, seed, atlas in of_models(off):
+        table = change_table(atlas)
+        rows = table[table["head off"].isin(names)]
+        worst = min(worst, float(rows["gain"].min()))
+        sure = rows[(rows["p corrected"] < ALPHA) & (rows["gain"] < 0)]
         losses += [f"{head} on {task}, {seed}" for head in sure["head off"]]
     here = f"{', '.join(names)}: {signed(100 * worst)} points at worst"
     if losses:
@@ -1283,7 +1281,7 @@ def same_heads(off: Off) -> Verdict:
         raise Untested("STS-B and RTE are both needed")
     most = {}
     for task in ("STS-B", "RTE"):
-        gains = xr.concat([head_gains(one) for one in off[task].values()], "seed").mean("seed")
+        gains = xr.concat(map(head_gains, off[task].values()), "seed").mean("seed")
         values = gains.transpose("layer", "head")
         places = np.argsort(values.values.ravel(), kind="stable")[:2]
         most[task] = [str(grid_heads(values)[place]) for place in places]

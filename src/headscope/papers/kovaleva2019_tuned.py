@@ -14,14 +14,22 @@ from headscope.corpus import Corpus
 from headscope.errors import CorpusError, UserError
 from headscope.page import Table
 from headscope.papers.report import as_sentence, counted, short_name
-from headscope.runs.tune import RECORD, STARTS, Start, Tuned, read_record, recorded_task, tune
+from headscope.runs.tune import (
+    RECORD,
+    STARTS,
+    Start,
+    Tuned,
+    TuneSettings,
+    read_record,
+    recorded_task,
+    tune,
+)
 from headscope.tasks import Task, find_task, label_ids, task_examples
 from headscope.tasks.metrics import majority, metric_title
 
 if TYPE_CHECKING:
     from headscope.models import Model
     from headscope.papers.kovaleva2019 import Kovaleva2019
-    from headscope.runs.tune import TuneSettings
 
 CONFIG, UNFINISHED = "config.json", "checkpoints"
 """A folder with the first is a checkpoint; with the second, it is still being tuned."""
@@ -105,16 +113,16 @@ def tuned_places(given: TunedLike | None, tasks: Sequence[Task]) -> TunedPlaces:
     return TunedPlaces(homes[0] if homes else None, {name: tuple(own[name]) for name in own})
 
 
-def _entries(given: TunedLike | None) -> list[tuple[str, str]]:
+def _entries(tuned: TunedLike | None) -> list[tuple[str, str]]:
     """Pairs of a task's name, which may be empty, and a place."""
-    if given is None:
+    if tuned is None:
         return []
-    if isinstance(given, Mapping):
+    if isinstance(tuned, Mapping):
         lists = (
-            (name, [one] if isinstance(one, str | Path) else one) for name, one in given.items()
+            (name, [own] if isinstance(own, str | Path) else own) for name, own in tuned.items()
         )
         return [(name, str(place)) for name, places in lists for place in places]
-    several = [given] if isinstance(given, str | Path) else given
+    several = [tuned] if isinstance(tuned, str | Path) else tuned
     parted = [(str(place), *str(place).partition("=")) for place in several]
     # A folder that exists may have an = in its name.
     return [
@@ -125,10 +133,10 @@ def _entries(given: TunedLike | None) -> list[tuple[str, str]]:
 
 def _named(name: str, tasks: Sequence[Task]) -> Task:
     task = find_task(name)
-    if task.name not in {one.name for one in tasks}:
+    if task.name not in {known.name for known in tasks}:
         raise UserError(
             f"a fine-tuned model was given for {task.title}, which is not one of the tasks "
-            f"({', '.join(one.title for one in tasks) or 'none'})",
+            f"({', '.join(known.title for known in tasks) or 'none'})",
             hint=f'give tasks=["{task.name}"] too',
             command=f"give --task {task.name} too",
         )
@@ -239,8 +247,7 @@ class TunedModels:
         return {tuned.label: models.load(tuned.place, **how) for tuned in self.checkpoints(task)}
 
     def _own(self, task: Task, start: Start) -> tuple[str, ...]:
-        own = self.recipe.places.own
-        return own.get(task.name, ()) if start == "pretrained" else ()
+        return self.recipe.places.own.get(task.name, ()) if start == "pretrained" else ()
 
     def _folders(self, task: Task, start: Start) -> dict[int, Path]:
         """Where the tuned models are or will be, by seed."""
@@ -327,8 +334,7 @@ def tuning_tables(done: Sequence[Scored], notes: Sequence[str]) -> list[Table]:
     below.append("Majority: always the most frequent class of the training data.")
     if several:
         below.append("Several tuning seeds: the median.")
-    titles = {tuned.task.title for tuned in done}
-    below += map(as_sentence, merged_notes(notes, titles))
+    below += map(as_sentence, merged_notes(notes, {tuned.task.title for tuned in done}))
     tables = [Table(table_rows(done, ranges=False), title="Table 1", note=" ".join(below))]
     if several:
         note = "The lowest and the highest score in percent."
@@ -374,7 +380,7 @@ def range_rows(done: Sequence[Scored]) -> list[dict[str, Any]]:
         for metric in runs[0].task.metrics:
             row: dict[str, Any] = {"task": runs[0].task.title, "metric": metric_title(metric)}
             for start in COLUMNS:
-                scores = [100 * one.scores[metric] for one in runs if one.start == start]
+                scores = [100 * run.scores[metric] for run in runs if run.start == start]
                 if scores:
                     row[start] = _range(scores)
             rows.append(row)
@@ -406,7 +412,7 @@ def main_scores(done: Sequence[Scored]) -> dict[tuple[str, Start], float]:
         task = runs[0].task
         metric = "accuracy" if "accuracy" in task.metrics else task.metrics[0]
         for start in STARTS:
-            if here := [one.scores[metric] for one in runs if one.start == start]:
+            if here := [run.scores[metric] for run in runs if run.start == start]:
                 scores[task.title, start] = float(np.median(here))
     return scores
 

@@ -177,18 +177,18 @@ class Pande2021(PaperRecipe, PaperTest, Roles, Sampled):
     @cached_property
     def opened(self) -> dict[str, Corpus]:
         """The corpora by name."""
-        given = self.corpora
-        if not isinstance(given, Mapping):
-            labels = [one.name if isinstance(one, Corpus) else str(one) for one in given]
-            given = dict(zip(corpus_names(labels), given, strict=True))
-        return {name: self._open(one) for name, one in given.items()}
+        corpora = self.corpora
+        if not isinstance(corpora, Mapping):
+            labels = [one.name if isinstance(one, Corpus) else str(one) for one in corpora]
+            corpora = dict(zip(corpus_names(labels), corpora, strict=True))
+        return {name: self._open(corpus) for name, corpus in corpora.items()}
 
-    def _open(self, given: str | Path | Corpus) -> Corpus:
-        corpus = given if isinstance(given, Corpus) else read(given)
+    def _open(self, source: str | Path | Corpus) -> Corpus:
+        corpus = source if isinstance(source, Corpus) else read(source)
         corpus = self.drawn(corpus, self.at_most(SEQUENCES))
-        if isinstance(given, Corpus) or str(given) == "demo":
+        if isinstance(source, Corpus) or str(source) == "demo":
             return corpus
-        path = Path(given)
+        path = Path(source)
         corpus = read(corpus, parse=True, parser=self.parser)  # only what is used is parsed
         if path.name.split(".")[0] in SPLITS and path.parent.name:
             corpus = replace(corpus, name=f"{path.parent.name}/{path.name}")
@@ -248,9 +248,8 @@ class Pande2021(PaperRecipe, PaperTest, Roles, Sampled):
         """The scores that the roles are taken from: the fine-tuned model's, if there is one."""
         if name not in self._scores:
             if self.tuned:
-                place = list(self.opened).index(name) % len(self.tuned)
-                loading = Loading(**self.for_other_models)
-                model = models.as_model(self.tuned[place], loading)
+                number = list(self.opened).index(name) % len(self.tuned)
+                model = models.as_model(self.tuned[number], Loading(**self.for_other_models))
                 self._scores[name] = self._surveyed(f"{name}-tuned", name, model)
             else:
                 self._scores[name] = self.before(name)
@@ -279,7 +278,7 @@ class Pande2021(PaperRecipe, PaperTest, Roles, Sampled):
     @part("summary", "The paper's numbers and ours", "numbers in the paper's text")
     def summary(self) -> Section:
         """Our corpora, their mean, and the paper's means over its four tasks."""
-        found = [summary_row(name, self.after(name), self.tests(name)) for name in self.opened]
+        rows = [summary_row(name, self.after(name), self.tests(name)) for name in self.opened]
         low, high = SYNTACTIC_LOCAL_RANGE
         note = (
             "The mean score is in times uniform attention, over the four roles. Shares are of all "
@@ -287,7 +286,7 @@ class Pande2021(PaperRecipe, PaperTest, Roles, Sampled):
             "tested. In the paper, the share of syntactic heads that are local too ranges from "
             f"{100 * low:.1f} % to {100 * high:.1f} %."
         )
-        table = Table(summary_rows(found), title="Shares of heads", note=note, id="summary-table")
+        table = Table(summary_rows(rows), title="Shares of heads", note=note, id="summary-table")
         tables = [table]
         if len(self.opened) > 1:
             tau = usual_tau(self.tests(next(iter(self.opened))))
@@ -335,8 +334,8 @@ class Pande2021(PaperRecipe, PaperTest, Roles, Sampled):
     def _of_corpus(self, part: str, name: str) -> Section:
         if name not in self._sections:
             results, tests = self.after(name), self.tests(name)
-            made = role_sections(results, tests, shares=share_rows(name, results, tests))
-            self._sections[name] = {section.id: section for section in made}
+            sections = role_sections(results, tests, shares=share_rows(name, results, tests))
+            self._sections[name] = {section.id: section for section in sections}
         section = self._sections[name][part]
         title = f"{name}: {section.title}" if len(self.opened) > 1 else section.title
         return with_suffix(section, name, title=title)
@@ -353,7 +352,7 @@ class Pande2021(PaperRecipe, PaperTest, Roles, Sampled):
             f"lie between 0.05 and 0.95 (paper: {100 * UNDECIDED:.1f} %)."
         )
         scores = score_curves(results, tau=usual_tau(tests[0]))
-        values = p_histogram(tests, subtitle=subjects([one.provenance for one in results]))
+        values = p_histogram(tests, subtitle=subjects([atlas.provenance for atlas in results]))
         over = "After Figure 3a: the cumulative distribution over heads, sequences and corpora."
         each = "After Figure 3b: one p-value per head, role and corpus."
         return self.section(
@@ -453,7 +452,7 @@ def summary_row(name: str, results: Atlas, tests: xr.Dataset) -> Row:
     }
 
 
-def summary_rows(found: Sequence[Row]) -> list[Row]:
+def summary_rows(rows: Sequence[Row]) -> list[Row]:
     """The paper's means over its four tasks, our means of several corpora, then the corpora."""
     paper: Row = {
         "corpus": "paper, mean of four tasks",
@@ -466,9 +465,9 @@ def summary_rows(found: Sequence[Row]) -> list[Row]:
         "heads with two roles or more": None,
     }
     mean: Row = {"corpus": "mean here", "model": "", "sequences": None}
-    for name in found[0]:
+    for name in rows[0]:
         if name not in ("corpus", "model", "sequences"):
-            values = np.array([row[name] for row in found], float)
+            values = np.array([row[name] for row in rows], float)
             known = values[~np.isnan(values)]
             mean[name] = float(known.mean()) if known.size else np.nan
     return [
@@ -478,7 +477,7 @@ def summary_rows(found: Sequence[Row]) -> list[Row]:
             else value
             for name, value in row.items()
         }
-        for row in (paper, *([mean] if len(found) > 1 else []), *found)
+        for row in (paper, *([mean] if len(rows) > 1 else []), *rows)
     ]
 
 
@@ -496,7 +495,7 @@ def share_rows(name: str, results: Atlas, tests: xr.Dataset) -> list[Row]:
             "difference": None if paper is None else shown(here - paper, "+"),
         }
 
-    found = [
+    rows = [
         compared(
             f"{quantity} (%)",
             None if quantity not in SHARES else 100 * SHARES[quantity],
@@ -510,20 +509,20 @@ def share_rows(name: str, results: Atlas, tests: xr.Dataset) -> list[Row]:
         if len(both) and f"rho ({over})" in both:
             quantity = f"Spearman, local and syntactic, {words}"
             value = float(both[f"rho ({over})"].iloc[0])
-            found.append(compared(quantity, SPEARMAN.get(name.upper()), value, 2))
-    return found
+            rows.append(compared(quantity, SPEARMAN.get(name.upper()), value, 2))
+    return rows
 
 
 def count_rows(before: xr.Dataset, after: xr.Dataset) -> list[Row]:
     """Count the heads with each role before and after fine-tuning."""
     old, new = (tests["has"].sum(("layer", "head")) for tests in (before, after))
-    found: list[Row] = []
+    rows: list[Row] = []
     for name in old["role"].values:
         if name in new["role"].values:
-            one, other = int(old.sel(role=name)), int(new.sel(role=name))
-            row = {"role": str(name), "heads before": one, "heads after": other}
-            found.append(row | {"change": other - one})
-    return found
+            had, has = int(old.sel(role=name)), int(new.sel(role=name))
+            row = {"role": str(name), "heads before": had, "heads after": has}
+            rows.append(row | {"change": has - had})
+    return rows
 
 
 LENGTHS = (
@@ -548,8 +547,8 @@ def length_table(results: Mapping[str, Atlas], tau: float) -> Table:
         f"Scores grow with length. Sequences are weighted so that, in bins of {WIDTH} tokens, all "
         "corpora have the same lengths. Heads over τ are counted by their means, without a test."
     )
-    found = records(for_people(matched, LENGTHS))
-    return Table(found, title="The corpora at equal lengths", note=note, id="length-table")
+    rows = records(for_people(matched, LENGTHS))
+    return Table(rows, title="The corpora at equal lengths", note=note, id="length-table")
 
 
 # --- Figure 1: a text to draw sieves over ---------------------------------------------------------
@@ -567,7 +566,7 @@ def sieves_of(item: Encoded, *, direction: str, causal: bool) -> list[DrawnSieve
 
     sieves = known_sieves() | dependency_sieves(direction)
     middle = [place for place in range(len(item)) if item.kind[place] == TEXT]
-    found = []
+    drawn = []
     for role in DRAWN_ROLES:
         relation = sieves[role].relation(item)
         if relation is None:
@@ -579,8 +578,8 @@ def sieves_of(item: Encoded, *, direction: str, causal: bool) -> list[DrawnSieve
             query = min(words or places, key=lambda place: abs(place - len(item) / 3))
             keys = tuple(int(key) for key in np.flatnonzero(pairs[query]))
             title = sieves[role].title.removeprefix(f"{role}: ")
-            found.append(DrawnSieve(role, title, query, keys))
-    return found
+            drawn.append(DrawnSieve(role, title, query, keys))
+    return drawn
 
 
 def telling_text(
@@ -612,9 +611,9 @@ def _short(corpus: Iterable[Example]) -> Iterator[Example]:
 
     for example in islice(corpus, 1000):
         yield example
-        for one, two in pairwise(sentences([example])):
-            shift = len(one.words)
-            if shift + len(two.words) <= 16:
+        for first, second in pairwise(sentences([example])):
+            shift = len(first.words)
+            if shift + len(second.words) <= 16:
                 moved = tuple(
                     replace(
                         word,
@@ -623,10 +622,10 @@ def _short(corpus: Iterable[Example]) -> Iterator[Example]:
                         if (word.head or 0) >= 0 and word.head is not None
                         else ROOT,
                     )
-                    for word in two.words
+                    for word in second.words
                 )
-                texts = (one.texts[0], two.texts[0])
-                yield Example(f"{one.id}-pair", texts, (*one.words, *moved))
+                texts = (first.texts[0], second.texts[0])
+                yield Example(f"{first.id}-pair", texts, (*first.words, *moved))
 
 
 def _shown(model: Model, item: Encoded) -> list[str]:
@@ -811,7 +810,7 @@ def skilled(role_tests: xr.Dataset) -> Verdict:
 
 def of_tasks(tests: Mapping[str, xr.Dataset], *names: str) -> dict[str, xr.Dataset]:
     """The role tests of some of the paper's tasks."""
-    known = {name.upper(): one for name, one in tests.items()}
+    known = {name.upper(): test for name, test in tests.items()}
     chosen = {name: known[name] for name in names if name in known}
     if not chosen:
         files = " or ".join(f"{name}/dev.tsv" for name in names)
@@ -882,10 +881,8 @@ def block_first(role_tests: xr.Dataset) -> Verdict:
 
 def block_layers(role_tests: Mapping[str, xr.Dataset], *names: str) -> dict[str, Any]:
     """Whether each layer has a block head, by task."""
-    found = {}
-    for name, tests in of_tasks(role_tests, *names).items():
-        found[name] = by_layer(tests, ("block",), NO_BLOCK) > 0
-    return found
+    chosen = of_tasks(role_tests, *names)
+    return {name: by_layer(tests, ("block",), NO_BLOCK) > 0 for name, tests in chosen.items()}
 
 
 def with_block(layers: Mapping[str, Any]) -> str:
@@ -977,10 +974,10 @@ NOT_SHIFTED = "the model was not compared with a fine-tuned one"
 
 def in_last_third(shift: pd.DataFrame, role: str, verdict: str) -> Verdict:
     """Whether a role has shifted in the last third of the layers."""
-    found = shift[(shift["role"] == role) & (shift["third"] == "last")].dropna(subset=["shift"])
-    if found.empty:
+    shifted = shift[(shift["role"] == role) & (shift["third"] == "last")].dropna(subset=["shift"])
+    if shifted.empty:
         raise Untested(NOT_SHIFTED)
-    row = records(found)[0]
+    row = records(shifted)[0]
     return Verdict(f"{row['shift']:+.2f} ({row['verdict']})", row["verdict"] == verdict)
 
 

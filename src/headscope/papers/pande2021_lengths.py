@@ -18,11 +18,7 @@ WIDTH = 4
 
 
 def matched_scores(
-    results: Mapping[str, Atlas],
-    *,
-    tau: float,
-    roles: Sequence[str] = COARSE,
-    width: int = WIDTH,
+    results: Mapping[str, Atlas], *, tau: float, roles: Sequence[str] = COARSE, width: int = WIDTH
 ) -> pd.DataFrame:
     """Compare the scores of several corpora at equal lengths.
 
@@ -56,9 +52,9 @@ def matched_scores(
     rows = []
     for role in roles:
         there = {
-            name: _scores(one, role)
-            for name, one in results.items()
-            if role in roles_with_scores(role_data(one), roles)
+            name: _scores(atlas, role)
+            for name, atlas in results.items()
+            if role in roles_with_scores(role_data(atlas), roles)
         }
         if len(there) < 2:
             continue
@@ -88,8 +84,8 @@ def _scores(results: Atlas, role: str) -> tuple[NDArray[np.float64], NDArray[np.
 def _common(lengths: Mapping[str, NDArray[np.int64]], width: int) -> dict[int, int]:
     """The number of sequences that every corpus has in each bin of lengths, at least."""
     binned = [
-        dict(zip(*np.unique(one // width, return_counts=True), strict=True))
-        for one in lengths.values()
+        dict(zip(*np.unique(own // width, return_counts=True), strict=True))
+        for own in lengths.values()
     ]
     shared = set.intersection(*(set(counts) for counts in binned))
     return {int(place): int(min(counts[place] for counts in binned)) for place in sorted(shared)}
@@ -100,11 +96,11 @@ def _weights(
 ) -> NDArray[np.float64]:
     """How much each sequence counts, so that the bins have the common numbers."""
     places = lengths // width
-    found = np.zeros(len(lengths))
+    weights = np.zeros(len(lengths))
     for place, count in counts.items():
         inside = places == place
-        found[inside] = count / inside.sum()
-    return found
+        weights[inside] = count / inside.sum()
+    return weights
 
 
 def _row(

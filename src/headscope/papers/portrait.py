@@ -200,10 +200,10 @@ class Portrait(Recipe):
             max_length=self.max_length,
         )
 
-    def attempt(self, name: str, function: Callable[..., Atlas], *given: Any, **how: Any) -> Atlas:
+    def attempt(self, name: str, function: Callable[..., Atlas], *values: Any, **how: Any) -> Atlas:
         """Run a function of the model; note for the claims why it cannot be run."""
         try:
-            return self.compute(name, function, self.model_loaded, *given, **how)
+            return self.compute(name, function, self.model_loaded, *values, **how)
         except UserError as error:
             self.why[name] = error.message
             raise
@@ -321,18 +321,18 @@ class Portrait(Recipe):
     @part("copying", "Copying", "Elhage et al. 2021")
     def copying(self) -> Section:
         """Copying scores."""
-        found = self.composed
-        if "copying" not in found:
+        composed = self.composed
+        if "copying" not in composed:
             raise UserError("Copying: the model has no unembedding to copy to")
-        values = found["copying"]["mean"]
+        values = composed["copying"]["mean"]
         text = (
             "A head copies if what it writes raises the logit of the very token that it attends "
             "to: the sum of the eigenvalues of its circuit from embedding to unembedding, over the "
             f"sum of their sizes, from -1 to 1. {int((values > 0).sum())} of {values.size} heads "
             "are above 0. The last norm is not part of the circuit."
         )
-        plot = heat_plot("copying", "Copying score", values, found, "-1 to 1", (-1.0, 1.0))
-        tables = [ranking(found, "copying", "Heads that copy most")]
+        plot = heat_plot("copying", "Copying score", values, composed, "-1 to 1", (-1.0, 1.0))
+        tables = [ranking(composed, "copying", "Heads that copy most")]
         return self.section("copying", text, tables, [plot])
 
     @part("syntax", "Syntax", "Clark et al. 2019, section 4.2")
@@ -377,8 +377,7 @@ class Portrait(Recipe):
     @part("retrieval", "Retrieval", "Wu et al. 2024")
     def retrieved(self) -> Section:
         """Retrieval scores, and what disabling the best heads does."""
-        needles = choose_needles()[: self.needles]
-        how = {"lengths": self.lengths, "needles": needles}
+        how = {"lengths": self.lengths, "needles": choose_needles()[: self.needles]}
         results = self.attempt("retrieval", retrieval, self.texts, **how)
         recovery = retrieval_recovery(results)
         last = recovery.iloc[-1]
@@ -477,7 +476,7 @@ def feeding(circuits: Atlas, into: Sequence[Head]) -> pd.DataFrame:
         none of them comes are missing.
     """
     excess = composition_of(circuits)["excess"].sel(kind="K")
-    found = []
+    rows = []
     for layer in map(int, excess["from_layer"].values):
         for place in map(int, excess["from_head"].values):
             earlier = excess.sel(from_layer=layer, from_head=place)
@@ -490,8 +489,8 @@ def feeding(circuits: Atlas, into: Sequence[Head]) -> pd.DataFrame:
             if known:
                 strongest = str(max(known, key=lambda head: known[head]))
                 mean = float(np.mean(list(known.values())))
-                found.append((str(Head(layer - 1, place - 1)), mean, strongest))
-    frame = pd.DataFrame(found, columns=["head", "excess", "strongest"])
+                rows.append((str(Head(layer - 1, place - 1)), mean, strongest))
+    frame = pd.DataFrame(rows, columns=["head", "excess", "strongest"])
     return frame.sort_values("excess", ascending=False, kind="stable").reset_index(drop=True)
 
 
@@ -536,8 +535,8 @@ def agreement(series: Mapping[str, xr.DataArray]) -> str:
     """How well the ranks on text and on random tokens agree."""
     if len(series) < 2:
         return f"On text alone: {NO_RANDOM}."
-    one, other = (values.transpose("layer", "head").values.ravel() for values in series.values())
-    rho = float(scipy.stats.spearmanr(one, other, nan_policy="omit")[0])
+    text, random = (values.transpose("layer", "head").values.ravel() for values in series.values())
+    rho = float(scipy.stats.spearmanr(text, random, nan_policy="omit")[0])
     return (
         "On text, and in the second of two copies of 64 random tokens, where only repetition "
         f"helps. The ranks of heads in the two agree with Spearman's ρ = {rho:.2f}."

@@ -82,9 +82,9 @@ class Part:
         """Check that a recipe has what the part needs."""
         for name in self.needs:
             if not getattr(recipe, name):
-                noun, given = INPUTS[name]
+                noun, example = INPUTS[name]
                 text = f"{self.title} ({self.source}): no {noun} was given"
-                raise UserError(text, hint=f"give {given}")
+                raise UserError(text, hint=f"give {example}")
 
 
 def part(
@@ -131,9 +131,11 @@ class Recipe(FolderRun):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.all_parts = tuple(one.part for one in vars(cls).values() if hasattr(one, "part"))
+        cls.all_parts = tuple(
+            method.part for method in vars(cls).values() if hasattr(method, "part")
+        )
         cls.claims = []
-        cls.more_help = f"Parts: {', '.join(one.name for one in cls.all_parts)}."
+        cls.more_help = f"Parts: {', '.join(part.name for part in cls.all_parts)}."
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -141,13 +143,7 @@ class Recipe(FolderRun):
 
     @classmethod
     def claim(
-        cls,
-        source: str,
-        published: str,
-        rule: str,
-        *,
-        ours: str = "",
-        each: str = "",
+        cls, source: str, published: str, rule: str, *, ours: str = "", each: str = ""
     ) -> Callable[[Test], Test]:
         """Mark a function as the test of a claim: its docstring is what the paper says.
 
@@ -172,18 +168,18 @@ class Recipe(FolderRun):
         UserError
             A name is unknown, or a part that was asked for lacks what it needs.
         """
-        known = {one.name: one for one in self.all_parts}
+        known = {part.name: part for part in self.all_parts}
         for name in self.parts:
             if name not in known:
                 raise unknown(f"part of {self.paper.name}", name, known)
             known[name].check(self)
         if self.parts:
-            return tuple(one for one in self.all_parts if one.name in self.parts)
-        extras = {one for one in self.all_parts if one.extra}
+            return tuple(part for part in self.all_parts if part.name in self.parts)
+        extras = {part for part in self.all_parts if part.extra}
         return tuple(
-            one
-            for one in self.all_parts
-            if one not in extras or all(getattr(self, name) for name in one.needs)
+            part
+            for part in self.all_parts
+            if part not in extras or all(getattr(self, name) for name in part.needs)
         )
 
     @cached_property
@@ -218,8 +214,8 @@ class Recipe(FolderRun):
 
     @property
     def _several(self) -> Sequence[Any]:
-        given = self.given_models
-        return [given] if is_one_model(given) else given
+        models = self.given_models
+        return [models] if is_one_model(models) else models
 
     @cached_property
     def _given(self) -> dict[str, Any]:
@@ -242,14 +238,14 @@ class Recipe(FolderRun):
 
     def with_head(self) -> Model:
         """The model with its language-model head; one that is in memory keeps what it has."""
-        given = self._given[self.models[0]]
-        is_name = isinstance(given, str | Path)
-        return models.as_model(given, self, head="lm") if is_name else self.model_loaded
+        model = self._given[self.models[0]]
+        is_name = isinstance(model, str | Path)
+        return models.as_model(model, self, head="lm") if is_name else self.model_loaded
 
     def source(self, name: str) -> str | Model:
         """What a function that loads a model itself is given: a name, or a model in memory."""
-        given = self._given[name]
-        return str(given) if isinstance(given, str | Path) else self.load(name)
+        model = self._given[name]
+        return str(model) if isinstance(model, str | Path) else self.load(name)
 
     def size(self, name: str) -> str:
         """The number of layers and heads of a model, such as ``12 × 12``."""
@@ -341,8 +337,8 @@ class Recipe(FolderRun):
         self.check()
         sections: list[Section] = []
         skipped: dict[str, UserError] = {}
-        for one in self.chosen:
-            self._try(partial_section(one, self), sections, skipped)
+        for part in self.chosen:
+            self._try(partial_section(part, self), sections, skipped)
         if not sections and skipped:
             raise next(iter(skipped.values()))
         findings, claims = self.findings(), []
@@ -360,30 +356,30 @@ class Recipe(FolderRun):
     ) -> None:
         """Make a section, or several one by one; note why one cannot be made."""
         try:
-            made = make()
+            outcome = make()
         except (Interrupted, AnotherRunError):
             raise
         except UserError as error:
             self.reporter.say(f"skipped: {error.message}")
             skipped[error.message] = error
             return
-        if isinstance(made, Section):
-            sections.append(made)
+        if isinstance(outcome, Section):
+            sections.append(outcome)
             return
-        for step in made:
-            self._try(step, sections, skipped)
+        for inner in outcome:
+            self._try(inner, sections, skipped)
 
     def findings(self) -> list[Finding]:
         """Test the claims, in the order of the paper."""
-        found = []
+        findings = []
         for claim in self.claims:
             absent = [name for name in claim.needs if name not in self.results]
             reasons = [self.missing(name) for name in absent]
             if not absent:
-                found.append(claim.finding(self.results))
+                findings.append(claim.finding(self.results))
             elif None not in reasons:
-                found.append(claim.untested(str(reasons[0])))
-        return found
+                findings.append(claim.untested(str(reasons[0])))
+        return findings
 
     def _write(
         self,
@@ -443,17 +439,17 @@ class Recipe(FolderRun):
         Where a part has several sections, each has a title of its own, and a suffix for its anchor
         and the names of its plots and tables.
         """
-        about = next(one for one in self.all_parts if one.name == part)
+        about = next(known for known in self.all_parts if known.name == part)
         source = f"{about.source[0].upper()}{about.source[1:]}."
-        made = Section(part, title or about.title, f"{source} {text}".strip(), tables, plots)
-        return with_suffix(made, suffix) if suffix else made
+        section = Section(part, title or about.title, f"{source} {text}".strip(), tables, plots)
+        return with_suffix(section, suffix) if suffix else section
 
-    def compute(self, name: str, function: Callable[..., Atlas], *given: Any, **how: Any) -> Atlas:
+    def compute(self, name: str, function: Callable[..., Atlas], *values: Any, **how: Any) -> Atlas:
         """Run a function into ``NAME.nc``, or open that file if it holds this very run."""
         path = self.folder / f"{name}.nc"
         common = {"output": path, "overwrite": self.overwrite, "seed": self.seed}
         with self.reporter.progress(path.stem) as progress:
-            results = function(*given, progress=progress, **common, **how)
+            results = function(*values, progress=progress, **common, **how)
         return self.note(path, results)
 
     def survey(
@@ -497,12 +493,12 @@ class Recipe(FolderRun):
         return results
 
 
-def partial_section(one: Part, recipe: Recipe) -> Callable[[], Section | Sequence[Step]]:
+def partial_section(part: Part, recipe: Recipe) -> Callable[[], Section | Sequence[Step]]:
     """Makes a part, unless the recipe lacks what it needs."""
 
     def make() -> Section | Sequence[Step]:
-        one.check(recipe)
-        return one.make(recipe)
+        part.check(recipe)
+        return part.make(recipe)
 
     return make
 
@@ -510,7 +506,7 @@ def partial_section(one: Part, recipe: Recipe) -> Callable[[], Section | Sequenc
 # --- Models that are given by name, or in memory ---
 
 
-def is_one_model(given: Any) -> bool:
+def is_one_model(models: Any) -> bool:
     """Whether a recipe was given one model, not a list of them.
 
     A pair is a network with its tokenizer, unless it has names or models in it.
@@ -520,20 +516,20 @@ def is_one_model(given: Any) -> bool:
     >>> is_one_model("demo"), is_one_model(["demo"]), is_one_model(("demo", "bert-base-uncased"))
     (True, False, False)
     """
-    if isinstance(given, str | Path) or _in_memory(given):
+    if isinstance(models, str | Path) or _in_memory(models):
         return True
-    pair = isinstance(given, tuple) and len(given) == 2
-    return pair and not isinstance(given[0], str | Path | tuple) and not _in_memory(given[0])
+    pair = isinstance(models, tuple) and len(models) == 2
+    return pair and not isinstance(models[0], str | Path | tuple) and not _in_memory(models[0])
 
 
-def _in_memory(given: Any) -> bool:
-    return not isinstance(given, Iterable) and hasattr(given, "main_stack")
+def _in_memory(model: Any) -> bool:
+    return not isinstance(model, Iterable) and hasattr(model, "main_stack")
 
 
-def _name(given: Any) -> str:
-    if _in_memory(given):
-        return str(given.name)
-    return IN_MEMORY if isinstance(given, tuple) else str(given)
+def _name(model: Any) -> str:
+    if _in_memory(model):
+        return str(model.name)
+    return IN_MEMORY if isinstance(model, tuple) else str(model)
 
 
 # --- Options that several papers share ---

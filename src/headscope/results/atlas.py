@@ -78,13 +78,12 @@ class Atlas:
         Folders are taken out of the provenance: they may hold the names of users.
         """
         root = xr.Dataset(attrs={"headscope_schema": SCHEMA, "provenance": _json(provenance)})
-        grouped = provenance.get("counts", {}).get("grouped", 0)
-        over = DOCUMENTS if grouped else TEXTS
-        made = {
+        over = DOCUMENTS if provenance.get("counts", {}).get("grouped", 0) else TEXTS
+        derived = {
             f"/{name}": derive(dataset, over=over) if "sum" in dataset else dataset
             for name, dataset in groups.items()
         }
-        return cls(xr.DataTree.from_dict({"/": root, **made}))
+        return cls(xr.DataTree.from_dict({"/": root, **derived}))
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -755,12 +754,7 @@ class Atlas:
         return write(self, Path(path), others=others, figures=figures)
 
     def export(
-        self,
-        path: str | Path,
-        *,
-        measure: str | None = None,
-        format: str = "",
-        by: str = "",
+        self, path: str | Path, *, measure: str | None = None, format: str = "", by: str = ""
     ) -> Path:
         """Write a long table as CSV, Parquet, LaTeX or HTML, or files for other tools.
 
@@ -816,6 +810,13 @@ class Atlas:
             )
         write = write_duoattention if format == "duoattention" else write_headkv
         return write(self, path, by=by)
+
+
+def measure_data(results: Atlas, name: str, problem: str, hint: str) -> xr.Dataset:
+    """A measure of some results; where they have none, an error that says how to get it."""
+    if name not in results:
+        raise ResultsError(f"these results {problem}", hint=hint)
+    return results[name]
 
 
 def _json(provenance: Mapping[str, Any]) -> str:

@@ -95,7 +95,7 @@ def for_people(frame: pd.DataFrame, columns: Columns, *, screen: bool = False) -
     """
     if not columns:
         return frame
-    chosen = [one for one in _with_titles(frame, columns) if one[1].screen or not screen]
+    chosen = [pair for pair in _with_titles(frame, columns) if pair[1].screen or not screen]
     return type(frame)(
         {title: _cells(frame, column) for title, column in chosen}, index=frame.index
     )
@@ -122,7 +122,8 @@ def for_paper(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
     True
     """
     table: dict[str, list[Any]] = {}
-    chosen = [one for one in _with_titles(frame, columns or list(map(str, frame))) if one[1].paper]
+    titled = _with_titles(frame, columns or list(map(str, frame)))
+    chosen = [(title, column) for title, column in titled if column.paper]
     for title, column in chosen:
         if title == INTERVAL and table:
             of = column.of if column.of in table else list(table)[-1]
@@ -130,7 +131,7 @@ def for_paper(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
             values = zip(table[of], *(frame[name] for name in sources), strict=True)
             table[of] = [_with_error(*row) for row in values]
         else:
-            table[title] = [cell(one, title) for one in _cells(frame, column)]
+            table[title] = [cell(value, title) for value in _cells(frame, column)]
     for title, row in _winners(frame, chosen):
         table[title][row] = Best(table[title][row])
     return type(frame)(table, index=frame.index, dtype=object)  # as text it would lose Best
@@ -149,13 +150,13 @@ def _winners(
     frame: pd.DataFrame, columns: Sequence[tuple[str, Column]]
 ) -> Iterator[tuple[str, int]]:
     """The title and the row of each cell that beats its rivals; none where all are equal."""
-    rivals = {title: frame[_number_of(frame, one)] for title, one in columns if one.rivals == "row"}
+    rivals = {title: frame[_number_of(frame, own)] for title, own in columns if own.rivals == "row"}
     for row in range(len(frame)):
         values = {title: float(column.iloc[row]) for title, column in rivals.items()}
         yield from ((title, row) for title in _largest(values))
-    for title, one in columns:
-        if one.rivals == "column":
-            numbers = frame[_number_of(frame, one)]
+    for title, own in columns:
+        if own.rivals == "column":
+            numbers = frame[_number_of(frame, own)]
             numbers = numbers.where(frame["low" if "low" in frame else numbers.name].notna())
             yield from ((title, row) for row in _largest(dict(enumerate(numbers))))
 
@@ -194,24 +195,24 @@ def _cells(frame: pd.DataFrame, column: Column) -> Any:
 def _spelled_out(frame: pd.DataFrame, columns: Columns) -> Iterator[Column]:
     """The columns with their sources, those with a ``*`` once for each that they stand for."""
     whole = [Column(column) if isinstance(column, str) else column for column in columns]
-    whole = [replace(one, sources=one.sources or (one.title,)) for one in whole]
-    sources = {source.rstrip("?") for one in whole for source in one.sources}
+    whole = [replace(column, sources=column.sources or (column.title,)) for column in whole]
+    sources = {source.rstrip("?") for column in whole for source in column.sources}
     patterns = sorted((source for source in sources if "*" in source), key=len, reverse=True)
     matches = {  # the longest pattern is the most specific one
         name: next((pattern for pattern in patterns if fnmatchcase(name, pattern)), "")
         for name in map(str, frame.columns)
         if name not in sources
     }
-    for one in whole:
-        pattern = next((source for source in one.sources if "*" in source), None)
+    for column in whole:
+        pattern = next((source for source in column.sources if "*" in source), None)
         if pattern is None:
-            yield one
+            yield column
             continue
         start, end = map(len, pattern.split("*"))
         for name in (name for name, match in matches.items() if match == pattern):
-            title = one.title.replace("*", name[start : len(name) - end])
-            made_of = (name if source == pattern else source for source in one.sources)
-            yield replace(one, title=title, sources=tuple(made_of))
+            title = column.title.replace("*", name[start : len(name) - end])
+            made_of = (name if source == pattern else source for source in column.sources)
+            yield replace(column, title=title, sources=tuple(made_of))
 
 
 INTERVAL = "95 % interval"
@@ -312,10 +313,7 @@ RELATIONS = (
     Column("direction", ("direction",), _direction),
     *(Column("accuracy", rivals="row"), ends(share), Column("held out", ("held_out",))),
     Column(
-        "held-out head",
-        ("held_out_head",),
-        lambda head: _direction(head) or MISSING,
-        paper=False,
+        "held-out head", ("held_out_head",), lambda head: _direction(head) or MISSING, paper=False
     ),
     Column("offset", ("baseline", "offset"), _beside, rivals="row"),
     Column("offset, held out", ("held_out_baseline", "held_out_offset"), _beside, paper=False),

@@ -94,7 +94,7 @@ class KeptText:
 
     def to_json(self) -> str:
         """The text as JSON in ASCII, which any characters survive."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
         for name in ("special", "sink"):
             values[name] = [int(value) for value in values[name]]
         return json.dumps(values, separators=(",", ":"))
@@ -113,7 +113,7 @@ class KeptText:
     def fault(self, rows: int) -> str:
         """What is wrong with a text whose maps have so many rows; "" for nothing."""
         tokens, words = len(self.tokens), len(self.words)
-        values = {one.name: (getattr(self, one.name), str(one.type)) for one in fields(self)}
+        values = {part.name: (getattr(self, part.name), str(part.type)) for part in fields(self)}
         for name, (value, kind) in values.items():
             if kind.startswith("tuple"):
                 size = tokens if name in PER_TOKEN else words
@@ -173,9 +173,9 @@ class KeptMap:
 
     def dense(self) -> NDArray[np.float32]:
         """The map as an array (row, token), with 0 for weights that were not kept."""
-        found = np.zeros((len(self.counts), len(self.text.tokens)), np.float32)
-        found[self.queries, self.keys] = self.weights
-        return found
+        dense = np.zeros((len(self.counts), len(self.text.tokens)), np.float32)
+        dense[self.queries, self.keys] = self.weights
+        return dense
 
 
 class KeptExamples:
@@ -244,8 +244,8 @@ class KeptExamples:
 
     def _head(self, head: HeadLike) -> tuple[int, int]:
         """The places of a head's layer and of the head in the arrays."""
-        found = Head.parse(head, layers=self._layers, heads=self._heads)
-        return self._layers.index(found.layer), found.head
+        parsed = Head.parse(head, layers=self._layers, heads=self._heads)
+        return self._layers.index(parsed.layer), parsed.head
 
     def _map(self, number: int, text: int, score: float) -> KeptMap:
         rows, links = self._places
@@ -477,7 +477,7 @@ class ExampleStore:
         """Who is kept, here and by others."""
         mine = Standing(
             [[entry[:2] for entry in entries] for entries in self.best],
-            [one.rank for one in self.sample],
+            [sampled.rank for sampled in self.sample],
         )
         return mine if self.floor is None else mine.joined(self.floor, self.most, self.size)
 
@@ -520,13 +520,13 @@ class ExampleStore:
         del self.best[place][self.most :]
         self._keep_text(key, text)
 
-    def add_sampled(self, one: Sampled, text: Callable[[], StoredText]) -> None:
+    def add_sampled(self, sampled: Sampled, text: Callable[[], StoredText]) -> None:
         """Keep an example for all heads, if its digest is among the smallest."""
-        if len(self.sample) == self.size and one.rank > self.sample[-1].rank:
+        if len(self.sample) == self.size and sampled.rank > self.sample[-1].rank:
             return
-        insort(self.sample, one, key=lambda entry: entry.rank)
+        insort(self.sample, sampled, key=lambda entry: entry.rank)
         del self.sample[self.size :]
-        self._keep_text(one.key, text)
+        self._keep_text(sampled.key, text)
 
     def _keep_text(self, key: int, text: Callable[[], StoredText]) -> None:
         if key not in self.texts:
@@ -536,21 +536,21 @@ class ExampleStore:
 
     def _forget_texts(self) -> None:
         """Drop the texts of examples that others have displaced."""
-        used = {one.key for one in self.sample}
+        used = {sampled.key for sampled in self.sample}
         used |= {key for entries in self.best for _, key, _ in entries}
         self.texts = {key: self.texts[key] for key in sorted(used)}
 
     def arrays(self) -> dict[str, Array]:
         """Everything as plain arrays, the same ones whatever the order examples came in."""
         self._forget_texts()
-        place = {key: number for number, key in enumerate(self.texts)}
+        numbers = {key: number for number, key in enumerate(self.texts)}
         texts = np.full((len(self.best), self.most), -1, np.int32)
         scores = np.full((len(self.best), self.most), np.nan, np.float32)
         for number, entries in enumerate(self.best):
-            texts[number, : len(entries)] = [place[key] for _, key, _ in entries]
+            texts[number, : len(entries)] = [numbers[key] for _, key, _ in entries]
             scores[number, : len(entries)] = [-score for score, _, _ in entries]
         maps = [sparse for entries in self.best for _, _, sparse in entries]
-        maps += [sparse for one in self.sample for sparse in one.maps]
+        maps += [sparse for case in self.sample for sparse in case.maps]
         encoded = [text.json.encode("ascii") for text in self.texts.values()]
         sample = self.sample
         values: dict[str, Any] = {
@@ -560,12 +560,12 @@ class ExampleStore:
             "text_key": list(self.texts),
             "strongest_text": texts,
             "strongest_score": scores,
-            "sample_text": [place[one.key] for one in sample],
-            "sample_digest": np.frombuffer(b"".join(one.digest for one in sample), np.uint8),
-            "sample_rows": [one.rows for one in sample],
-            "sample_score": [one.scores for one in sample],
-            "sample_share": [one.share for one in sample],
-            "sample_uniform": [one.uniform for one in sample],
+            "sample_text": [numbers[case.key] for case in sample],
+            "sample_digest": np.frombuffer(b"".join(case.digest for case in sample), np.uint8),
+            "sample_rows": [case.rows for case in sample],
+            "sample_score": [case.scores for case in sample],
+            "sample_share": [case.share for case in sample],
+            "sample_uniform": [case.uniform for case in sample],
         }
         for at, name in enumerate(SparseMap._fields):
             none = np.zeros(0, EXAMPLE_ARRAYS[name][1])
@@ -607,7 +607,7 @@ class ExampleStore:
                     key = int(arrays["text_key"][number])
                     self.add(place, score, key, next_map(), partial(text, number))
         for at, number in enumerate(arrays["sample_text"].tolist()):
-            one = Sampled(
+            sampled = Sampled(
                 arrays["sample_digest"][at].tobytes(),
                 int(arrays["text_key"][number]),
                 int(arrays["sample_rows"][at]),
@@ -616,7 +616,7 @@ class ExampleStore:
                 arrays["sample_uniform"][at],
                 [next_map() for _ in self.best],
             )
-            self.add_sampled(one, partial(text, number))
+            self.add_sampled(sampled, partial(text, number))
 
     def dataset(self) -> xr.Dataset:
         """Everything with labels, as results hold it."""

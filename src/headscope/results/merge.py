@@ -43,12 +43,12 @@ def with_nulls(survey: Atlas, nulls: Mapping[str, Atlas]) -> Atlas:
     nulls
         Results of the same survey of null models, by name.
     """
-    return _with_group(survey, NULL, {name: one.tree for name, one in nulls.items()})
+    return _with_group(survey, NULL, {name: atlas.tree for name, atlas in nulls.items()})
 
 
 def with_track(survey: Atlas, groups: Mapping[str, xr.Dataset]) -> Atlas:
     """A survey of the last checkpoint with the values of all checkpoints beside it."""
-    return _with_group(survey, TRACK, {name: xr.DataTree(one) for name, one in groups.items()})
+    return _with_group(survey, TRACK, {name: xr.DataTree(data) for name, data in groups.items()})
 
 
 def _with_group(survey: Atlas, kind: str, parts: Mapping[str, xr.DataTree]) -> Atlas:
@@ -131,12 +131,11 @@ def track_of(results: Atlas) -> Track:
             command="make results of checkpoints with: headscope track FOLDER... CORPUS",
         )
     listed = results.provenance[CHECKPOINTS]
-    steps = [one.get("step") for one in listed]
-    groups = {str(name): part.to_dataset() for name, part in results.tree[TRACK].children.items()}
+    steps = [checkpoint.get("step") for checkpoint in listed]
     return Track(
-        tuple(str(one["name"]) for one in listed),
+        tuple(str(checkpoint["name"]) for checkpoint in listed),
         None if None in steps else tuple(int(step) for step in steps),
-        groups,
+        {str(name): part.to_dataset() for name, part in results.tree[TRACK].children.items()},
     )
 
 
@@ -243,10 +242,9 @@ def check_same_intervals(parts: Sequence[Atlas]) -> None:
 
 def _check_same(first: dict[str, Any], other: dict[str, Any]) -> None:
     sides = ({**about, KEYS: [*SAME, *about.get(KEYS, ())]} for about in (first, other))
-    found = differences(*sides, but=("shards", "parts"), words="{} and {}")
-    if found:
+    if changes := differences(*sides, but=("shards", "parts"), words="{} and {}"):
         raise ResultsError(
-            f"these are not shards of one run: they differ in {listed(found)}", **_ONLY
+            f"these are not shards of one run: they differ in {listed(changes)}", **_ONLY
         )
 
 
@@ -280,13 +278,13 @@ def add(left: xr.Dataset, right: xr.Dataset) -> xr.Dataset:
     exact = [f"{name}{EXACT}" for name in SUMS if f"{name}{EXACT}" in left]
     names = [*SUMS, *exact]
     extra = ("example", "id", "group", "tokens")
-    one, two = xr.align(
+    first, second = xr.align(
         left[names].drop_vars(extra, errors="ignore"),
         right[names].drop_vars(extra, errors="ignore"),
         join="outer",
         fill_value=0,
     )
-    total = (one + two).assign_attrs(left.attrs)
+    total = (first + second).assign_attrs(left.attrs)
     for name in exact:
         limbs = carried(np.array(total[name].transpose("limb", ...).values, np.int64))
         dims = ("limb", *(dim for dim in total[name].dims if dim != "limb"))
@@ -383,8 +381,8 @@ def join(survey: Atlas, added: Atlas, kind: str = CIRCUITS) -> Atlas:
             command=f"make them with the same options: headscope {kind} {name} -o {kind}.nc",
         )
     about: dict[str, Any] = survey.provenance
-    made = added.provenance
-    about[kind] = {key: made.get(key) for key in ("settings", "notes", "identity")}
+    theirs = added.provenance
+    about[kind] = {key: theirs.get(key) for key in ("settings", "notes", "identity")}
     tree = survey.tree.copy()
     for group in added:
         tree[group] = added.tree[group].copy()
@@ -438,14 +436,14 @@ def join_all(results: Sequence[Atlas]) -> list[Atlas]:
     ResultsError
         If circuits or retrieval scores belong to none of the other results.
     """
-    found = [atlas for at, atlas in enumerate(results) if not (at and kind_of(atlas))]
+    joined = [atlas for at, atlas in enumerate(results) if not (at and kind_of(atlas))]
     for added in results[1:]:
         kind = kind_of(added)
         if not kind:
             continue
-        places = [at for at, atlas in enumerate(found) if same_weights(atlas, added)]
+        places = [at for at, atlas in enumerate(joined) if same_weights(atlas, added)]
         for at in places:
-            found[at] = join(found[at], added, kind)
+            joined[at] = join(joined[at], added, kind)
         if not places:
-            join(found[0], added, kind)  # raises, and says why
-    return found
+            join(joined[0], added, kind)  # raises, and says why
+    return joined

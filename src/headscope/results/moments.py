@@ -130,8 +130,7 @@ class Ratio(NamedTuple):
         """
         from scipy.special import stdtr  # slow to import
 
-        away = self.value - np.asarray(threshold)
-        t = self._errors_from_zero(away)
+        t = self._errors_from_zero(self.value - np.asarray(threshold))
         p: Numbers = stdtr(self.degrees, -np.where((t == 0) & (self.error == 0), -np.inf, t))
         return p
 
@@ -251,8 +250,8 @@ def range_of(data: xr.Dataset) -> Range:
     """
     if data.attrs.get("kind") == "share" or str(data.attrs.get("unit", "")).startswith("share"):
         return "share"
-    given = data.attrs.get("range")
-    return given if given in ("share", "positive") else "signed"
+    named = data.attrs.get("range")
+    return named if named in ("share", "positive") else "signed"
 
 
 def _unrounded(share: Numbers) -> Numbers:
@@ -294,10 +293,10 @@ def derive(sums: xr.Dataset, *, over: str = TEXTS, confidence: float = CONFIDENC
     by_bucket = [sums[name].transpose("bucket", ...) for name in ("sum", "square", "count")]
     dims = by_bucket[2].dims[1:]
     total, square, count = (values.values.astype(float) for values in by_bucket)
-    found = ratio(np.moveaxis(total, 0, -1), np.moveaxis(count, 0, -1))
+    means = ratio(np.moveaxis(total, 0, -1), np.moveaxis(count, 0, -1))
     values = range_of(sums)
-    low, high = found.interval(values, confidence)
-    centre = _unrounded(found.value) if values == "share" else found.value
+    low, high = means.interval(values, confidence)
+    centre = _unrounded(means.value) if values == "share" else means.value
     whole = total.sum(0), square.sum(0), count.sum(0)
     derived = {
         "mean": centre,

@@ -19,13 +19,7 @@ from typing import Any, Literal
 import xarray as xr
 
 from headscope.errors import ResultsError, shorten
-from headscope.files import (
-    atomic_write,
-    check_writable,
-    checksum,
-    uncollected,
-    uninterrupted,
-)
+from headscope.files import atomic_write, check_writable, checksum, uncollected, uninterrupted
 from headscope.limits import RESULTS
 from headscope.results.moments import OLDER
 from headscope.results.remote import on_disk
@@ -168,8 +162,8 @@ def _without_digest(path: Path) -> ResultsError:
             return ResultsError(
                 f"{path} is not a results file: it does not begin as a netCDF file does", **_MAKE
             )
-        place = _END.get(begin[8]) if begin.startswith(_HDF5) and len(begin) == 48 else None
-        if place and path.stat().st_size < int.from_bytes(begin[place : place + 8], "little"):
+        offset = _END.get(begin[8]) if begin.startswith(_HDF5) and len(begin) == 48 else None
+        if offset and path.stat().st_size < int.from_bytes(begin[offset : offset + 8], "little"):
             return _damaged(path, "its end is missing")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             ours = all(content.find(name) >= 0 for name in (b"headscope_schema", b"provenance"))
@@ -232,13 +226,13 @@ def migrate(tree: xr.DataTree, schema: int) -> xr.DataTree:
 
 def _check_schema(path: Path, tree: xr.DataTree) -> None:
     """Refuse files of others, and those of versions that cannot be read."""
-    found = tree.attrs.get("headscope_schema")
-    if found is None or "provenance" not in tree.attrs:
+    schema = tree.attrs.get("headscope_schema")
+    if schema is None or "provenance" not in tree.attrs:
         raise _of_others(path)
     try:
-        number, first = int(str(found)), oldest(SCHEMA)
+        number, first = int(str(schema)), oldest(SCHEMA)
     except ValueError:
-        raise _damaged(path, f"the schema must be a number, got {shorten(str(found))}") from None
+        raise _damaged(path, f"the schema must be a number, got {shorten(str(schema))}") from None
     if not first <= number <= SCHEMA:
         age, advice = (
             ("a newer", "pip install --upgrade headscope")

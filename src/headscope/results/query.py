@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 from headscope.errors import UserError
 
-COMPARISONS = ("<=", ">=", "!=", "<", ">", "=")
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<op><=|>=|!=|==|<|>|=)
@@ -98,15 +97,15 @@ def split_value(text: str) -> list[str]:
 def _tokens(text: str) -> list[Token]:
     """The pieces of a query; the last one, of no kind, is its end."""
     tokens: list[Token] = []
-    place = 0
-    while text[place:].strip():
-        match = _TOKEN.match(text, place)
-        if match is None or match.end() == place:
-            raise _stop(text, place + len(text[place:]) - len(text[place:].lstrip()) + 1)
+    at = 0
+    while text[at:].strip():
+        match = _TOKEN.match(text, at)
+        if match is None or match.end() == at:
+            raise _stop(text, at + len(text[at:]) - len(text[at:].lstrip()) + 1)
         kind = str(match.lastgroup)
         value = match.group(kind)
         tokens.append(Token(kind, "=" if value == "==" else value, match.start(kind) + 1))
-        place = match.end()
+        at = match.end()
     return [*tokens, Token("", "", len(text) + 1)]
 
 

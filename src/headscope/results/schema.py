@@ -158,7 +158,7 @@ def _all(outer: type[list[Any]] | type[dict[str, Any]], fits: Form) -> Form:
     """A list or an object, all of whose members fit."""
     return lambda value: (
         isinstance(value, outer)
-        and all(fits(one) for one in (value.values() if isinstance(value, dict) else value))
+        and all(fits(item) for item in (value.values() if isinstance(value, dict) else value))
     )
 
 
@@ -170,9 +170,9 @@ FORMS: Mapping[str, Form] = {
     "a number from 0, or a list": lambda value: isinstance(value, list) or _whole(value),
     "a number from 1": lambda value: _whole(value, 1, MOST),
     "a list of texts": _all(list, _text),
-    "a list of texts like '1/4'": _all(list, lambda one: _text(one) and _SHARD.fullmatch(one)),
+    "a list of texts like '1/4'": _all(list, lambda text: _text(text) and _SHARD.fullmatch(text)),
     "a list of rising numbers from 1": lambda value: (
-        _all(list, lambda one: _whole(one, 1))(value) and value == sorted(set(value))
+        _all(list, lambda number: _whole(number, 1))(value) and value == sorted(set(value))
     ),
     "an object": lambda value: isinstance(value, dict),
     "an object of texts": _all(dict, _text),
@@ -562,18 +562,18 @@ def _check_own(
         for name in ("id", "group", "tokens"):
             there = name in variables and variables[name].dims == ("example",)
             _need(there, where, f"has the values of examples, but not their {name!r}")
-        found = _dims(where, variables, KEPT, "f")
-        _need(found[:1] == ("example",), where, _strange(KEPT, found, ("example", *dims)))
+        kept_dims = _dims(where, variables, KEPT, "f")
+        _need(kept_dims[:1] == ("example",), where, _strange(KEPT, kept_dims, ("example", *dims)))
 
 
 def _check_track(node: xr.DataTree, about: Mapping[str, Any]) -> None:
     listed = about.get("checkpoints")
     if not isinstance(listed, list) or not listed:
         raise _Fault("the provenance does not list the checkpoints of the group 'track'")
-    for one in listed:
-        named = isinstance(one, dict) and isinstance(one.get("name"), str)
+    for checkpoint in listed:
+        named = isinstance(checkpoint, dict) and isinstance(checkpoint.get("name"), str)
         _need(named, "the provenance has a checkpoint without a name")
-        step = one.get("step")
+        step = checkpoint.get("step")
         known = FORMS["a number from 0, or null"](step)
         _need(known, "the provenance has a checkpoint whose step is", shorten(step))
     for name, part in node.children.items():
@@ -595,8 +595,8 @@ def _check_examples(where: str, variables: Variables) -> None:
     }
     for name, (dims, kind) in (EXAMPLE_ARRAYS | labels).items():
         wanted = np.dtype(kind).kind  # where signed numbers are, those without a sign do, too
-        found = _dims(where, variables, name, "iu" if wanted == "i" else wanted)
-        _need(found == dims, where, _strange(name, found, dims))
+        own = _dims(where, variables, name, "iu" if wanted == "i" else wanted)
+        _need(own == dims, where, _strange(name, own, dims))
     data = {name: variables[name].values for name in EXAMPLE_ARRAYS}
     rows, sizes = data["text_rows"], data["text_bytes"]
     fit = not (sizes < 0).any() and sizes.sum() == len(data["texts"])

@@ -167,8 +167,8 @@ class TextAttention:
         UserError
             There is no map of this head.
         """
-        (one,) = self._chosen(Head.parse(head))
-        return self.maps.sel(layer=one.layer + 1, head=one.head + 1)
+        (chosen,) = self._chosen(Head.parse(head))
+        return self.maps.sel(layer=chosen.layer + 1, head=chosen.head + 1)
 
     def _chosen(self, heads: HeadsLike | None) -> tuple[Head, ...]:
         """Heads by name, or all; each must have a map."""
@@ -286,16 +286,16 @@ class TextAttention:
                 hint=f"give [{words!r}]",
             )
         tokens = self.tokens
-        found: list[int] = []
+        positions: list[int] = []
         for word in words:
             if isinstance(word, int):
-                found.append(word)
+                positions.append(word)
                 continue
-            places = [place for place, one in enumerate(tokens) if one.lower() == word.lower()]
+            places = [place for place, token in enumerate(tokens) if token.lower() == word.lower()]
             if not places:
                 raise unknown("word", word, dict.fromkeys(tokens))
-            found += places
-        return found
+            positions += places
+        return positions
 
     def lines(
         self,

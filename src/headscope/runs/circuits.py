@@ -127,13 +127,13 @@ class Circuits(Run[Atlas]):
             update(total, total)
         words[:1, ..., 1:] = np.nan  # heads of the first layer do not read its MLP
         _divide(ratios, ov, qk)
-        found = {} if vocabulary is None else {"copying": self._statistic(copying, *COPYING)}
-        found["ov_norm"] = self._statistic(ov, *OV_NORM)
-        found["qk_norm"] = self._statistic(qk, *QK_NORM)
-        found["composition"] = self._composition(ratios)
+        groups = {} if vocabulary is None else {"copying": self._statistic(copying, *COPYING)}
+        groups["ov_norm"] = self._statistic(ov, *OV_NORM)
+        groups["qk_norm"] = self._statistic(qk, *QK_NORM)
+        groups["composition"] = self._composition(ratios)
         if self.pairs.labels:
-            found[VOCABULARY] = self._vocabulary(words)
-        return found
+            groups[VOCABULARY] = self._vocabulary(words)
+        return groups
 
     def _statistic(
         self, values: Array, title: str, unit: str, source: str = SOURCE, **labels: Sequence[str]
@@ -141,7 +141,7 @@ class Circuits(Run[Atlas]):
         """A number per head and label. There is no corpus, hence no interval and no example."""
         dims = ("layer", "head", *labels)
         nothing = np.full(values.shape, np.nan)
-        found = xr.Dataset(
+        data = xr.Dataset(
             {
                 "mean": (dims, values),
                 "low": (dims, nothing),
@@ -150,7 +150,7 @@ class Circuits(Run[Atlas]):
             },
             {**self._grid(), **{dim: list(names) for dim, names in labels.items()}},
         )
-        return found.assign_attrs(
+        return data.assign_attrs(
             title=title, unit=self._unit(unit), source=source, kind="weights", listed="yes"
         )
 
@@ -161,7 +161,7 @@ class Circuits(Run[Atlas]):
             "relation": {name: WORDS.get(name, f"map words by {name!r}") for name in labels},
             "embedding": {PLAIN: "", MLP: ", from what the first MLP writes"},
         }
-        found = self._statistic(
+        data = self._statistic(
             shares,
             "relation between words",
             f"share of pairs with the second word among the top {self.within}",
@@ -170,7 +170,7 @@ class Circuits(Run[Atlas]):
             embedding=list(self.pairs.vectors),
         )
         words = json.dumps({"says": "weights that {relation}{embedding}", "labels": said})
-        return found.assign(pairs=("relation", list(labels.values()))).assign_attrs(words=words)
+        return data.assign(pairs=("relation", list(labels.values()))).assign_attrs(words=words)
 
     def _composition(self, ratios: Array) -> xr.Dataset:
         generator = torch.Generator().manual_seed(self.seed)
@@ -186,11 +186,11 @@ class Circuits(Run[Atlas]):
             )
             for kind in KINDS
         ]
-        means = np.array([float(one.mean()) for one in drawn])
-        deviations = np.array([float(one.std()) for one in drawn])
+        means = np.array([float(sample.mean()) for sample in drawn])
+        deviations = np.array([float(sample.std()) for sample in drawn])
         excess = (ratios - means.reshape(-1, 1, 1, 1, 1)).astype(np.float32)
         grid = self._grid()
-        found = xr.Dataset(
+        data = xr.Dataset(
             {
                 "excess": (("kind", "layer", "head", "from_layer", "from_head"), excess),
                 "baseline": ("kind", means),
@@ -198,7 +198,7 @@ class Circuits(Run[Atlas]):
             },
             {"kind": list(KINDS), **grid, **{f"from_{dim}": grid[dim] for dim in grid}},
         )
-        return found.assign_attrs(
+        return data.assign_attrs(
             title="composition of an earlier head with a later one",
             unit=self._unit("ratio of norms over that of random heads"),
             **{"source": SOURCE, "kind": COMPOSITION, "listed": "no"},
@@ -275,7 +275,7 @@ class WordPairs:
         if not tokens:
             return
         known = sorted({first for pairs in tokens.values() for first, _ in pairs})
-        tokens[COPY] = [(one, one) for one in known]  # and, with the other end of rows, SUPPRESS
+        tokens[COPY] = [(token, token) for token in known]  # from the other end: SUPPRESS
         self.labels = {name: len(pairs) for name, pairs in tokens.items()} | {SUPPRESS: len(known)}
         first, self.targets = torch.tensor([pair for all_ in tokens.values() for pair in all_]).T
         own = self.vectors[PLAIN] = embedding[first.to(embedding.device)].float()
@@ -306,12 +306,12 @@ class WordPairs:
             part = torch.arange(first, min(first + CHUNK, len(self.unembedding)))
             written = layer.output @ self._directions(part, device).T
             inside = (targets >= first) & (targets <= part[-1])
-            for head, made in enumerate(written):
-                found = read[head] @ made
-                found[inside, targets[inside] - first] = math.nan  # not a rival of itself
+            for head, sent in enumerate(written):
+                logits = read[head] @ sent
+                logits[inside, targets[inside] - first] = math.nan  # not a rival of itself
                 # In place: counting booleans takes ten times as long as adding floats.
-                below[head] += torch.le(found, own[head], out=made.new_empty(found.shape)).sum(1)
-                above[head] += found.ge_(own[head]).sum(1)
+                below[head] += torch.le(logits, own[head], out=sent.new_empty(logits.shape)).sum(1)
+                above[head] += logits.ge_(own[head]).sum(1)
         rivals = torch.stack([above, below]).view(2, -1, kinds, len(self.targets))
         hits = (rivals < within).cpu().numpy()
         ends = np.cumsum(list(self.labels.values()))[:-2]
@@ -394,8 +394,7 @@ def circuit_norms(layer: Projections) -> tuple[Tensor, Tensor]:
     value, key = (spread_groups(gram(part), heads) for part in (layer.value, layer.key))
     output, query = gram(layer.output.transpose(1, 2)), gram(layer.query)
     ov = (value * output).sum((1, 2)).clamp(min=0).sqrt()
-    qk = (query * key).sum((1, 2)).clamp(min=0).sqrt()
-    return ov, qk
+    return ov, (query * key).sum((1, 2)).clamp(min=0).sqrt()
 
 
 def copying_scores(layer: Projections, vocabulary: Tensor) -> Tensor:
@@ -460,12 +459,9 @@ def products(writing: Tensor, reader: Reader) -> Tensor:
     blocks = (writing.flatten(0, 1) @ stacked).view(earlier, width, groups, size)
     if reader.root.shape[1] == 1:  # folded in already
         return _norm(blocks, (1, 3)).T
-    found = []
-    for group in range(groups):
-        block = blocks[:, :, group]
-        for root in reader.root[group].to(block.dtype):
-            found.append(_norm(block @ root.T, (1, 2)))
-    return torch.stack(found)
+    roots = reader.root.to(blocks.dtype)
+    pairs = ((blocks[:, :, group], root) for group in range(groups) for root in roots[group])
+    return torch.stack([_norm(block @ root.T, (1, 2)) for block, root in pairs])
 
 
 def random_ratios(
@@ -486,7 +482,7 @@ def random_ratios(
     generator
         The source of randomness.
     """
-    found = []
+    ratios = []
     for _ in range(draws):
         value, output, read, outer = (
             torch.randn(hidden, size, generator=generator) for size in (width, width, inner, inner)
@@ -495,8 +491,8 @@ def random_ratios(
         block = (output.T @ read).double()
         top = ((grams[0] @ block) * (block @ grams[3])).sum()
         under = (grams[0] * grams[1]).sum() * (grams[2] * grams[3]).sum()
-        found.append((top / under).sqrt())
-    return torch.stack(found)
+        ratios.append((top / under).sqrt())
+    return torch.stack(ratios)
 
 
 def _folded(reader: Reader) -> Reader:

@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from headscope.encode import Batch, Encoded, collate
+from headscope.encode import Encoded, collate
 from headscope.errors import UserError
 from headscope.models import LayerView, Model
 from headscope.models.attach import as_eager
@@ -136,8 +136,7 @@ class Check:
         """The result in one sentence."""
         if self.passed:
             worst = max(self.rows, key=lambda row: row.difference)
-            exact = worst.difference == 0
-            digits = "in every bit" if exact else f"to {worst.digits} or more"
+            digits = "in every bit" if worst.difference == 0 else f"to {worst.digits} or more"
             return f"PASS: {self.model} agrees with eager attention {digits}"
         wrong = "; ".join(row.sentence() for row in self.rows if not row.agrees)
         return f"FAIL: {self.model} does not agree with eager attention: {wrong}"
@@ -167,8 +166,7 @@ def compare_with_eager(model: Model, options: CheckOptions) -> Check:
     """What :func:`headscope.check` returns."""
     length, notes = long_length(model, options.max_length)
     random = np.random.default_rng(options.seed)
-    items = [_item(model, random, size) for size in (*LENGTHS, length)]
-    *texts, long = items
+    *texts, long = [_item(model, random, size) for size in (*LENGTHS, length)]
     rows: list[Agreement] = []
     for name, group, maps in (
         (ALONE, texts[:1], True),
@@ -216,13 +214,13 @@ def reach_of(config: Any) -> int:
     values = vars(config)
     positions = values.get("max_position_embeddings")  # no window is longer
     most = positions if isinstance(positions, int) and positions else math.inf
-    found = [
+    reaches = [
         value
         for key, value in values.items()
         if REACH.search(key) and type(value) is int and value <= most
     ]
     blocks = values.get("index_block_size", 0) * values.get("index_topk_blocks", 0)
-    return int(max([0, blocks, *found]))
+    return int(max([0, blocks, *reaches]))
 
 
 def map_bytes(model: Model, length: int) -> int:
@@ -261,16 +259,16 @@ def eager_reference(model: Model, item: Encoded, *, maps: bool) -> Reference:
     with torch.inference_mode(), as_eager(model.network), evaluating(model.network):
         output = model.network(**inputs, output_attentions=maps, output_hidden_states=True)
     return Reference(
-        {stack: [one[0] for one in found] for stack, found in _maps(model, output) if maps},
-        {stack: [one[0] for one in found] for stack, found in _states(model, output)},
+        {stack: [layer[0] for layer in layers] for stack, layers in _maps(model, output) if maps},
+        {stack: [layer[0] for layer in layers] for stack, layers in _states(model, output)},
     )
 
 
 def _maps(model: Model, output: Any) -> Iterator[tuple[str, list[Tensor]]]:
     for stack in model.shapes:
         name = f"{stack}_attentions" if model.encoder_decoder else "attentions"
-        found = getattr(output, name, None) or ()
-        yield stack, [one for one in found if one is not None]
+        maps = getattr(output, name, None) or ()
+        yield stack, [map_ for map_ in maps if map_ is not None]
 
 
 def _states(model: Model, output: Any) -> Iterator[tuple[str, list[Tensor]]]:
@@ -293,11 +291,11 @@ class Beside:
 
     def rows(self, view: LayerView, block: Tensor, first_row: int) -> None:
         """Compare a block, without what is padding."""
-        place = self.layers.get(view.stack, 0)
+        count = self.layers.get(view.stack, 0)
         for row, reference in enumerate(self.references):
             maps = reference.maps.get(view.stack, [])
-            if place < len(maps):
-                theirs = maps[place][:, first_row : first_row + block.shape[2]]
+            if count < len(maps):
+                theirs = maps[count][:, first_row : first_row + block.shape[2]]
                 ours = block[row, :, : theirs.shape[1], : theirs.shape[2]]
                 self.note(view.stack, view.layer, gap(ours, theirs))
 
@@ -341,7 +339,7 @@ def _compared(model: Model, name: str, items: list[Encoded], *, maps: bool) -> l
 
 def _rows(model: Model, name: str, items: list[Encoded], *, maps: bool) -> Iterator[Agreement]:
     references = {item.example.id: eager_reference(model, item, maps=maps) for item in items}
-    found = {MAPS: Beside([]), OUTPUTS: Beside([])}
+    compared = {MAPS: Beside([]), OUTPUTS: Beside([])}
     counted: dict[str, int] = {}
     for batch in model.batches(items, size=len(items)):
         beside = Beside([references[item.example.id] for item in batch.items])
@@ -350,8 +348,8 @@ def _rows(model: Model, name: str, items: list[Encoded], *, maps: bool) -> Itera
         counted |= beside.layers
         for stack, layers in beside.gaps.items():
             for layer, difference in layers.items():
-                found[MAPS].note(stack, layer, difference)
-        _compare_states(model, batch, output, beside.references, found[OUTPUTS])
+                compared[MAPS].note(stack, layer, difference)
+        _compare_states(model, output, beside.references, compared[OUTPUTS])
     allowed = ROUGH if model.quantization else CLOSE.get(model.network.dtype, ROUGH)
     tokens = max(len(item) for item in items)
     for stack in model.shapes:
@@ -359,8 +357,8 @@ def _rows(model: Model, name: str, items: list[Encoded], *, maps: bool) -> Itera
         if maps and counted.get(stack, 0) != expected:
             why = f"{counted.get(stack, 0)} layers are observed and eager attention has {expected}"
             yield Agreement(name, MAPS, stack, tokens, error=why)
-        for what, one in found.items():
-            gaps = one.gaps.get(stack, {})
+        for what, side in compared.items():
+            gaps = side.gaps.get(stack, {})
             if gaps:
                 worst = max(gaps, key=lambda layer: gaps[layer])
                 yield Agreement(
@@ -369,7 +367,7 @@ def _rows(model: Model, name: str, items: list[Encoded], *, maps: bool) -> Itera
 
 
 def _compare_states(
-    model: Model, batch: Batch, output: Any, references: Sequence[Reference], found: Beside
+    model: Model, output: Any, references: Sequence[Reference], beside: Beside
 ) -> None:
     """Compare what each layer gives to the next, relative to its largest number."""
     for stack, layers in _states(model, output):
@@ -377,4 +375,4 @@ def _compare_states(
             for row, reference in enumerate(references):
                 theirs = reference.states[stack][layer]
                 size = max(float(theirs.abs().max()), torch.finfo(theirs.dtype).tiny)
-                found.note(stack, layer, gap(ours[row, : len(theirs)], theirs) / size)
+                beside.note(stack, layer, gap(ours[row, : len(theirs)], theirs) / size)

@@ -103,7 +103,7 @@ def frame_example(model: Model, corpus: Iterable[Example], *, head: Head) -> Hea
     """
     best: HeadExample | None = None
     most = -1.0
-    for example in islice((one for one in corpus if one.links and fits(one)), FRAMES):
+    for example in islice((text for text in corpus if text.links and fits(text)), FRAMES):
         seen = example_attention(model, example, head)
         kept = sorted(seen.place)
         places = [seen.place[word] for word in kept]
@@ -157,15 +157,15 @@ def sentences(corpus: Iterable[Example]) -> Iterator[Example]:
             continue
         for number in numbers:
             kept = [index for index, word in enumerate(example.words) if word.sentence == number]
-            place = {old: new for new, old in enumerate(kept)}
-            words = tuple(_moved(example.words[old], place) for old in kept)
+            moved = {old: new for new, old in enumerate(kept)}
+            words = tuple(_moved(example.words[old], moved) for old in kept)
             text = " ".join(word.text for word in words)
             yield Example(f"{example.id}-{number}", (text,), words, group=example.group)
 
 
-def _moved(word: Word, place: dict[int, int]) -> Word:
+def _moved(word: Word, moved: dict[int, int]) -> Word:
     """A word in a sentence of its own: its head word has another index."""
-    head = word.head if word.head is None or word.head == ROOT else place.get(word.head, ROOT)
+    head = word.head if word.head is None or word.head == ROOT else moved.get(word.head, ROOT)
     return replace(word, segment=0, sentence=0, head=head)
 
 
@@ -236,8 +236,8 @@ class HeadWindow:
 
     def __init__(self, head: Head, stack: str, batch: Batch, model: Model) -> None:
         self.head, self.stack = head, stack
-        self.asked, self.open_keys = map(torch.from_numpy, rows_and_keys(batch))
-        self.window = self.asked.shape[1]
+        self.counted, self.open_keys = map(torch.from_numpy, rows_and_keys(batch))
+        self.window = self.counted.shape[1]
         self.blocks: list[Tensor] = []
         self.scores: list[Tensor] = []
 
@@ -246,20 +246,20 @@ class HeadWindow:
         rows = min(block.shape[2], self.window - first_row)
         if view.stack != self.stack or view.layer != self.head.layer or rows <= 0:
             return
-        one = block[:, self.head.head : self.head.head + 1, :rows].float().contiguous()
-        open_keys = self.open_keys.to(one.device)
-        asked = self.asked[:, first_row : first_row + rows].to(one.device)
-        found = away(one, open_keys, first_row, working(one, open_keys))[:, 0]
+        block = block[:, self.head.head : self.head.head + 1, :rows].float().contiguous()
+        open_keys = self.open_keys.to(block.device)
+        counted = self.counted[:, first_row : first_row + rows].to(block.device)
+        strength = away(block, open_keys, first_row, working(block, open_keys))[:, 0]
         # Padded rows may hold NaN.
-        self.scores.append(torch.where(asked > 0, found, 0.0).sum(1))
-        self.blocks.append(one[:, 0, :, : self.window].clone())
+        self.scores.append(torch.where(counted > 0, strength, 0.0).sum(1))
+        self.blocks.append(block[:, 0, :, : self.window].clone())
 
     def end(self, view: LayerView) -> None:
         """Nothing is left to do."""
 
     def found(self) -> tuple[Tensor, Tensor]:
         """The score of each example (NaN without words), and its map as numbers."""
-        scores = torch.stack(self.scores).sum(0).cpu() / self.asked.sum(1)
+        scores = torch.stack(self.scores).sum(0).cpu() / self.counted.sum(1)
         return scores, largest(torch.cat(self.blocks, 1)).cpu()
 
 
@@ -364,14 +364,14 @@ def relation_example(
     measure = Dependency(stanford=True)
 
     def tasks(example: Example) -> list[Task]:
-        found = []
+        listed = []
         for arc in measure.arcs(example.words):
             if arc.head == ROOT or relation not in arc.relations:
                 continue
             word, answer = (arc.speaker, arc.head) if upward else (arc.head, arc.speaker)
             others = [other for other in range(len(example.words)) if other != word]
-            found.append((word, others, [answer]))
-        return found
+            listed.append((word, others, [answer]))
+        return listed
 
     short = (example for example in corpus if fits(example))
     return _best(model, short, head, tasks, most=SENTENCES)
@@ -402,13 +402,13 @@ def antecedent_example(
 
     def tasks(example: Example) -> list[Task]:
         words = [word.text.lower() for word in example.words]
-        found = []
+        listed = []
         for mention in example.mentions:
             earlier = [other for other in example.mentions if other.head < mention.head]
             right = [other.head for other in earlier if other.entity == mention.entity]
             if right and words[mention.head] not in {words[answer] for answer in right}:
-                found.append((mention.head, sorted({one.head for one in earlier}), right))
-        return found
+                listed.append((mention.head, sorted({other.head for other in earlier}), right))
+        return listed
 
     return _best(model, _excerpts(corpus), head, tasks, most=EXCERPTS, both=True)
 
@@ -427,29 +427,29 @@ def _best(
     Of equals, the one with the most attention along right answers: there is something to see.
     """
     best: HeadExample | None = None
-    for example in islice((one for one in corpus if tasks(one)), most):
+    for example in islice((fitting for fitting in corpus if tasks(fitting)), most):
         seen = example_attention(model, example, head)
-        asked = [
+        answerable = [
             task
             for task in tasks(example)
             if task[0] in seen.place and any(answer in seen.place for answer in task[2])
         ]
-        if not asked:
+        if not answerable:
             continue
         right = []
-        for word, among, answers in asked:
+        for word, among, answers in answerable:
             answer = seen.strongest(word, among)
             if answer is not None and answer in answers:
                 right.append(seen.weight(word, answer))
-        marked = {word for word, _, _ in asked}
+        marked = {word for word, _, _ in answerable}
         if both:
-            marked |= {answer for _, _, answers in asked for answer in answers}
+            marked |= {answer for _, _, answers in answerable for answer in answers}
         places = frozenset(seen.place[word] for word in marked if word in seen.place)
-        found = HeadExample(
-            seen.words, seen.weights, places, len(right), len(asked), round(sum(right), 4)
+        candidate = HeadExample(
+            seen.words, seen.weights, places, len(right), len(answerable), round(sum(right), 4)
         )
-        if best is None or _rank(found) > _rank(best):
-            best = found
+        if best is None or _rank(candidate) > _rank(best):
+            best = candidate
     return best
 
 
@@ -475,12 +475,12 @@ def _excerpts(corpus: Iterable[Example]) -> Iterator[Example]:
 
 def _excerpt(example: Example, kept: list[int]) -> Example:
     """Some words of an example, with the mentions that lie within them."""
-    place = {old: new for new, old in enumerate(kept)}
+    moved = {old: new for new, old in enumerate(kept)}
     words = tuple(replace(example.words[old], segment=0, head=None) for old in kept)
     mentions = tuple(
-        Mention(place[one.start], place[one.end], place[one.head], one.entity, one.kind)
+        Mention(moved[one.start], moved[one.end], moved[one.head], one.entity, one.kind)
         for one in example.mentions
-        if {one.start, one.end, one.head} <= place.keys()
+        if {one.start, one.end, one.head} <= moved.keys()
     )
     text = " ".join(word.text for word in words)
     return Example(f"{example.id}-{kept[0]}", (text,), words, mentions=mentions)
@@ -507,15 +507,14 @@ def short_text(corpus: Iterable[Example]) -> tuple[str, ...] | None:
     >>> short_text([Example("1", pair)])
     ('It was found in Taiwan.', 'The wings are 24 mm, or more.')
     """
-    found: tuple[str, ...] | None = None
+    first: tuple[str, ...] | None = None
     for example in islice(corpus, PASSAGES):
-        texts = example.texts
-        parts = [SENTENCE.split(text.strip()) for text in texts]
+        parts = [SENTENCE.split(text.strip()) for text in example.texts]
         chosen = (parts[0][-1], parts[1][0]) if len(parts) == 2 else (parts[0][0],)
         words = [len(text.split()) for text in chosen]
         if min(words) < LEAST_WORDS or not SHORT <= sum(words) <= LONG:
             continue
         if any("," in text for text in chosen):
             return chosen
-        found = found or chosen
-    return found
+        first = first or chosen
+    return first

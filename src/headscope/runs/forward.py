@@ -83,16 +83,16 @@ class Pass:
 
     def run(self, batch: Batch) -> BatchValues:
         """One forward pass; rarely another one, with more room for examples."""
-        found = self._surely(batch)
-        if self.keeper is None or found.examples is None or found.examples.complete:
-            return found
-        with self.keeper.more_room(found.examples.most):
+        values = self._surely(batch)
+        if self.keeper is None or values.examples is None or values.examples.complete:
+            return values
+        with self.keeper.more_room(values.examples.most):
             return self._surely(batch)
 
     def _surely(self, batch: Batch) -> BatchValues:
-        found = self.attempt(batch) or self.attempt(batch, careful=True)
-        assert found is not None  # a careful pass finds out what is at fault
-        return found
+        values = self.attempt(batch) or self.attempt(batch, careful=True)
+        assert values is not None  # a careful pass finds out what is at fault
+        return values
 
     def attempt(
         self, batch: Batch, listeners: Sequence[Listener] = (), *, careful: bool = False
@@ -127,8 +127,8 @@ class Pass:
         values: dict[str, NDArray[Any]] = {}
         totals: dict[str, NDArray[Any]] = {}
         for group in self.groups:
-            values |= {name: found.cpu().numpy() for name, found in group.finish().items()}
-            totals |= {name: found.cpu().numpy() for name, found in group.totals().items()}
+            values |= {name: tensor.cpu().numpy() for name, tensor in group.finish().items()}
+            totals |= {name: tensor.cpu().numpy() for name, tensor in group.totals().items()}
         examples = None if self.keeper is None else self.keeper.take()
         return BatchValues(values, totals, hearing.broken.cpu().numpy(), examples)
 
@@ -175,7 +175,7 @@ class Hearing:
             masks = (self.batch.mask, key_batch(self.batch).mask)
             rows, keys = (torch.from_numpy(mask).to(device) for mask in masks)
             here = device == self.home
-            groups = self.groups if here else [one.on(self.batch, device) for one in self.groups]
+            groups = self.groups if here else [part.on(self.batch, device) for part in self.groups]
             self.places[device] = Place(groups, (rows, keys), torch.zeros((), device=device))
         return self.places[device]
 
@@ -206,8 +206,7 @@ class Hearing:
         if not self.careful:
             place.total = place.total + lengths.sum()
             return lengths
-        bad = ~torch.isfinite(lengths).flatten(1).all(1)
-        self._note(view, bad)
+        self._note(view, ~torch.isfinite(lengths).flatten(1).all(1))
         return lengths.nan_to_num_(0.0, 0.0, 0.0)
 
     def _note(self, view: LayerView, bad: Tensor) -> None:
@@ -284,7 +283,7 @@ class Stacking:
         return together if self.same else singly
 
 
-def _alike(one: Tensor, other: Tensor) -> bool:
-    return one.shape == other.shape and torch.allclose(
-        one, other, rtol=1e-3, atol=1e-4, equal_nan=True
+def _alike(first: Tensor, second: Tensor) -> bool:
+    return first.shape == second.shape and torch.allclose(
+        first, second, rtol=1e-3, atol=1e-4, equal_nan=True
     )

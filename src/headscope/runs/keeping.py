@@ -120,7 +120,7 @@ def sparse_map(codes: NDArray[np.int32], rows: int) -> SparseMap:
     )
 
 
-def distances(block: Tensor, open_keys: Tensor, asked: Tensor, first_row: int) -> Tensor:
+def distances(block: Tensor, open_keys: Tensor, counted: Tensor, first_row: int) -> Tensor:
     """The attention at each distance, summed over rows, (batch, head, 33).
 
     Parameters
@@ -129,7 +129,7 @@ def distances(block: Tensor, open_keys: Tensor, asked: Tensor, first_row: int) -
         (batch, head, row, key).
     open_keys
         1 for keys that are not sinks, else 0, (batch, key).
-    asked
+    counted
         1 for rows that count, else 0, (batch, row).
     first_row
         The number of the block's first row.
@@ -137,7 +137,7 @@ def distances(block: Tensor, open_keys: Tensor, asked: Tensor, first_row: int) -
     rows, keys = block.shape[2:]
     queries = torch.arange(first_row, first_row + rows, device=block.device)[:, None]
     places = torch.arange(keys, device=block.device)
-    weights = block * (asked[:, None, :, None] * open_keys[:, None, None, :])
+    weights = block * (counted[:, None, :, None] * open_keys[:, None, None, :])
     near = queries + torch.arange(1 - REACH, REACH, device=block.device)
     inside = (near >= 0) & (near < keys)
     index = near.clamp(0, keys - 1).expand(*block.shape[:2], -1, -1)
@@ -209,7 +209,7 @@ def kept_text(model: Model, item: Encoded, key: int, window: int) -> KeptText:
     example, number = item.example, divmod(key, PARTS)
     units = item.unit[:window].tolist()
     kept = sorted({unit for unit in units if unit >= 0})
-    place = {unit: new for new, unit in enumerate(kept)}
+    moved = {unit: new for new, unit in enumerate(kept)}
     surface = surface_words(example, kept[-1] + 1 if kept else 0)
     words = [example.words[unit] for unit in kept] if example.words else []
     heads = [
@@ -217,7 +217,7 @@ def kept_text(model: Model, item: Encoded, key: int, window: int) -> KeptText:
         if word.head is None
         else ROOT
         if word.head == ROOT
-        else place.get(word.head, NO_HEAD)
+        else moved.get(word.head, NO_HEAD)
         for word in words
     ]
     return KeptText(
@@ -225,7 +225,7 @@ def kept_text(model: Model, item: Encoded, key: int, window: int) -> KeptText:
         id=example.id,
         group=example.group,
         tokens=tuple(token_names(model, item)[:window]),
-        unit=tuple(place.get(unit, -1) for unit in units),
+        unit=tuple(moved.get(unit, -1) for unit in units),
         words=tuple(surface[unit][:LONGEST_WORD] for unit in kept),
         special=tuple((item.kind[:window] != TEXT).tolist()),
         sink=tuple(sinks(item)[:window].tolist()),
@@ -250,12 +250,12 @@ def sample_digest(item: Encoded, seed: int, key: int) -> bytes:
 
 def rows_and_keys(batch: Batch) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """1 for rows of words within the window, (batch, row), and for keys that are not sinks."""
-    asked = np.zeros((len(batch), min(batch.width, WINDOW)), np.float32)
+    counted = np.zeros((len(batch), min(batch.width, WINDOW)), np.float32)
     open_keys = np.zeros((len(batch), batch.width), np.float32)
     for row, item in enumerate(batch.items):
-        asked[row, : len(item)] = (item.kind == TEXT)[: asked.shape[1]]
+        counted[row, : len(item)] = (item.kind == TEXT)[: counted.shape[1]]
         open_keys[row, : len(item)] = ~sinks(item)
-    return asked, open_keys
+    return counted, open_keys
 
 
 SPARE, GROWTH = 6, 1.25
@@ -308,8 +308,8 @@ class Keeper(Together):
         self.batch, self.home = batch, device
         bars = self.store.bars()
         self.example_keys = [self.keys[id(item)] for item in batch.items]
-        asked, open_keys = rows_and_keys(batch)
-        self.window, self.asked_rows = asked.shape[1], asked.sum(1)
+        counted, open_keys = rows_and_keys(batch)
+        self.window, self.counted_rows = counted.shape[1], counted.sum(1)
         self.digests = self._drawn(bars)
         self.sampled = list(self.digests)
         heads, sampled = self.context.shape.heads, np.array(self.sampled, np.int64)
@@ -322,8 +322,8 @@ class Keeper(Together):
         def there(array: NDArray[Any]) -> Tensor:
             return torch.from_numpy(array).to(device)
 
-        self.open_keys, self.asked = there(open_keys), there(asked)
-        self.share = there(asked / np.maximum(self.asked_rows, 1)[:, None])
+        self.open_keys, self.counted = there(open_keys), there(counted)
+        self.share = there(counted / np.maximum(self.counted_rows, 1)[:, None])
         self.numbers = there(np.array(self.example_keys, np.int64))
         self.bar_scores, self.bar_keys = there(bars.scores), there(bars.keys)
         self.drawn, self.uniform = there(sampled), there(even)
@@ -344,7 +344,7 @@ class Keeper(Together):
         drawn = {}
         for place, (item, key) in enumerate(zip(self.batch.items, self.example_keys, strict=True)):
             digest = sample_digest(item, self.context.seed, key)
-            if self.asked_rows[place] and (bars.sample is None or (digest, key) <= bars.sample):
+            if self.counted_rows[place] and (bars.sample is None or (digest, key) <= bars.sample):
                 drawn[place] = digest
         return drawn
 
@@ -362,26 +362,26 @@ class Keeper(Together):
         span = slice(first_row, first_row + rows)
         work = working(block, self.open_keys)[:, :, :rows]
         block = block[:, :, :rows]
-        found = away(block, self.open_keys, first_row, work)
-        self.score.append((found * self.share[:, None, span]).sum(-1))
+        strength = away(block, self.open_keys, first_row, work)
+        self.score.append((strength * self.share[:, None, span]).sum(-1))
         if self.sampled:
-            drawn, asked = self.drawn, self.asked[self.drawn, span]
-            self.distances.append(distances(block[drawn], self.open_keys[drawn], asked, first_row))
-            self.even.append((work[drawn] * asked[:, None]) @ self.uniform[:, span])
+            drawn, words = self.drawn, self.counted[self.drawn, span]
+            self.distances.append(distances(block[drawn], self.open_keys[drawn], words, first_row))
+            self.even.append((work[drawn] * words[:, None]) @ self.uniform[:, span])
         # A view would hold all keys of a long input.
         wide = block.shape[3] > self.window
         self.blocks.append(block[..., : self.window].clone() if wide else block)
 
     def end(self, view: LayerView) -> None:
         """Pick the maps of the examples that enter."""
-        nothing = self.asked.sum(1) == 0  # no word to ask
+        nothing = self.counted.sum(1) == 0  # no word to ask
         scores = torch.stack(self.score).sum(0).masked_fill(nothing[:, None], float("-inf"))
         entering = self._entering(scores, self.context.shape.place(view.layer)).flatten()
         order = torch.sort(entering.to(torch.uint8), descending=True, stable=True).indices
         chosen = order[: self._room(len(order))]
         codes = largest(picked(self.blocks, torch.cat([self.drawn_maps, chosen])))
         none = [scores.new_zeros(0, scores.shape[1], self.uniform.shape[2])]
-        shares = (torch.stack(each or none).sum(0) for each in (self.distances, self.even))
+        shares = (torch.stack(sums or none).sum(0) for sums in (self.distances, self.even))
         self.taken.append((scores, entering.sum(), chosen, codes, *shares))
         self._forget_layer()
 
@@ -420,8 +420,8 @@ class Keeper(Together):
         It is copied from the device as often however many layers there are.
         """
         self.scores, self.entering, self.chosen, self.codes, *shares = (
-            torch.stack([one.to(self.home) for one in each]).cpu().numpy()
-            for each in zip(*self.taken, strict=True)
+            torch.stack([layer.to(self.home) for layer in layers]).cpu().numpy()
+            for layers in zip(*self.taken, strict=True)
         )
         self.distance_share, self.even_share = shares
         self.needed[self.batch.index] = self.last = self.most
@@ -447,20 +447,20 @@ class Keeper(Together):
                 example, head = divmod(chosen, heads)
                 score, place = float(self.scores[layer, example, head]), layer * heads + head
                 if usable[example] and store.takes(place, score, self.example_keys[example]):
-                    found = sparse_map(self.codes[layer, first + number], self._length(example))
+                    sparse = sparse_map(self.codes[layer, first + number], self._length(example))
                     text = partial(self._text, example)
-                    store.add(place, score, self.example_keys[example], found, text)
+                    store.add(place, score, self.example_keys[example], sparse, text)
         for number, example in enumerate(self.sampled):
             if usable[example]:
                 codes = self.codes[:, number * heads : (number + 1) * heads]
                 sampled = Sampled(
                     self.digests[example],
                     self.example_keys[example],
-                    int(self.asked_rows[example]),
+                    int(self.counted_rows[example]),
                     self.scores[:, example].copy(),
                     self.distance_share[:, number].copy(),
                     self.even_share[:, number].copy(),
-                    [sparse_map(one, self._length(example)) for layer in codes for one in layer],
+                    [sparse_map(code, self._length(example)) for layer in codes for code in layer],
                 )
                 store.add_sampled(sampled, partial(self._text, example))
 

@@ -264,16 +264,16 @@ def read_texts(text: object, pair: object) -> tuple[str, ...]:
     both = isinstance(text, tuple) and len(text) == 2 and pair is None
     texts = text if both else (text,) if pair is None else (text, pair)
     assert isinstance(texts, tuple)
-    for one in texts:
-        if not isinstance(one, str):
+    for part in texts:
+        if not isinstance(part, str):
             raise wrong_type(
                 "text",
-                one,
+                part,
                 "a string or a pair of strings",
                 hint='give attention(model, "The dog barked."); survey takes lists of texts',
             )
-        if not one.strip():
-            raise UserError(f"the text {one!r} is empty", hint="give at least one word")
+        if not part.strip():
+            raise UserError(f"the text {part!r} is empty", hint="give at least one word")
     return texts
 
 

@@ -171,9 +171,9 @@ class Run(ABC, Generic[Result]):
             self.say(f"{error.message}; it is made again")
             self.clear()
             return None
-        made, here = about.get("versions", {}), versions()
-        both = sorted(made.keys() & here.keys())
-        older = differences(*({"versions": {key: of[key] for key in both}} for of in (made, here)))
+        there, here = about.get("versions", {}), versions()
+        both = sorted(there.keys() & here.keys())
+        older = differences(*({"versions": {key: of[key] for key in both}} for of in (there, here)))
         differing = differences(about, self.about) + (older if self.part else [])
         if differing and not self.overwrite:
             raise another_run(f"{self.output} holds the results of another run", differing)
@@ -428,8 +428,8 @@ def describe(model: Model, stack: str) -> dict[str, Any]:
     if shape.sink:
         unusual["sink"] = "learned"
     if shape.grouped:  # one number, unless layers differ
-        one = len(set(shape.kv_heads)) == 1
-        unusual["kv_heads"] = shape.kv_heads[0] if one else list(shape.kv_heads)
+        alike = len(set(shape.kv_heads)) == 1
+        unusual["kv_heads"] = shape.kv_heads[0] if alike else list(shape.kv_heads)
     tokenizer: Any = model.tokenizer
     tokens = {
         "start": tokenizer.cls_token or tokenizer.bos_token,
@@ -544,7 +544,7 @@ def read_checkpoint(
     """
     before = before_path(path)
     try:
-        found = _read(path)
+        checkpoint = _read(path)
     except UserError as error:
         earlier = _same_run(before, origin)
         if earlier is None and overwrite:
@@ -555,15 +555,15 @@ def read_checkpoint(
             say(f"{error.message}; the checkpoint before it is used, and the rest computed again")
         before.replace(path)
         return earlier
-    if found is None:  # killed between two renamings
+    if checkpoint is None:  # killed between two renamings
         return _same_run(before, origin)
-    differing = differences(found.origin, origin)
+    differing = differences(checkpoint.origin, origin)
     if differing and overwrite:
         return None
     if differing:
         what = f"{path} is the checkpoint of another run"
         raise another_run(what, differing, or_else=f"; or delete {path}")
-    return found
+    return checkpoint
 
 
 def remove_checkpoint(path: Path) -> None:
@@ -589,24 +589,24 @@ def _read(path: Path) -> Checkpoint | None:
         state = json.loads(meta["state"])
         ahead = json.loads(meta["ahead"])
         origin = json.loads(meta["origin"])
-        found = Checkpoint(origin, int(meta["next_block"]), state, arrays, ahead)
-        whole = meta["digest"] == found.digest()
+        checkpoint = Checkpoint(origin, int(meta["next_block"]), state, arrays, ahead)
+        whole = meta["digest"] == checkpoint.digest()
     except (SafetensorError, KeyError, ValueError, TypeError, RecursionError, OSError) as error:
         raise UserError(
             f"{path} is not a checkpoint, or is damaged: {error}", **_advice(path)
         ) from None
     if not whole:
         raise UserError(f"{path} is damaged: {CHANGED}", **_advice(path))
-    return found
+    return checkpoint
 
 
 def _same_run(path: Path, origin: Mapping[str, Any]) -> Checkpoint | None:
     """A checkpoint, if it is whole and of this run."""
     try:
-        found = _read(path)
+        checkpoint = _read(path)
     except UserError:
         return None
-    return None if found is None or differences(found.origin, origin) else found
+    return None if checkpoint is None or differences(checkpoint.origin, origin) else checkpoint
 
 
 def _advice(path: Path) -> dict[str, str]:

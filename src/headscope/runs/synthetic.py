@@ -152,9 +152,9 @@ class Sequences:
         for unit in range(shard[0] - 1, -(-self.count // SIZE), shard[1]):
             numbers = range(unit * SIZE, min((unit + 1) * SIZE, self.count))
             items = self.items(model, numbers.start, numbers.stop)
-            found = forward.run(collate(items, pad=model.pad))
-            good = np.flatnonzero(found.broken < 0)
-            sums.add([numbers[place] % BUCKETS for place in good], found.values[NAME][good])
+            values = forward.run(collate(items, pad=model.pad))
+            good = np.flatnonzero(values.broken < 0)
+            sums.add([numbers[place] % BUCKETS for place in good], values.values[NAME][good])
             tally.add(Tally(seen=len(good), nonfinite=len(numbers) - len(good)))
         return sums, tally
 

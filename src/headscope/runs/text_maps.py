@@ -50,7 +50,6 @@ def text_attention(
     if options.words:
         groups, tokens, special = word_groups(encoded, tokens)
     weights, layers, numbers = head_maps(model, encoded, stack, chosen, groups)
-    classes = classify_maps(weights, options.network) if options.patterns else None
     return TextAttention.build(
         weights,
         tokens=tokens,
@@ -61,7 +60,7 @@ def text_attention(
         shape=(shape.layers, shape.heads),
         numbers=shape.labels,
         units="words" if options.words else "tokens",
-        classes=classes,
+        classes=classify_maps(weights, options.network) if options.patterns else None,
     )
 
 
@@ -107,16 +106,12 @@ def encode_text(
 
 
 def head_maps(
-    model: Model,
-    encoded: Encoded,
-    stack: str,
-    chosen: tuple[Head, ...],
-    groups: Maps | None,
+    model: Model, encoded: Encoded, stack: str, chosen: tuple[Head, ...], groups: Maps | None
 ) -> tuple[Maps, list[int], list[int]]:
     """The maps of the chosen heads, (layer, head, query, key), NaN for others of their layers; and
     which layers and numbers of heads these are.
     """
-    layers, numbers = (sorted(set(each)) for each in zip(*chosen, strict=True))
+    layers, numbers = (sorted(set(axis)) for axis in zip(*chosen, strict=True))
     size = len(encoded) if groups is None else len(groups)
     weights = np.full((len(layers), len(numbers), size, size), np.nan, np.float32)
 
@@ -125,9 +120,9 @@ def head_maps(
             return
         for head in chosen:
             if head.layer == view.layer:
-                one = view.attention[0, head.head].cpu().numpy()
-                place = layers.index(head.layer), numbers.index(head.head)
-                weights[place] = one if groups is None else word_weights(one, groups)
+                map_ = view.attention[0, head.head].cpu().numpy()
+                cell = layers.index(head.layer), numbers.index(head.head)
+                weights[cell] = map_ if groups is None else word_weights(map_, groups)
 
     with torch.inference_mode():
         model.forward(collate([encoded], pad=model.pad), listeners=[listen], stack=stack)
@@ -170,9 +165,9 @@ def each_text(model: Model, corpus: Corpus, options: StreamOptions) -> Iterator[
     )
     encoded = iter(encoder.encode(corpus))
     while items := list(islice(encoded, options.batch_size)):
-        place = {id(item): number for number, item in enumerate(items)}
+        number_of = {id(item): number for number, item in enumerate(items)}
         texts = {
-            place[id(item)]: text
+            number_of[id(item)]: text
             for batch in model.batches(items, size=len(items))
             for item, text in zip(
                 batch.items, _batch_heads(model, batch, stack, layers, options.outputs), strict=True
@@ -188,13 +183,13 @@ def _batch_heads(
     """The texts of a batch, without padding."""
     shape = model.shape(stack)
     maps: dict[int, Tensor] = {}
-    made: dict[int, Tensor] = {}
+    sent: dict[int, Tensor] = {}
 
     def listen(view: LayerView) -> None:
         if view.stack == stack and view.layer + 1 in layers:
             maps[view.layer + 1] = view.attention.cpu()
             if outputs:
-                made[view.layer + 1] = view.output.float().cpu()
+                sent[view.layer + 1] = view.output.float().cpu()
 
     with torch.inference_mode():
         model.forward(batch, listeners=[listen], stack=stack)
@@ -213,7 +208,7 @@ def _batch_heads(
         written = None
         if outputs:
             # (token, head, width) of each layer
-            stacked = np.stack([made[layer][row, :size].numpy() for layer in layers])
+            stacked = np.stack([sent[layer][row, :size].numpy() for layer in layers])
             written = xr.DataArray(
                 stacked.transpose(0, 2, 1, 3),
                 {"layer": list(layers), "head": heads, "token": np.arange(size)},
@@ -301,7 +296,7 @@ class _Parts:
     def _inverse(self, module: torch.nn.Module) -> Tensor:
         """``1 / σ`` of the last norm."""
         call = self.calls[module]
-        return self.stream.norm.inverse(call.given, call.made)[0, :-1]
+        return self.stream.norm.inverse(call.read, call.wrote)[0, :-1]
 
     def written(self, vectors: Tensor) -> Tensor:
         """The part of what is added to the stream, (token, hidden) or (hidden,)."""
@@ -310,36 +305,35 @@ class _Parts:
     def all(self) -> dict[str, tuple[str, Tensor]]:
         """Every part with its kind, by name."""
         calls, layers = self.calls, self.stream.layers
-        start = calls[layers[0].block].given[0, :-1]
-        found = {EMBEDDINGS: (EMBEDDINGS, self.written(start))}
+        start = calls[layers[0].block].read[0, :-1]
+        parts = {EMBEDDINGS: (EMBEDDINGS, self.written(start))}
         for number, layer in enumerate(layers):
-            found |= self._layer(number, layer)
-        shift = self.stream.norm.shift
-        found[NORM_BIAS] = (NORM_BIAS, (self.after * shift).sum(-1))
+            parts |= self._layer(number, layer)
+        parts[NORM_BIAS] = (NORM_BIAS, (self.after * self.stream.norm.shift).sum(-1))
         if self.stream.bias is not None:
-            found[UNEMBEDDING] = (UNEMBEDDING, self.stream.bias[self.targets])
-        return found
+            parts[UNEMBEDDING] = (UNEMBEDDING, self.stream.bias[self.targets])
+        return parts
 
     def _layer(self, number: int, layer: StreamLayer) -> dict[str, tuple[str, Tensor]]:
         """The parts of one layer."""
         calls, name = self.calls, number + 1
         if layer.attention is None or layer.mlp is None or layer.output is None:
             call = calls[layer.block]
-            whole = call.made[0, :-1].float() - call.given[0, :-1].float()
+            whole = call.wrote[0, :-1].float() - call.read[0, :-1].float()
             return {f"{LAYER} {name}": (LAYER, self.written(whole))}
         heads = head_parts(self.heads[layer.attention][:, :-1], layer, self.before[None])[0]
         bias = getattr(layer.output, "bias", None)
         added = torch.zeros_like(self.before[0]) if bias is None else bias.detach().float()
         if layer.after is not None:
             call = calls[layer.after.module]
-            inverse = layer.after.inverse(call.given, call.made)[0, :-1]
+            inverse = layer.after.inverse(call.read, call.wrote)[0, :-1]
             heads = heads * inverse[:, None]
             added = layer.after.apply(added.expand_as(self.before), inverse) + layer.after.shift
         parts = {
             str(Head(number, head)): (HEADS, heads[:, head] * self.inverse)
             for head in range(heads.shape[1])
         }
-        mlp = calls[layer.mlp].made.reshape(calls[layer.block].made.shape)[0, :-1]
+        mlp = calls[layer.mlp].wrote.reshape(calls[layer.block].wrote.shape)[0, :-1]
         parts[f"{BIAS} {name}"] = (BIAS, self.written(added))
         parts[f"{MLP} {name}"] = (MLP, self.written(mlp))
         return parts
@@ -352,7 +346,7 @@ def _pass(
     modules: list[torch.nn.Module] = [stream.norm.module, stream.unembedding]
     for layer in stream.layers:
         after = None if layer.after is None else layer.after.module
-        modules += [one for one in (layer.block, after, layer.mlp) if one is not None]
+        modules += [module for module in (layer.block, after, layer.mlp) if module is not None]
     heads: dict[torch.nn.Module, Tensor] = {}
 
     def note(view: LayerView) -> None:
@@ -367,21 +361,20 @@ def _pass(
 
 def _labelled(model: Model, encoded: Encoded, parts: _Parts) -> xr.DataArray:
     """The parts with their names, and the logits as the model computed them."""
-    found = parts.all()
-    logits = parts.calls[parts.stream.unembedding].made[0, :-1].float()
+    by_name = parts.all()
+    logits = parts.calls[parts.stream.unembedding].wrote[0, :-1].float()
     centred = logits.gather(-1, parts.targets[:, None])[:, 0] - logits.mean(-1)
     tokens = token_names(model, encoded)
-    values = [part.cpu().numpy() for _, part in found.values()]
     return xr.DataArray(
-        np.stack(values, 1),
+        np.stack([part.cpu().numpy() for _, part in by_name.values()], 1),
         dims=("token", "part"),
         coords={
             "token": np.arange(1, len(tokens)),
-            "part": np.array(list(found), dtype=object),
+            "part": np.array(list(by_name), dtype=object),
             "text": ("token", np.array(tokens[:-1], dtype=object)),
             "next": ("token", np.array(tokens[1:], dtype=object)),
             "logit": ("token", centred.cpu().numpy()),
-            "kind": ("part", np.array([kind for kind, _ in found.values()], dtype=object)),
+            "kind": ("part", np.array([kind for kind, _ in by_name.values()], dtype=object)),
         },
         name="logit_parts",
         attrs={"unit": "logits", "model": model.label},

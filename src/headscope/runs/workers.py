@@ -202,7 +202,7 @@ class Processes(Engine):
                 return
             wait(running, return_when=FIRST_COMPLETED)
             done = [future for future in running if future.done()]
-            broken = [one for one in done if isinstance(one.exception(), BrokenProcessPool)]
+            broken = [end for end in done if isinstance(end.exception(), BrokenProcessPool)]
             for future in done:
                 if future not in broken:
                     yield running.pop(future).index, future.result()

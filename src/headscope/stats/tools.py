@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.errors import ResultsError, UserError
+from headscope.errors import ResultsError, UserError, first_few
 from headscope.files import check_writable, write_text
 from headscope.heads import Head, all_heads
 from headscope.results import Atlas
@@ -134,8 +134,8 @@ def _scatter(atlas: Atlas, heads: Sequence[Head]) -> list[dict[str, Any]]:
     for head in heads:
         row: dict[str, Any] = {"layer": head.layer, "head": head.head}
         for name, values in columns.items():
-            place = {"layer": head.layer + 1, "head": head.head + 1}
-            row[name] = None if values is None else float(values.sel(place))
+            at = {"layer": head.layer + 1, "head": head.head + 1}
+            row[name] = None if values is None else float(values.sel(at))
         rows.append(row | dict.fromkeys(UNMEASURED))
     return rows
 
@@ -143,12 +143,11 @@ def _scatter(atlas: Atlas, heads: Sequence[Head]) -> list[dict[str, Any]]:
 def _head(kept: KeptExamples, head: Head) -> dict[str, Any]:
     strongest, sample = kept.strongest(head), kept.sample(head)
     per_quarter = -(-len(sample) // QUARTERS) or 1
-    sequences = [_sequence(one, 1) for one in strongest]
-    sequences += [_sequence(one, 2 + rank // per_quarter) for rank, one in enumerate(sample)]
+    sequences = [_sequence(map_, 1) for map_ in strongest]
+    sequences += [_sequence(map_, 2 + rank // per_quarter) for rank, map_ in enumerate(sample)]
     offsets, share, _ = kept.histogram(head)
-    scores = [one.score for one in sample]
-    counts, edges = np.histogram(scores, bins=20, range=(0.0, 1.0))
-    most = [one["max_activation"] for one in sequences]
+    counts, edges = np.histogram([map_.score for map_ in sample], bins=20, range=(0.0, 1.0))
+    most = [sequence["max_activation"] for sequence in sequences]
     return {
         "sequences": sequences,
         "qk_distance_histogram": {
@@ -169,15 +168,15 @@ def _tokens(shares: Any) -> list[dict[str, Any]]:
     return [{"token": word, "weight": weight} for word, weight in shares]
 
 
-def _sequence(one: KeptMap, interval: int) -> dict[str, Any]:
-    length = len(one.text.tokens)
-    off_first = one.weights[one.keys > 0]
+def _sequence(map_: KeptMap, interval: int) -> dict[str, Any]:
+    length = len(map_.text.tokens)
+    off_first = map_.weights[map_.keys > 0]
     return {
-        "sequence_id": one.text.number,
+        "sequence_id": map_.text.number,
         "interval": interval,
-        "tokens": list(one.text.tokens),
-        "attention_indices": (one.queries * length + one.keys).tolist(),
-        "attention_values": [round(float(weight), 5) for weight in one.weights],
+        "tokens": list(map_.text.tokens),
+        "attention_indices": (map_.queries * length + map_.keys).tolist(),
+        "attention_values": [round(float(weight), 5) for weight in map_.weights],
         "seq_len": length,
         "max_activation": round(float(off_first.max()), 5) if len(off_first) else 0.0,
     }
@@ -190,9 +189,9 @@ def _json(content: Any) -> str:
 def _plain(value: Any) -> Any:
     """NaN becomes null."""
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -255,12 +254,7 @@ def write_duoattention(atlas: Atlas, folder: Path, *, by: str = "") -> Path:
         "model_name": atlas.provenance["model"].get("name", ""),
         "sink_size": sink,
         "recent_size": recent,
-        "headscope": {
-            "value": by,
-            "over_query_heads": "maximum",
-            "scaling": note,
-            "sizes": sizes,
-        },
+        "headscope": {"value": by, "over_query_heads": "maximum", "scaling": note, "sizes": sizes},
     }
     lines = ["\t".join(repr(float(value)) for value in row) for row in values]
     _write(folder / MATRIX, "\n".join(lines) + "\n")
@@ -344,11 +338,10 @@ def _scores(atlas: Atlas, by: str, tool: str) -> tuple[str, NDArray[np.float64]]
     values = values_by(atlas, by)
     wrong = ~np.isfinite(values)
     if wrong.any():
-        short = by.startswith("streaming")
         raise UserError(
             f"{tool} needs a number for every head; {by} is not defined for {_named(wrong)}",
             hint=f"survey texts of more than {sum(_cache_sizes(atlas)[:2])} tokens"
-            if short
+            if by.startswith("streaming")
             else "choose another value, or survey more texts",
         )
     return by, values
@@ -396,9 +389,9 @@ def _cache_sizes(atlas: Atlas) -> tuple[int, int, str]:
         kept = atlas[KEPT].attrs
         return int(kept["first"]), int(kept["recent"]), "those that were tested"
     details = str(atlas.provenance.get("details", {}).get("streaming", ""))
-    found = re.search(r"first=(\d+), recent=(\d+)", details)
-    if "streaming" in atlas and found:
-        return int(found[1]), int(found[2]), "those of the measure streaming"
+    match = re.search(r"first=(\d+), recent=(\d+)", details)
+    if "streaming" in atlas and match:
+        return int(match[1]), int(match[2]), "those of the measure streaming"
     return *SIZES, "those of DuoAttention's released patterns"
 
 
@@ -409,6 +402,4 @@ def _places(values: NDArray[Any]) -> list[Head]:
 
 def _named(mask: NDArray[np.bool_]) -> str:
     """The heads where a mask holds, as a message names them."""
-    names = [str(head) for head in _places(mask) if mask[head]]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"
+    return first_few([str(head) for head in _places(mask) if mask[head]], NAMED)

@@ -37,7 +37,7 @@ def hub_examples(task: Task, split: str) -> Corpus:
     UserError
         If ``datasets`` is not installed, or the hub cannot be reached.
     """
-    place = f"{DATASET}, {plain(task.name)}, {split}"
+    where = f"{DATASET}, {plain(task.name)}, {split}"
     try:
         datasets: Any = importlib.import_module("datasets")
     except ModuleNotFoundError:
@@ -52,15 +52,15 @@ def hub_examples(task: Task, split: str) -> Corpus:
     except (OSError, ValueError) as error:
         first = str(error).partition("\n")[0]
         raise UserError(
-            f"{place} cannot be fetched: {first}",
+            f"{where} cannot be fetched: {first}",
             **{name: f"check the connection, {advice}" for name, advice in LOCAL.items()},
         ) from error
     names = list(rows.column_names)
-    texts = [names[column] for column in find_layout(names, ColumnChoice(), place).texts]
+    texts = [names[column] for column in find_layout(names, ColumnChoice(), where).texts]
     examples = [
-        _example(task, row, texts, f"{place}, row {number}") for number, row in enumerate(rows, 1)
+        _example(task, row, texts, f"{where}, row {number}") for number, row in enumerate(rows, 1)
     ]
-    return from_examples(examples, name=place)
+    return from_examples(examples, name=where)
 
 
 def _example(task: Task, row: dict[str, Any], texts: list[str], source: str) -> Example:
@@ -81,8 +81,8 @@ MADE_SIZES = {"train": 2000, "dev": 500}
 
 def is_made(task: Task) -> bool:
     """Whether the built-in grammar writes the examples of a task, whatever the order of classes."""
-    made = MADE.get(task.name)
-    return made is not None and sorted(made.labels) == sorted(task.labels)
+    written = MADE.get(task.name)
+    return written is not None and sorted(written.labels) == sorted(task.labels)
 
 
 _WRITERS = {"opinion": opinions, "paraphrase": paraphrases}
@@ -242,8 +242,8 @@ def training_data(
         for table in tables:
             label_ids(chosen, table)
         return TaskData(chosen, *tables)
-    given = {"task": task, "data": data, "train": train, "dev": dev}
-    names = [name for name, value in given.items() if value is not None]
+    sources = {"task": task, "data": data, "train": train, "dev": dev}
+    names = [name for name, value in sources.items() if value is not None]
     raise UserError(
         f"tuning needs a task and its data, or train and dev; got {' and '.join(names) or 'none'}",
         hint="give e.g. task='rte', data='glue', or train='train.tsv', dev='dev.tsv'",

@@ -68,9 +68,9 @@ class Sizes:
         >>> Sizes(100).quotas(400, 2)
         {'train': 40, 'dev': 5, 'test': 5}
         """
-        each = available if self.most is None else min(available, self.most // classes)
-        dev, test = (max(1, int(each * share + 1e-9)) for share in self.shares[1:])
-        return dict(zip(SPLITS, (each - dev - test, dev, test), strict=True))
+        size = available if self.most is None else min(available, self.most // classes)
+        dev, test = (max(1, int(size * share + 1e-9)) for share in self.shares[1:])
+        return dict(zip(SPLITS, (size - dev - test, dev, test), strict=True))
 
 
 def make_sizes(size: int | Sequence[int] | None) -> Sizes:
@@ -104,8 +104,8 @@ def divide(drafts: Drafts, sizes: Sizes, rng: Random) -> dict[str, list[Draft]] 
     classes: dict[str, list[Draft]] = defaultdict(list)
     for draft in rng.sample(drafts.items, len(drafts.items)):
         classes[draft.label].append(draft)
-    small = sorted((len(found), label) for label, found in classes.items() if len(found) < LEAST)
-    classes = {label: found for label, found in sorted(classes.items()) if len(found) >= LEAST}
+    small = sorted((len(group), label) for label, group in classes.items() if len(group) < LEAST)
+    classes = {label: group for label, group in sorted(classes.items()) if len(group) >= LEAST}
     if small:
         drafts.skipped[f"in classes with fewer than {LEAST}"] += sum(count for count, _ in small)
     if len(classes) < 2:
@@ -124,12 +124,12 @@ def divide(drafts: Drafts, sizes: Sizes, rng: Random) -> dict[str, list[Draft]] 
     quotas = sizes.quotas(min(map(len, classes.values())), len(classes))
     apart = any(draft.target for draft in drafts.items)
     splits = _apart(classes, quotas, rng) if apart else _cut(classes, quotas)
-    made = sum(map(len, splits.values()))
-    if made < SMALLEST or not all(splits.values()):
+    left = sum(map(len, splits.values()))
+    if left < SMALLEST or not all(splits.values()):
         words = " and no target word in two splits" if apart else ""
-        return f"{made} sentences are left with balanced classes{words}; {SMALLEST} are needed"
-    drafts.skipped["to balance the classes and sizes"] += sum(map(len, classes.values())) - made
-    return {split: rng.sample(found, len(found)) for split, found in splits.items()}
+        return f"{left} sentences are left with balanced classes{words}; {SMALLEST} are needed"
+    drafts.skipped["to balance the classes and sizes"] += sum(map(len, classes.values())) - left
+    return {split: rng.sample(group, len(group)) for split, group in splits.items()}
 
 
 def _cut(classes: Mapping[str, list[Draft]], quotas: Mapping[str, int]) -> dict[str, list[Draft]]:
@@ -138,7 +138,7 @@ def _cut(classes: Mapping[str, list[Draft]], quotas: Mapping[str, int]) -> dict[
     start = 0
     for split in SPLITS:
         end = start + quotas[split]
-        splits[split] = [draft for found in classes.values() for draft in found[start:end]]
+        splits[split] = [draft for drafts in classes.values() for draft in drafts[start:end]]
         start = end
     return splits
 
@@ -153,8 +153,8 @@ def _apart(
     gets the others.
     """
     words: dict[str, dict[str, list[Draft]]] = defaultdict(lambda: defaultdict(list))
-    for label, found in classes.items():
-        for draft in found:
+    for label, drafts in classes.items():
+        for draft in drafts:
             words[draft.target][label].append(draft)
     waiting = rng.sample(sorted(words), len(words))
     splits: dict[str, list[Draft]] = {}
@@ -169,10 +169,10 @@ def _apart(
                 large = split != "train" and max(map(len, words[word].values())) > quarter
                 if wanted and (cut or not large):
                     waiting.remove(word)
-                    for label, found in words[word].items():
-                        taken[label] += found[:cut]
-        even = min(quotas[split], *(len(found) for found in taken.values()))
-        splits[split] = [draft for found in taken.values() for draft in rng.sample(found, even)]
+                    for label, drafts in words[word].items():
+                        taken[label] += drafts[:cut]
+        even = min(quotas[split], *(len(drafts) for drafts in taken.values()))
+        splits[split] = [draft for drafts in taken.values() for draft in rng.sample(drafts, even)]
     return {split: splits[split] for split in SPLITS}
 
 
@@ -284,7 +284,7 @@ def report_tasks(
     ('Tense', True)
     """
     names = (
-        [name for name in TITLES if name in {task_name(given) for given in tasks}]
+        [name for name in TITLES if name in {task_name(task) for task in tasks}]
         if tasks
         else list(TITLES)
     )
@@ -372,9 +372,8 @@ def grammar_tasks(
     ('Tense', 'the sentences are written by the built-in grammar')
     """
     pairs = list(islice(grammar_trees(), sentences))
-    examples = [example for example, _ in pairs]
-    made = make_tasks(
-        examples,
+    ten_tasks = make_tasks(
+        [example for example, _ in pairs],
         seed=seed,
         size=GRAMMAR_SIZES,
         tasks=tasks,
@@ -382,7 +381,7 @@ def grammar_tasks(
         most_words=GRAMMAR_WORDS,
     )
     note = "the sentences are written by the built-in grammar"
-    return [replace(task, notes=(note, *task.notes)) for task in made]
+    return [replace(task, notes=(note, *task.notes)) for task in ten_tasks]
 
 
 def check_made(reports: Sequence[TaskReport], *, named: bool) -> None:
@@ -399,12 +398,12 @@ def _bracketed(brackets: Trees) -> Treebank:
     """The sentences of bracketed trees, with the trees."""
     pairs = bracket_examples(brackets) if isinstance(brackets, str | Path) else brackets
     trees: dict[str, BracketTree] = {}
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     for example, tree in pairs:
         sentence = next(sentences_of([example]))
         trees[sentence.key] = tree
-        found.append(sentence)
-    kept, skipped = usable(found)
+        sentences.append(sentence)
+    kept, skipped = usable(sentences)
     return Treebank(kept, trees, skipped)
 
 
@@ -415,12 +414,12 @@ def _report(
     skipped = {**before, **{reason: count for reason, count in drafts.skipped.items() if count}}
     if isinstance(splits, str):
         return TaskReport(name, None, drafts.how, skipped, splits)
-    labels = sorted_labels({draft.label for found in splits.values() for draft in found})
+    labels = sorted_labels({draft.label for group in splits.values() for draft in group})
     notes = (
         f"labels: {drafts.how}",
         *(f"skipped: {count} sentences {reason}" for reason, count in skipped.items()),
     )
-    examples = {split: tuple(_example(draft) for draft in found) for split, found in splits.items()}
+    examples = {split: tuple(_example(draft) for draft in group) for split, group in splits.items()}
     return TaskReport(
         name,
         ProbingTask(name, TITLES[name], labels, examples, task_group(TITLES[name]), notes),

@@ -55,18 +55,18 @@ def resampled_f1(outputs: Array, gold: Array) -> FromCounts:
 def resampled_pearson(outputs: Array, gold: Array) -> FromCounts:
     """The correlation of the first output with the right answers; NaN where either is constant."""
     # Around their means: sums of squares of large numbers would lose digits.
-    one = outputs[..., 0] - outputs[..., 0].mean(-1, keepdims=True)
-    two = gold - gold.mean()
-    products = {"one": one, "square": one**2, "both": one * two}
+    x = outputs[..., 0] - outputs[..., 0].mean(-1, keepdims=True)
+    y = gold - gold.mean()
+    products = {"x": x, "x_square": x**2, "xy": x * y}
 
     def score(counts: Array) -> Array:
         total = counts.sum(1, keepdims=True)
         sums = {name: counts @ values.T for name, values in products.items()}
-        other, squares = (counts @ two)[:, None], (counts @ two**2)[:, None]
-        spread, across = sums["square"] - sums["one"] ** 2 / total, squares - other**2 / total
-        constant = (spread <= CONSTANT * sums["square"]) | (across <= CONSTANT * squares)
+        y_sum, y_squares = (counts @ y)[:, None], (counts @ y**2)[:, None]
+        spread, across = sums["x_square"] - sums["x"] ** 2 / total, y_squares - y_sum**2 / total
+        constant = (spread <= CONSTANT * sums["x_square"]) | (across <= CONSTANT * y_squares)
         return _divide(
-            sums["both"] - sums["one"] * other / total,
+            sums["xy"] - sums["x"] * y_sum / total,
             np.where(constant, 0.0, np.sqrt(np.maximum(spread * across, 0.0))),
         )
 
@@ -81,15 +81,14 @@ def resampled_spearman(outputs: Array, gold: Array) -> FromCounts:
     ranks, gold_ranks = [_ranker(values) for values in outputs[..., 0]], _ranker(gold)
 
     def score(counts: Array) -> Array:
-        total = counts.sum(1)
-        middle = (total + 1) / 2  # the mean rank, whatever the ties
-        other = gold_ranks(counts) - middle[:, None]
-        across = (counts * other**2).sum(1)
+        middle = (counts.sum(1) + 1) / 2  # the mean rank, whatever the ties
+        theirs = gold_ranks(counts) - middle[:, None]
+        across = (counts * theirs**2).sum(1)
         scores = np.empty((len(counts), len(ranks)))
         for run, ranker in enumerate(ranks):
             mine = ranker(counts) - middle[:, None]
             scores[:, run] = _divide(
-                (counts * mine * other).sum(1), np.sqrt((counts * mine**2).sum(1) * across)
+                (counts * mine * theirs).sum(1), np.sqrt((counts * mine**2).sum(1) * across)
             )
         return scores
 
@@ -116,8 +115,8 @@ def by_loop(compute: Callable[[Array, Array], float]) -> Callable[[Array, Array]
             scores = np.empty((len(counts), len(outputs)))
             for row, drawn in enumerate(counts.astype(np.int64)):
                 places = np.repeat(np.arange(len(drawn)), drawn)
-                for run, one in enumerate(outputs):
-                    scores[row, run] = compute(one[places], gold[places])
+                for run, predictions in enumerate(outputs):
+                    scores[row, run] = compute(predictions[places], gold[places])
             return scores
 
         return score
@@ -132,13 +131,13 @@ def _average(values: Array) -> FromCounts:
 
 def _ranker(values: Array) -> FromCounts:
     """The rank of each value in a resample, (resample, example), from counts."""
-    kinds, place = np.unique(values, return_inverse=True)
-    order = np.argsort(place, kind="stable")
-    starts = np.searchsorted(place[order], np.arange(len(kinds)))
+    kinds, kind = np.unique(values, return_inverse=True)
+    order = np.argsort(kind, kind="stable")
+    starts = np.searchsorted(kind[order], np.arange(len(kinds)))
 
     def ranks(counts: Array) -> Array:
         groups = np.add.reduceat(counts[:, order], starts, axis=1)
-        return (groups.cumsum(1) - groups + (groups + 1) / 2)[:, place]
+        return (groups.cumsum(1) - groups + (groups + 1) / 2)[:, kind]
 
     return ranks
 
@@ -182,8 +181,8 @@ def pearson(predicted: Array, gold: Array) -> float:
     """
     if len(gold) < 2 or np.ptp(predicted) == 0 or np.ptp(gold) == 0:
         return math.nan
-    one, two = predicted - predicted.mean(), gold - gold.mean()
-    return float(np.clip(one @ two / np.sqrt((one @ one) * (two @ two)), -1, 1))
+    x, y = predicted - predicted.mean(), gold - gold.mean()
+    return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1, 1))
 
 
 def spearman(predicted: Array, gold: Array) -> float:

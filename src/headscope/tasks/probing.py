@@ -140,25 +140,25 @@ def find_tasks(
     ['Length', 'Tense']
     """
     wanted = None if only is None else {name.lower() for name in only}
-    found: list[ProbingTask] = []
+    probing_tasks: list[ProbingTask] = []
     there: list[str] = []
     for source in sources:
         tasks, titles = _tasks_of(source, data, wanted, seed)
-        found += tasks
+        probing_tasks += tasks
         there += titles
     for name in only or ():
-        if not any(name.lower() in _names(task.name, task.title) for task in found):
+        if not any(name.lower() in _names(task.name, task.title) for task in probing_tasks):
             raise unknown("task", name, set(there))
-    return found if limit is None else [sample(task, limit, seed) for task in found]
+    return probing_tasks if limit is None else [sample(task, limit, seed) for task in probing_tasks]
 
 
 def _tasks_of(
-    given: str | Path | ProbingTask, data: str | None, wanted: set[str] | None, seed: int
+    origin: str | Path | ProbingTask, data: str | None, wanted: set[str] | None, seed: int
 ) -> tuple[list[ProbingTask], list[str]]:
     """The wanted tasks of one source, and the titles of all its tasks."""
-    if isinstance(given, ProbingTask):
-        return _chosen([given], wanted), [given.title]
-    source, path = str(given), Path(given)
+    if isinstance(origin, ProbingTask):
+        return _chosen([origin], wanted), [origin.title]
+    source, path = str(origin), Path(origin)
     glue = _glue(source)
     # With data, a name is that of the task, even if there is a folder of the same name.
     if glue is not None and (data is not None or not path.exists()):
@@ -183,13 +183,13 @@ def _tasks_of(
     corpus = read(source, format="brackets" if trees else None)
     if not names:
         return [], list(TITLES.values())
-    made = make_tasks(
+    tasks = make_tasks(
         corpus,
         seed=seed,
         tasks=None if wanted is None else names,
         brackets=source if trees else None,
     )
-    return made, list(TITLES.values())
+    return tasks, list(TITLES.values())
 
 
 def _glue(name: str) -> Task | None:
@@ -235,8 +235,7 @@ def sample(task: ProbingTask, limit: int, seed: int) -> ProbingTask:
     labels = {example.label for example in splits["train"]}
     if task.labels and len(labels) < 2:
         raise UserError(
-            f"{limit} examples of {task.title} have only one class",
-            hint="draw a larger sample",
+            f"{limit} examples of {task.title} have only one class", hint="draw a larger sample"
         )
     note = f"at most {limit} examples of each split, drawn at random"
     return replace(task, splits=splits, notes=(*task.notes, note))

@@ -89,12 +89,12 @@ class Sentence:
 
     def subtree(self, place: int) -> set[int]:
         """A word, its dependents, their dependents and so on."""
-        found, waiting = {place}, [place]
+        places, waiting = {place}, [place]
         while waiting:
             below = self.under(waiting.pop())
-            found.update(below)
+            places.update(below)
             waiting += below
-        return found
+        return places
 
 
 def spell(words: Iterable[str]) -> str:
@@ -271,11 +271,11 @@ class Drafts:
         ``find`` returns the label and the target word, or the reason why there is none.
         """
         for sentence in sentences:
-            found = find(sentence)
-            if isinstance(found, str):
-                self.skipped[found] += 1
+            answer = find(sentence)
+            if isinstance(answer, str):
+                self.skipped[answer] += 1
             else:
-                self.items.append(Draft(sentence, found[0], sentence.text, found[1]))
+                self.items.append(Draft(sentence, answer[0], sentence.text, answer[1]))
         return self
 
 

@@ -58,12 +58,11 @@ def read_senteval(path: str | Path) -> ProbingTask:
     _check(path, splits)
     name = _stem(path)
     title = TITLES.get(name, name)
-    labels = sorted_labels({str(example.label) for example in splits["train"]})
     return ProbingTask(
         name,
         title,
-        labels,
-        {split: tuple(found) for split, found in splits.items() if found},
+        sorted_labels({str(example.label) for example in splits["train"]}),
+        {split: tuple(examples) for split, examples in splits.items() if examples},
         task_group(title),
         tuple(_notes(splits)),
     )
@@ -81,10 +80,10 @@ def read_tasks(path: str | Path) -> list[ProbingTask]:
     for file in sorted(path.iterdir()):
         if not file.name.lower().endswith(ENDINGS) or file.name.startswith("."):
             continue
-        other = files.setdefault(_stem(file), file)
-        if other != file:
+        known = files.setdefault(_stem(file), file)
+        if known != file:
             raise CorpusError(
-                f"{path} has one task twice: {other.name} and {file.name}", hint="keep one of them"
+                f"{path} has one task twice: {known.name} and {file.name}", hint="keep one of them"
             )
     if not files:
         raise CorpusError(
@@ -174,7 +173,7 @@ def _untrained(strange: Mapping[str, Example]) -> CorpusError:
 
 def _notes(splits: Splits) -> list[str]:
     notes = [] if splits["dev"] else [FOLDS]
-    texts = [{example.texts[0] for example in found} for found in splits.values()]
+    texts = [{example.texts[0] for example in examples} for examples in splits.values()]
     twice = sum(sum(text in split for split in texts) > 1 for text in set().union(*texts))
     if twice:
         notes.append(f"{twice} sentence{'s are' if twice > 1 else ' is'} in more than one split")

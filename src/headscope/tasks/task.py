@@ -130,14 +130,14 @@ def custom_task(corpus: Corpus) -> Task:
     >>> custom_task(read(rows)).labels
     ('no', 'yes')
     """
-    found = [_label(example, corpus.name) for example in corpus]
-    counts = Counter(found)
+    all_labels = [_label(example, corpus.name) for example in corpus]
+    counts = Counter(all_labels)
     numbers = [_number(label) for label in counts]
     fractions = any(number is not None and not number.is_integer() for number in numbers)
     title = Path(corpus.name).name
     if fractions and None not in numbers:
         return Task("custom", title, "regression", (), ("pearson", "spearman"))
-    _check_classes(corpus, found, counts)
+    _check_classes(corpus, all_labels, counts)
     labels = sorted(counts) if None in numbers else sorted(counts, key=float)
     return Task("custom", title, "classification", tuple(labels), ("accuracy",))
 
@@ -161,22 +161,22 @@ def label_ids(task: Task | ProbingTask, examples: Iterable[Example]) -> NDArray[
     return np.array(values, np.int64 if task.labels else np.float64)
 
 
-def _check_classes(corpus: Corpus, found: list[str], counts: Counter[str]) -> None:
+def _check_classes(corpus: Corpus, labels: list[str], counts: Counter[str]) -> None:
     """Labels are classes if there are at least two, and they keep coming back."""
     if len(counts) < 2:
         raise UserError(
-            f"a task needs two classes or more; {corpus.name} has only {shorten(found[0])}",
+            f"a task needs two classes or more; {corpus.name} has only {shorten(labels[0])}",
             hint="give a file with at least two different labels",
         )
-    if counts[found[0]] == 1 and len(counts) > 2:
+    if counts[labels[0]] == 1 and len(counts) > 2:
         raise CorpusError(
-            f"{_place(next(iter(corpus)), corpus.name)}: the label {shorten(found[0])} occurs "
+            f"{_place(next(iter(corpus)), corpus.name)}: the label {shorten(labels[0])} occurs "
             "nowhere else: the line looks like a header with unknown names",
             hint="call the columns text (and text2) and label, or remove the header",
         )
-    if 2 * len(counts) > len(found):
+    if 2 * len(counts) > len(labels):
         raise CorpusError(
-            f"{corpus.name}: {len(counts)} different labels in {len(found)} examples: "
+            f"{corpus.name}: {len(counts)} different labels in {len(labels)} examples: "
             "they are not classes",
             hint="the last column must be the label; call the columns text, text2 and label "
             "in the first line",

@@ -94,7 +94,7 @@ def word_content(bank: Treebank, rng: Random) -> Drafts:
     }
     chosen = _told_apart(bags, medium, bank.wanted) or _told_apart(bags, medium, 0)
     chosen = set(sorted(chosen, key=lambda word: (-counts[word], word))[: bank.most_words])
-    found = Drafts(
+    drafts = Drafts(
         f"the one of {len(chosen)} content words (each in {LEAST} to {int(most)} sentences) "
         "that is in the sentence"
     )
@@ -102,7 +102,7 @@ def word_content(bank: Treebank, rng: Random) -> Drafts:
         sentence.key: sorted(bag & chosen)
         for sentence, bag in zip(bank.sentences, bags, strict=True)
     }
-    return found.label(
+    return drafts.label(
         bank.sentences,
         lambda sentence: (
             (inside[sentence.key][0], "")
@@ -162,23 +162,24 @@ def tree_depth(bank: Treebank, rng: Random) -> Drafts:
     There are as many sentences of each class at every length: deep sentences are long, and a probe
     could read the depth off the length.
     """
-    what = "most arcs from the root to a word of the dependency tree"
-    rooted = [sentence for sentence in bank.sentences if sentence.root is not None]
-    depths = {} if bank.trees else {one.key: dependency_depth(one) for one in rooted}
     if bank.trees:
         what = "longest path from the top of the bracketed tree to a word"
-        depths = {one.key: bank.trees[one.key].depth for one in bank.sentences}
-    found = Drafts(what)
-    treed = found.label(
+        depths = {sentence.key: bank.trees[sentence.key].depth for sentence in bank.sentences}
+    else:
+        what = "most arcs from the root to a word of the dependency tree"
+        rooted = (sentence for sentence in bank.sentences if sentence.root is not None)
+        depths = {sentence.key: dependency_depth(sentence) for sentence in rooted}
+    drafts = Drafts(what)
+    treed = drafts.label(
         bank.sentences,
         lambda sentence: (str(depths[sentence.key]), "") if sentence.key in depths else NO_TREE,
     ).items
-    found.items = []
+    drafts.items = []
     counts = Counter((depths[draft.sentence.key], len(draft.sentence.words)) for draft in treed)
     ends = _widest(counts, bank.wanted) or _widest(counts, 0)
     if ends is None:
-        found.skipped["whose lengths cannot be matched between depths"] = len(treed)
-        return found
+        drafts.skipped["whose lengths cannot be matched between depths"] = len(treed)
+        return drafts
     low, high = ends
     cells: dict[int, dict[str, list[Draft]]] = defaultdict(
         lambda: {str(depth): [] for depth in range(low, high + 1)}
@@ -188,13 +189,13 @@ def tree_depth(bank: Treebank, rng: Random) -> Drafts:
         cells[len(draft.sentence.words)][label].append(replace(draft, label=label))
     for classes in cells.values():
         even = min(map(len, classes.values()))
-        found.items += [draft for drafts in classes.values() for draft in rng.sample(drafts, even)]
-    found.how += (
+        drafts.items += [draft for fit in classes.values() for draft in rng.sample(fit, even)]
+    drafts.how += (
         f"; {low} is {low} or less, {high} is {high} or more; "
         "as many sentences of each class at every length"
     )
-    found.skipped["to match the lengths of the classes"] = len(treed) - len(found.items)
-    return found
+    drafts.skipped["to match the lengths of the classes"] = len(treed) - len(drafts.items)
+    return drafts
 
 
 def _widest(counts: Counter[tuple[int, int]], wanted: int) -> tuple[int, int] | None:
@@ -208,15 +209,15 @@ def _widest(counts: Counter[tuple[int, int]], wanted: int) -> tuple[int, int] | 
         clamped: Counter[tuple[int, int]] = Counter()
         for (depth, length), count in counts.items():
             clamped[min(max(depth, low), high), length] += count
-        each = sum(
+        per_class = sum(
             min(clamped[depth, length] for depth in range(low, high + 1))
             for length in range(SHORTEST, LONGEST + 1)
         )
         classes = high - low + 1
-        if each >= max(LEAST, (wanted or MATCHED * counts.total()) / classes) and (
-            best is None or (classes, each) > best[:2]
+        if per_class >= max(LEAST, (wanted or MATCHED * counts.total()) / classes) and (
+            best is None or (classes, per_class) > best[:2]
         ):
-            best = (classes, each, low, high)
+            best = (classes, per_class, low, high)
     return best and best[2:]
 
 
@@ -238,26 +239,22 @@ def dependents(sentence: Sentence) -> str:
 
 def top_constituents(bank: Treebank, rng: Random) -> Drafts:
     """TopConst: the labels right below S, as in the paper; else the relations around the root."""
-    what, reason = "the root's dependents in order, instead of constituents", NO_TREE
-    rooted = [sentence for sentence in bank.sentences if sentence.root is not None]
-    found = {} if bank.trees else {one.key: dependents(one) for one in rooted}
     if bank.trees:
         what, reason = "the constituents right below S", "whose top is not S"
-        trees = {one.key: bank.trees[one.key] for one in bank.sentences}
-        found = {key: "_".join(tree.top) for key, tree in trees.items() if tree.label == "S"}
-    counts = Counter(found.values())
-    least = max(LEAST, RARE * len(found))
-    frequent = {
-        sequence
-        for sequence, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[
-            :FREQUENT
-        ]
-        if count >= least
-    }
+        trees = {sentence.key: bank.trees[sentence.key] for sentence in bank.sentences}
+        sequences = {key: "_".join(tree.top) for key, tree in trees.items() if tree.label == "S"}
+    else:
+        what, reason = "the root's dependents in order, instead of constituents", NO_TREE
+        rooted = (sentence for sentence in bank.sentences if sentence.root is not None)
+        sequences = {sentence.key: dependents(sentence) for sentence in rooted}
+    counts = Counter(sequences.values())
+    least = max(LEAST, RARE * len(sequences))
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    frequent = {sequence for sequence, count in ordered[:FREQUENT] if count >= least}
     drafts = Drafts(f"{what}: the {len(frequent)} most frequent, and {OTHER}")
 
     def find(sentence: Sentence) -> tuple[str, str] | str:
-        sequence = found.get(sentence.key)
+        sequence = sequences.get(sentence.key)
         return reason if sequence is None else (sequence if sequence in frequent else OTHER, "")
 
     return drafts.label(bank.sentences, find)
@@ -450,7 +447,7 @@ Change = Callable[[Sentence], list[str]]
 
 
 def _half(
-    found: Drafts,
+    drafts: Drafts,
     sentences: Sequence[Sentence],
     rng: Random,
     label: str,
@@ -463,17 +460,17 @@ def _half(
     for sentence in rng.sample(list(sentences), len(sentences)):
         text = spell(change(sentence))
         if not text:
-            found.skipped[reason] += 1
+            drafts.skipped[reason] += 1
         elif text.casefold() in said:
-            found.skipped["that would spell another sentence"] += 1
+            drafts.skipped["that would spell another sentence"] += 1
         else:
             said.add(text.casefold())
             fit.append((sentence, text))
-    found.items = [
+    drafts.items = [
         Draft(sentence, label, text) if index % 2 else Draft(sentence, INTACT, sentence.text)
         for index, (sentence, text) in enumerate(fit)
     ]
-    return found
+    return drafts
 
 
 def bigram_shift(bank: Treebank, rng: Random) -> Drafts:
@@ -576,8 +573,8 @@ def odd_man_out(bank: Treebank, rng: Random) -> Drafts:
         lower = [word.lower() for word in words]
         places = [at for at in range(1, len(words) - 1) if tag_of(sentence.words[at])]
         for at in rng.sample(places, len(places)):
-            if found := others(*lower[at - 1 : at + 2], tag_of(sentence.words[at])):
-                return [*words[:at], written[rng.choice(found)], *words[at + 1 :]]
+            if fitting := others(*lower[at - 1 : at + 2], tag_of(sentence.words[at])):
+                return [*words[:at], written[rng.choice(fitting)], *words[at + 1 :]]
         return []
 
     how = (
@@ -631,10 +628,10 @@ def invert(sentence: Sentence) -> list[str]:
     Punctuation before the conjunction, the conjunction itself and the end of the sentence stay
     where they are.
     """
-    found = clauses(sentence)
-    if found is None:
+    places = clauses(sentence)
+    if places is None:
         return []
-    joint, begin, end = found
+    joint, begin, end = places
     words = list(sentence.words)
     first = [word.text for word in words[:begin]]
     second = [word.text for word in words[joint + 1 : end]]

@@ -47,8 +47,8 @@ def test_a_language_models_loss_is_the_one_that_transformers_computes(kind):
         batch = one_by_one(model, text)
         question = objective.ask(renamed(batch, str(example)))
         ids = torch.from_numpy(batch.ids)
-        assert question.asked is not None
-        labels = ids if objective.causal else ids.masked_fill(~question.asked, -100)
+        assert question.scored is not None
+        labels = ids if objective.causal else ids.masked_fill(~question.scored, -100)
         with torch.inference_mode():
             plain = model.network(torch.from_numpy(question.batch.ids), labels=labels).loss
             without = model.forward(question.batch, replacement=off, labels=labels).loss
@@ -65,8 +65,8 @@ def test_a_masked_piece_is_masked_in_every_pass_and_others_are_visible():
     changed = question.batch.ids != batch.ids
     assert changed.any()
     assert (question.batch.ids[changed] == model.tokenizer.mask_token_id).all()
-    assert question.asked is not None
-    assert np.array_equal(changed, question.asked.numpy())
+    assert question.scored is not None
+    assert np.array_equal(changed, question.scored.numpy())
     other = LanguageModelObjective(model, seed=1).ask(batch)
     assert not np.array_equal(other.batch.ids, question.batch.ids)
 

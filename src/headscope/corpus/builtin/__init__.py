@@ -183,14 +183,14 @@ def _places(plain: str, words: list[str], name: str) -> dict[int, int]:
     places: dict[int, int] = {}
     at = 0
     for index, word in enumerate(words):
-        found = plain.find(word, at)
-        if found < 0 or plain[at:found].strip():
+        start = plain.find(word, at)
+        if start < 0 or plain[at:start].strip():
             raise CorpusError(
                 f"built-in passage {name}: its trees do not spell its text "
                 f"at {plain[at : at + 30]!r}"
             )
-        places.update(dict.fromkeys(range(found, found + len(word)), index))
-        at = found + len(word)
+        places.update(dict.fromkeys(range(start, start + len(word)), index))
+        at = start + len(word)
     return places
 
 

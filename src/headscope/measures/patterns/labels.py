@@ -66,10 +66,10 @@ class Labelled:
         for label in self.labels:
             if label not in CLASSES:
                 raise unknown("pattern", label, CLASSES)
-        for one in self.maps:
-            if one.ndim != 2 or one.shape[0] != one.shape[1] or not one.size:
+        for map_ in self.maps:
+            if map_.ndim != 2 or map_.shape[0] != map_.shape[1] or not map_.size:
                 raise UserError(
-                    f"a map must be square and not empty, got {one.shape} instead",
+                    f"a map must be square and not empty, got {map_.shape} instead",
                     hint="cut away padding: one row and one column for each token",
                 )
 
@@ -107,7 +107,7 @@ def label_maps(
 ) -> Labelled:
     """A labelled set of attention maps held in memory; weights between 0 and 1."""
     return Labelled(
-        tuple(pack(np.asarray(one)) for one in maps),
+        tuple(pack(np.asarray(map_)) for map_ in maps),
         tuple(labels),
         tuple(known) if known is not None else tuple({} for _ in maps),
     )
@@ -152,8 +152,8 @@ def read_checked(folder: Path) -> tuple[Labelled, list[int]]:
     ordered = [places[str(index)] for index in range(len(maps))]
     damaged = [
         index
-        for index, (row, one) in enumerate(zip(ordered, maps, strict=True))
-        if row.get(CHECK) and row[CHECK] != row_check(row, one)
+        for index, (row, map_) in enumerate(zip(ordered, maps, strict=True))
+        if row.get(CHECK) and row[CHECK] != row_check(row, map_)
     ]
     # A damaged label may be no class at all; whoever reads these drops the row in any case.
     wrong = {index for index in damaged if ordered[index]["label"] not in CLASSES}
@@ -183,8 +183,8 @@ def label_rows(labelled: Labelled) -> str:
         {"index": str(index), "label": label, **row}
         for index, (label, row) in enumerate(zip(labelled.labels, labelled.known, strict=True))
     ]
-    for row, one in zip(rows, labelled.maps, strict=True):
-        row[CHECK] = row_check(row, one)
+    for row, map_ in zip(rows, labelled.maps, strict=True):
+        row[CHECK] = row_check(row, map_)
     return table_text(rows, ["index", "label", *columns, CHECK])
 
 
@@ -252,8 +252,8 @@ def row_check(row: Mapping[str, str], more: NDArray[Any] | int = 0) -> str:
 
 def write_maps(path: Path, maps: Sequence[NDArray[np.uint8]]) -> None:
     """Store maps of any size one after the other."""
-    cells = np.concatenate([one.ravel() for one in maps]) if maps else np.zeros(0, np.uint8)
-    lengths = np.array([len(one) for one in maps], np.int32)
+    cells = np.concatenate([map_.ravel() for map_ in maps]) if maps else np.zeros(0, np.uint8)
+    lengths = np.array([len(map_) for map_ in maps], np.int32)
     write_bytes(path, save({"cells": cells, "lengths": lengths}))
 
 

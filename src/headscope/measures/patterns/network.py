@@ -83,12 +83,12 @@ def percentile(values: Tensor, share: float) -> Tensor:
     """The quantile of each row, interpolated as numpy does; torch's own refuses maps of thousands
     of tokens.
     """
-    place = share * (values.shape[1] - 1)
+    rank = share * (values.shape[1] - 1)
     low, high = (
-        torch.kthvalue(values, 1 + min(int(place) + step, values.shape[1] - 1), dim=1).values
+        torch.kthvalue(values, 1 + min(int(rank) + step, values.shape[1] - 1), dim=1).values
         for step in (0, 1)
     )
-    return low + (high - low) * (place - int(place))
+    return low + (high - low) * (rank - int(rank))
 
 
 def column_means(shade: Tensor, seen: Tensor | None = None) -> Tensor:
@@ -183,7 +183,7 @@ def load_network(path: str | Path = SHIPPED) -> PatternNet:
 
 def digest(network: PatternNet) -> str:
     """A short digest of the weights, to say which network a result is of."""
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for name, value in network.state_dict().items():
-        found.update(name.encode() + value.cpu().numpy().tobytes())
-    return found.hexdigest()[:16]
+        sha256.update(name.encode() + value.cpu().numpy().tobytes())
+    return sha256.hexdigest()[:16]

@@ -227,8 +227,8 @@ def predict(network: PatternNet, maps: Sequence[NDArray[np.uint8]]) -> list[str]
     """The class of each packed map."""
     with torch.inference_mode():
         return [
-            CLASSES[int(network(pictures(torch.from_numpy(unpack(one))[None])).argmax(1))]
-            for one in maps
+            CLASSES[int(network(pictures(torch.from_numpy(unpack(map_))[None])).argmax(1))]
+            for map_ in maps
         ]
 
 
@@ -243,22 +243,22 @@ def evaluate(network: PatternNet, labelled: Labelled) -> Report:
 
     if not len(labelled):
         raise UserError("there are no labelled maps to compare with")
-    found = predict(network, labelled.maps)
+    predicted = predict(network, labelled.maps)
     gold, names = list(labelled.labels), list(CLASSES)
-    scores = precision_recall_fscore_support(gold, found, labels=names, zero_division=0.0)
+    scores = precision_recall_fscore_support(gold, predicted, labels=names, zero_division=0.0)
     classes = pd.DataFrame(
         dict(zip(("precision", "recall", "f1", "count"), scores, strict=True)),
         index=pd.Index(names, name="class"),
     )
     confusion = pd.DataFrame(
-        confusion_matrix(gold, found, labels=names),
+        confusion_matrix(gold, predicted, labels=names),
         index=pd.Index(names, name="label"),
         columns=pd.Index(names, name="predicted"),
     )
     return Report(
-        float(f1_score(gold, found, labels=names, average="macro", zero_division=0.0)),
-        float(accuracy_score(gold, found)),
+        float(f1_score(gold, predicted, labels=names, average="macro", zero_division=0.0)),
+        float(accuracy_score(gold, predicted)),
         classes,
         confusion,
-        tuple(found),
+        tuple(predicted),
     )

@@ -105,8 +105,7 @@ def explore(model: ModelLike, options: ExploreOptions) -> Explorer:
 
         loaded = as_model(model, options, head="own")
     try:
-        live = LiveModel(loaded, stack=options.stack)
-        explorer = Explorer(live, atlas, port=options.port)
+        explorer = Explorer(LiveModel(loaded, stack=options.stack), atlas, port=options.port)
     except BaseException:
         if loaded is not model:
             loaded.close()

@@ -93,14 +93,13 @@ class _Page:
         }
 
     async def html(self, _request: Request) -> Response:
-        text = page_html(self.boot, {}, connect="'self'")
-        return Response(text, media_type="text/html")
+        return Response(page_html(self.boot, {}, connect="'self'"), media_type="text/html")
 
     async def data(self, request: Request) -> Response:
-        found = await run_in_threadpool(self.results.get, request.path_params["name"])
-        if found is None:
+        content = await run_in_threadpool(self.results.get, request.path_params["name"])
+        if content is None:
             return PlainTextResponse("there is no such data", 404)
-        return Response(found, media_type="application/octet-stream")
+        return Response(content, media_type="application/octet-stream")
 
     async def queue(self, request: Request) -> Response:
         """How many requests are before those of a page."""

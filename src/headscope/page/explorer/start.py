@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from headscope.errors import ResultsError
 from headscope.page.packs.examples import example_packs
-from headscope.page.serving import (
-    address_of,
-    check_server,
-    make_server,
-    new_token,
-    open_port,
-)
+from headscope.page.serving import address_of, check_server, make_server, new_token, open_port
 from headscope.results import Atlas
 
 if TYPE_CHECKING:
@@ -67,13 +61,7 @@ class Explorer:
         self._worker = Worker()
         packs = ResultPacks(atlas, example_packs)
         threading.Thread(target=packs.get, args=("atlas",), daemon=True).start()  # soon asked for
-        app = make_explorer(
-            live,
-            packs,
-            self._worker,
-            token=token,
-            port=opened.getsockname()[1],
-        )
+        app = make_explorer(live, packs, self._worker, token=token, port=opened.getsockname()[1])
         self._server = make_server(app)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [opened]}, daemon=True

@@ -79,7 +79,7 @@ class Worker:
         """
         with self._changed:
             if job.slot:
-                self._drop(lambda one: (one.page, one.slot) == (job.page, job.slot))
+                self._drop(lambda other: (other.page, other.slot) == (job.page, job.slot))
             if self._closed or len(self._waiting) >= MOST:
                 raise Busy
             self._waiting.append(job)
@@ -89,7 +89,7 @@ class Worker:
     def drop(self, job: Job) -> None:
         """Give a job up: nobody waits for it."""
         with self._changed:
-            self._drop(lambda one: one is job)
+            self._drop(lambda other: other is job)
 
     def ahead(self, page: str) -> int:
         """How many requests are before the first waiting one of a page; 0 if none waits."""
@@ -103,7 +103,7 @@ class Worker:
         """Give everything up, and end the thread after the present job."""
         with self._changed:
             self._closed = True
-            self._drop(lambda one: True)
+            self._drop(lambda _: True)
             self._changed.notify()
         self._thread.join(10)
 

@@ -140,12 +140,12 @@ def _distance(atlas: Atlas) -> dict[str, NDArray[Any]]:
 
 def head_texts(atlas: Atlas) -> list[HeadText]:
     """What every head does, in the order of the model."""
-    found = descriptions(atlas)
+    described = descriptions(atlas)
     texts: list[HeadText] = []
     for layer in atlas.layers:
         for number in range(atlas.shape[1]):
-            one = found.get(str(Head(layer - 1, number)))
-            lead, evidence = ("", "") if one is None else (one.lead, one.evidence)
+            about = described.get(str(Head(layer - 1, number)))
+            lead, evidence = ("", "") if about is None else (about.lead, about.evidence)
             texts.append({"lead": lead, "evidence": evidence})
     return texts
 
@@ -155,11 +155,11 @@ def summary_lines(atlas: Atlas) -> list[SummaryLine]:
     lines: list[SummaryLine] = []
     for line in model_summary(atlas):
         parts: list[Part] = []
-        for one in line.parts:
-            part: Part = {"text": one.text}
-            if one.heads:
-                part["heads"] = list(one.heads)
-            if one.strong:
+        for piece in line.parts:
+            part: Part = {"text": piece.text}
+            if piece.heads:
+                part["heads"] = list(piece.heads)
+            if piece.strong:
                 part["strong"] = True
             parts.append(part)
         lines.append({"family": line.family, "parts": parts})

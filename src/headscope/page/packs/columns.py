@@ -128,10 +128,10 @@ def _work(excess: Excess, shape: tuple[int, int]) -> dict[str, Array]:
 def _positions(analysis: Analysis, shape: tuple[int, int]) -> Array:
     """Times what positions alone would give, of main roles along arcs; NaN for others."""
     assert analysis.excess is not None
-    names, found = analysis.excess.names, analysis.positions
-    if found is None:
+    names, positions = analysis.excess.names, analysis.positions
+    if positions is None:
         return np.full((len(names), *shape), np.nan)
-    values: Array = found["times"].reindex(role=names).transpose("role", *GRID).values
+    values: Array = positions["times"].reindex(role=names).transpose("role", *GRID).values
     return values
 
 
@@ -228,12 +228,12 @@ def statistic_bands(values: Values, labels: Mapping[str, object]) -> list[NullBa
     labels
         The labels of the statistic by dimension.
     """
-    found: list[NullBand] = []
+    bands: list[NullBand] = []
     for null, own in values.items():
         known = all(label in own[dim].values for dim, label in labels.items())
         if known:  # in older results, shuffled words have no annotations
-            found += _band(null, own.sel(labels).values)
-    return found
+            bands += _band(null, own.sel(labels).values)
+    return bands
 
 
 def add_role_bands(atlas: Atlas, work: Sequence[WorkRole], relations: Sequence[Relation]) -> None:
@@ -260,10 +260,10 @@ def _add(
     values: Array | None,
     null: str,
 ) -> None:
-    rows = {} if values is None else dict(zip((one["id"] for one in theirs), values, strict=True))
-    for one in mine:
-        if one["id"] in rows and (found := _band(null, rows[one["id"]])):
-            one.setdefault("nulls", []).extend(found)
+    rows = {} if values is None else dict(zip((row["id"] for row in theirs), values, strict=True))
+    for row in mine:
+        if row["id"] in rows and (bands := _band(null, rows[row["id"]])):
+            row.setdefault("nulls", []).extend(bands)
 
 
 def _band(null: str, values: Array) -> list[NullBand]:
@@ -297,14 +297,14 @@ def statistic_columns(atlas: Atlas) -> tuple[list[Statistic], dict[str, Array]]:
         if map_measure(name) in HIDDEN or not of_heads(data):
             continue
         own = label_dims(data)
-        found = statistics(data).transpose(*own, *GRID)
-        parts = [found[part].values.astype(np.float32) for part in PARTS]
-        counts, nulls = found["count"].values, null_values(atlas, name)
-        for place in itertools.product(*(range(found.sizes[dim]) for dim in own)):
+        ordered = statistics(data).transpose(*own, *GRID)
+        parts = [ordered[part].values.astype(np.float32) for part in PARTS]
+        counts, nulls = ordered["count"].values, null_values(atlas, name)
+        for place in itertools.product(*(range(ordered.sizes[dim]) for dim in own)):
             named = {dim: data[dim].values[at] for dim, at in zip(own, place, strict=True)}
             labels = {dim: str(label) for dim, label in named.items()}
             values = np.stack([part[place] for part in parts])
-            same = says_the_same(name, found["value"], labels)
+            same = says_the_same(name, ordered["value"], labels)
             if same or not _is_statistic(data, labels, values[0]):
                 continue
             described = _described(name, data, labels, int(np.nanmax(counts[place])))
@@ -312,7 +312,7 @@ def statistic_columns(atlas: Atlas) -> tuple[list[Statistic], dict[str, Array]]:
                 described["nulls"] = bands
             about.append(described)
             columns.append(values)
-    order = _beside([one["id"] for one in about])
+    order = _beside([entry["id"] for entry in about])
     about, columns = [about[place] for place in order], [columns[place] for place in order]
     stacked = np.stack(columns, 1) if columns else np.zeros((3, 0, *atlas.shape), np.float32)
     return about, dict(zip(PARTS, stacked, strict=True))
@@ -354,8 +354,8 @@ def _query_name(name: str, data: xr.Dataset, labels: dict[str, str]) -> str:
     """As the query language names it: labels that are understood anyway are left out."""
     said = []
     for dim, label in labels.items():
-        names = [str(one) for one in data[dim].values]
-        usual = next((one for one in DEFAULTS if one in names), None)
+        names = [str(name) for name in data[dim].values]
+        usual = next((default for default in DEFAULTS if default in names), None)
         if usual is None and len(names) == 1:
             usual = names[0]
         if label != usual:
@@ -380,9 +380,7 @@ TOP = 6
 """Heads in each direction and kind. All pairs of a large model would be too much for a page."""
 
 
-def composition_columns(
-    atlas: Atlas,
-) -> tuple[Composition | None, dict[str, NDArray[Any]]]:
+def composition_columns(atlas: Atlas) -> tuple[Composition | None, dict[str, NDArray[Any]]]:
     """The strongest compositions of every head; None where the results have no circuits.
 
     Returns
@@ -405,12 +403,11 @@ def composition_columns(
         arrays[f"composition/{name}"] = places
         arrays[f"composition/{name}/excess"] = strengths
     about = atlas.provenance
-    notes = about.get(CIRCUITS, about).get("notes", [])
     return {
         "kinds": list(KINDS),
         "baseline": data["baseline"].values.tolist(),
         "deviation": data["baseline_deviation"].values.tolist(),
-        "notes": [str(note) for note in notes],
+        "notes": [str(note) for note in about.get(CIRCUITS, about).get("notes", [])],
     }, arrays
 
 
@@ -457,11 +454,11 @@ def track_columns(
     most = CELLS // max(len(track.names) * atlas.shape[0] * atlas.shape[1], 1)
     ids: list[str] = []
     values: list[Array] = []
-    for one in statistics:
-        found = _values(atlas, track, one["id"]) if len(ids) < most else None
-        if found is not None:
-            ids.append(one["id"])
-            values.append(found)
+    for statistic in statistics:
+        track_values = _values(atlas, track, statistic["id"]) if len(ids) < most else None
+        if track_values is not None:
+            ids.append(statistic["id"])
+            values.append(track_values)
     if values:
         arrays["track/value"] = np.stack(values, 1).astype(np.float32)
     if ROLES in track:
@@ -505,11 +502,11 @@ def _main(track: Track) -> Array:
     values = track[EXCESS]["value"].transpose("checkpoint", *GRID, "role")
     names = [str(role) for role in values["role"].values]
     last = track[ROLES]["role"].transpose("checkpoint", *GRID).values[-1]
-    found = np.full(values.shape[:-1], np.nan, np.float32)
+    excess = np.full(values.shape[:-1], np.nan, np.float32)
     for place, role in np.ndenumerate(last):
         if str(role) in names:
-            found[:, *place] = values.values[:, *place, names.index(str(role))]
-    return found
+            excess[:, *place] = values.values[:, *place, names.index(str(role))]
+    return excess
 
 
 def _appear(atlas: Atlas, track: Track) -> list[Appearance]:

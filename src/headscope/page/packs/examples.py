@@ -76,7 +76,7 @@ def example_packs(
     lottery, texts, cards = Lottery(kept.texts), _Numbered(), Cards(atlas)
     words: SampleWords | None = None
     tokens: list[list[str]] = []
-    made: dict[str, Future[bytes]] = {}
+    pending: dict[str, Future[bytes]] = {}
     with ThreadPoolExecutor(1) as pool:  # one head is compressed while the next one is counted
         for head in map(str, _heads(atlas)):
             sample = kept.sample(head)
@@ -90,13 +90,13 @@ def example_packs(
             if not compact:
                 about["card"] = cards.part(head)
             arrays = dict(zip(("histogram", "uniform"), kept.histogram(head)[1:], strict=True))
-            made[head] = pool.submit(_head_pack, chosen, numbers, about, arrays, compact)
+            pending[head] = pool.submit(_head_pack, chosen, numbers, about, arrays, compact)
     shown = [_first_tokens(text) if compact else text for text in texts.texts]
     packs = {
         "texts": pack({"texts": [_text(text) for text in shown], "grid": cards.grid}, {}),
         "tokens": pack({"tokens": tokens}, {}),
     }
-    return packs | {f"head/{head}": one.result() for head, one in made.items()}
+    return packs | {f"head/{head}": one.result() for head, one in pending.items()}
 
 
 class _Numbered:
@@ -107,10 +107,10 @@ class _Numbered:
         self._numbers: dict[int, int] = {}
 
     def number(self, text: KeptText) -> int:
-        found = self._numbers.setdefault(id(text), len(self.texts))
-        if found == len(self.texts):
+        number = self._numbers.setdefault(id(text), len(self.texts))
+        if number == len(self.texts):
             self.texts.append(text)
-        return found
+        return number
 
 
 def _heads(atlas: Atlas) -> list[Head]:
@@ -133,9 +133,9 @@ class Lottery:
             for text in texts
         }
 
-    def __call__(self, one: KeptMap) -> int:
+    def __call__(self, map_: KeptMap) -> int:
         """The place of a map's text in the order."""
-        return self._ticket[id(one.text)]
+        return self._ticket[id(map_.text)]
 
 
 def choose(
@@ -161,25 +161,25 @@ def choose(
         and random ones. A rank counts from 1: among all examples for strong ones, in the sample
         for others.
     """
-    ranked = [(rank, one) for rank, one in enumerate(sample, start=1)]
-    scores = np.array([one.score for one in sample])
+    ranked = [(rank, map_) for rank, map_ in enumerate(sample, start=1)]
+    scores = np.array([map_.score for map_ in sample])
     median = float(np.median(scores)) if len(scores) else 0.0
     candidates = {
-        STRONG: [(rank, one) for rank, one in enumerate(strongest, start=1)],
+        STRONG: [(rank, map_) for rank, map_ in enumerate(strongest, start=1)],
         TYPICAL: sorted(ranked, key=lambda pair: abs(pair[1].score - median)),
         WEAK: [pair for pair in reversed(ranked) if pair[1].score > 0],
         RANDOM: sorted(ranked, key=lambda pair: lottery(pair[1])),
     }
-    found: dict[ExampleKind, list[Chosen]] = {kind: [] for kind in QUOTA}
+    chosen: dict[ExampleKind, list[Chosen]] = {kind: [] for kind in QUOTA}
     seen: set[int] = set()
     for kind, wanted in _turns(most):
-        for rank, one in candidates[kind]:
-            if len(found[kind]) >= wanted or (most is not None and len(seen) >= most):
+        for rank, map_ in candidates[kind]:
+            if len(chosen[kind]) >= wanted or (most is not None and len(seen) >= most):
                 break
-            if id(one.text) not in seen:
-                seen.add(id(one.text))
-                found[kind].append(Chosen(kind, rank, one))
-    return [one for some in found.values() for one in sorted(some, key=lambda item: item.rank)]
+            if id(map_.text) not in seen:
+                seen.add(id(map_.text))
+                chosen[kind].append(Chosen(kind, rank, map_))
+    return [map_ for some in chosen.values() for map_ in sorted(some, key=lambda item: item.rank)]
 
 
 def _turns(most: int | None) -> list[tuple[ExampleKind, int]]:
@@ -247,19 +247,19 @@ def _rounded(weights: NDArray[Any], compact: bool) -> NDArray[Any]:
     return scaled
 
 
-def _links(one: KeptMap) -> Links:
-    return one.counts, one.keys, one.weights
+def _links(map_: KeptMap) -> Links:
+    return map_.counts, map_.keys, map_.weights
 
 
-def _largest_links(one: KeptMap) -> Links:
+def _largest_links(map_: KeptMap) -> Links:
     """The largest links of the first rows, in the order of the map."""
-    rows = np.repeat(np.arange(len(one.counts)), one.counts)
-    order = np.lexsort((-one.weights, rows))
+    rows = np.repeat(np.arange(len(map_.counts)), map_.counts)
+    order = np.lexsort((-map_.weights, rows))
     rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order)) - _starts(one.counts)[rows]
-    few = (rank < FEW) & (one.weights >= LEAST) & (rows < FIRST) & (one.keys < FIRST)
-    counts = np.bincount(rows[few], minlength=min(len(one.counts), FIRST))
-    return counts, one.keys[few], one.weights[few]
+    rank[order] = np.arange(len(order)) - _starts(map_.counts)[rows]
+    few = (rank < FEW) & (map_.weights >= LEAST) & (rows < FIRST) & (map_.keys < FIRST)
+    counts = np.bincount(rows[few], minlength=min(len(map_.counts), FIRST))
+    return counts, map_.keys[few], map_.weights[few]
 
 
 def _first_tokens(text: KeptText) -> KeptText:
@@ -288,8 +288,8 @@ def _text(text: KeptText) -> Text:
         "tokens": list(text.tokens),
         "unit": list(text.unit),
         "words": list(text.words),
-        "special": [int(one) for one in text.special],
-        "sink": [int(one) for one in text.sink],
+        "special": [int(flag) for flag in text.special],
+        "sink": [int(flag) for flag in text.sink],
         "head": list(text.head),
         "relation": list(text.relation),
         "length": text.length,
@@ -359,17 +359,17 @@ class SampleWords:
 
     def _sums(self, maps: list[KeptMap]) -> tuple[Numbers, NDArray[np.float64]]:
         """The cells of two different words that attend to each other, and their attention."""
-        places = [self._place[id(one.text)] for one in maps]
+        places = [self._place[id(map_.text)] for map_ in maps]
         rows = _in_a_row(
             [_range(self._first_token[p], one.counts) for p, one in zip(places, maps, strict=True)]
         )
-        counts = np.concatenate([np.zeros(0, np.uint8), *(one.counts for one in maps)])
+        counts = np.concatenate([np.zeros(0, np.uint8), *(map_.counts for map_ in maps)])
         query = np.repeat(self._row[rows], counts)
-        links = [len(one.keys) for one in maps]
+        links = [len(map_.keys) for map_ in maps]
         key = self._key[
-            _in_a_row([one.keys for one in maps]) + np.repeat(self._first_token[places], links)
+            _in_a_row([map_.keys for map_ in maps]) + np.repeat(self._first_token[places], links)
         ]
-        weight = np.concatenate([np.zeros(0), *(one.weights for one in maps)])
+        weight = np.concatenate([np.zeros(0), *(map_.weights for map_ in maps)])
         weight *= np.repeat(self._share[rows], counts)
         good = (query >= 0) & (key >= 0)
         cells = query[good] + key[good]
@@ -384,12 +384,12 @@ class SampleWords:
         places = self._among_repeated[cells]
         codes = self._codes[self._repeated]
         seen, means = _counted(places[places >= 0], weights[places >= 0], len(codes))
-        found = np.flatnonzero(seen >= OFTEN)
-        if len(found) < n:
+        often = np.flatnonzero(seen >= OFTEN)
+        if len(often) < n:
             codes = self._codes
             seen, means = _counted(self._pair[cells], weights, len(codes))
-            found = np.flatnonzero(seen)
-        order = found[np.lexsort((codes[found], -means[found], rarity(seen[found])))[:n]]
+            often = np.flatnonzero(seen)
+        order = often[np.lexsort((codes[often], -means[often], rarity(seen[often])))[:n]]
         words = len(self.words)
         return [
             {
@@ -404,10 +404,9 @@ class SampleWords:
     def _shares(self, types: Numbers, weights: NDArray[np.float64], n: int) -> list[dict[str, Any]]:
         sums: NDArray[np.float64] = np.bincount(types, weights, len(self.words)).astype(np.float64)
         total = sums.sum()
-        order = _largest(sums, n)
         return [
             {"token": self.words[word], "share": round(float(sums[word] / total), 5)}
-            for word in order
+            for word in _largest(sums, n)
             if sums[word] > 0
         ]
 

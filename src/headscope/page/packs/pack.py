@@ -107,9 +107,9 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     base = -(-(4 + length) // STEP) * STEP
     arrays = {
         name: np.frombuffer(
-            whole, TYPES[one["dtype"]], int(np.prod(one["shape"])), base + one["offset"]
-        ).reshape(one["shape"])
-        for name, one in header["arrays"].items()
+            whole, TYPES[entry["dtype"]], int(np.prod(entry["shape"])), base + entry["offset"]
+        ).reshape(entry["shape"])
+        for name, entry in header["arrays"].items()
     }
     return header["document"], arrays
 
@@ -143,9 +143,9 @@ def _json(value: Mapping[str, Any]) -> str:
 def _plain(value: Any) -> Any:
     """Values that JSON can hold."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):

@@ -110,7 +110,7 @@ def paper_sections(atlas: Atlas, statistics: Sequence[Statistic]) -> list[Sectio
         As :func:`headscope.page.packs.statistics.statistic_columns` names them.
     """
     claimed = {measure for paper in PAPERS for measure in paper.measures}
-    found: list[Section] = []
+    sections: list[Section] = []
     for paper in PAPERS:
         mine = [
             name
@@ -131,8 +131,8 @@ def paper_sections(atlas: Atlas, statistics: Sequence[Statistic]) -> list[Sectio
             }
             if paper.recipe:
                 section["command"] = f"headscope paper {paper.id} --model {model}"
-            found.append(section)
-    return found
+            sections.append(section)
+    return sections
 
 
 def _plain(measure: str) -> str:
@@ -140,19 +140,18 @@ def _plain(measure: str) -> str:
 
 
 def _chart(name: str, atlas: Atlas, statistics: Sequence[Statistic]) -> PaperChart | None:
-    ids = [one["id"] for one in statistics if one["measure"] == name]
+    ids = [entry["id"] for entry in statistics if entry["measure"] == name]
     if not ids or len(ids) > MOST or name in ("coreference", "activity"):
         return None  # the atlas shows activity; coreference has a table
     own: tuple[Kind, str, str] = (GRIDS, str(atlas[name].attrs.get("title", name)), "")
     kind, title, caption = CHARTS.get(name, own)
     unit = str(atlas[name].attrs.get("unit", ""))
-    words = f"{unit}, 0–1" if is_share(unit) else unit
     return {
         "id": name,
         "kind": kind,
         "title": title,
         "caption": caption,
-        "unit": words,
+        "unit": f"{unit}, 0–1" if is_share(unit) else unit,
         "statistics": ids,
     }
 
@@ -215,8 +214,8 @@ def dependency_rows(results: Atlas) -> list[Row]:
 
 def _best_heads(results: Atlas) -> pd.DataFrame:
     """The best head of each relation, as the analysis of all heads has found it."""
-    found = results.analysis.best_heads
-    return best_heads(results) if found is None else found
+    known = results.analysis.best_heads
+    return best_heads(results) if known is None else known
 
 
 def antecedent_rows(results: Atlas) -> list[Row]:

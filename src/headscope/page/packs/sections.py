@@ -15,13 +15,7 @@ from headscope.figures.later import alt
 from headscope.figures.save import chart_svg
 from headscope.figures.style import is_share
 from headscope.page.document import Document, Plot, Section, Table, cell_text
-from headscope.page.schema import (
-    ChartRow,
-    Figure,
-    HeadsChart,
-    PageDocument,
-    RowsChart,
-)
+from headscope.page.schema import ChartRow, Figure, HeadsChart, PageDocument, RowsChart
 from headscope.page.schema import Section as PageSection
 from headscope.page.schema import Table as PageTable
 
@@ -78,7 +72,7 @@ def page_table(table: Table) -> PageTable:
         name: [cell_text(row.get(name), name, name in measured) for row in table.rows]
         for name in table.columns
     }
-    same = {name: found[0] for name, found in cells.items() if _says_nothing(table, name, found)}
+    same = {name: texts[0] for name, texts in cells.items() if _says_nothing(table, name, texts)}
     shown = [name for name in cells if name not in same]
     said = [f"{name} is {text} in every row." for name, text in same.items()]
     return {

@@ -134,12 +134,11 @@ class ParseData:
                 padded[place, :length, :length] = self.maps[index]
             if vectors:
                 rows[place, :length] = self.rows[index]
-        taken = torch.from_numpy(self.vectors.take(rows)) if vectors and self.vectors else None
         return PaddedBatch(
             torch.from_numpy(mask),
             torch.from_numpy(gold),
             None if padded is None else torch.from_numpy(padded).float(),
-            taken,
+            torch.from_numpy(self.vectors.take(rows)) if vectors and self.vectors else None,
         )
 
     def _empty_maps(self, shape: tuple[int, int], index: int) -> NDArray[np.float16]:
@@ -565,8 +564,7 @@ def fit_probe(
     train, held_out = hold_out(len(data), seed=seed)
     if not any((data.sentences[index].heads >= -1).any() for index in train):
         raise UserError(
-            "no training word has an annotated head",
-            hint="use a treebank with heads in column 7",
+            "no training word has an annotated head", hint="use a treebank with heads in column 7"
         )
     random = np.random.default_rng(seed)
     optimizer = torch.optim.Adam(probe.parameters(), lr=rate)

@@ -85,10 +85,7 @@ def right_branching(length: int) -> HeadWords:
 
 
 def attachments(
-    sentences: Sequence[ParseSentence],
-    predicted: Sequence[HeadWords],
-    *,
-    punctuation: bool = False,
+    sentences: Sequence[ParseSentence], predicted: Sequence[HeadWords], *, punctuation: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the correct heads of each sentence.
 
@@ -217,14 +214,14 @@ def compare_probes(
         return []
     table = np.stack([right[name][counted] for name in names])
     units = _counted_documents(documents, total)
-    found = compare_ratios(table, total[counted], seed=seed, documents=units)
+    tests = compare_ratios(table, total[counted], seed=seed, documents=units)
     pairs = list(combinations(range(len(names)), 2))
-    corrected = correct([float(found["p"][pair]) for pair in pairs])
+    corrected = correct([float(tests["p"][pair]) for pair in pairs])
     return [
         {
             "probe": names[one],
             "other": names[other],
-            **{key: float(found[key][one, other]) for key in ("difference", "low", "high", "p")},
+            **{key: float(tests[key][one, other]) for key in ("difference", "low", "high", "p")},
             "p_corrected": float(p),
         }
         for (one, other), p in zip(pairs, corrected, strict=True)
@@ -333,8 +330,8 @@ def parse_probes(
             progress=update,
         )
         corpora = (train.first(limit), dev.first(dev_limit))
-        found = _vectors(vectors, corpora)  # before the model does any work
-        return _Comparison(model, corpora, make, seed, epochs, update).run(names, found)
+        word_vectors = _vectors(vectors, corpora)  # before the model does any work
+        return _Comparison(model, corpora, make, seed, epochs, update).run(names, word_vectors)
 
 
 def _chosen(probes: Iterable[str] | None, vectors: object) -> list[str]:
@@ -356,13 +353,13 @@ def _chosen(probes: Iterable[str] | None, vectors: object) -> list[str]:
 
 
 def _vectors(
-    given: WordVectors | str | Path | None, corpora: Iterable[Corpus]
+    vectors: WordVectors | str | Path | None, corpora: Iterable[Corpus]
 ) -> WordVectors | None:
     """The vectors of the words of some corpora."""
-    if not isinstance(given, str | Path):
-        return given
+    if not isinstance(vectors, str | Path):
+        return vectors
     words = (word.text for corpus in corpora for example in corpus for word in example.words)
-    return read_vectors(given, only=forms(words))
+    return read_vectors(vectors, only=forms(words))
 
 
 @dataclass
@@ -400,7 +397,7 @@ class _Comparison:
         """Every pair of probes that saw the same sentences."""
         nothing = [np.full(len(sentence), UNKNOWN) for sentence in dev.sentences]
         _, total = attachments(dev.sentences, nothing)
-        right = {name: one for name, one in self.right.items() if len(one) == len(total)}
+        right = {name: counts for name, counts in self.right.items() if len(counts) == len(total)}
         return compare_probes(right, total, seed=self.seed, documents=_documents(dev))
 
     def _row(
@@ -529,9 +526,9 @@ class ProbeRun:
             What :func:`headscope.papers.clark2019.parse.parse_probes` returns, ``attrs`` included.
         """
         path, identity = self.folder / "probes.json", self.identity()
-        found = _read(path, identity)
-        if found is not None:
-            return found
+        earlier = _read(path, identity)
+        if earlier is not None:
+            return earlier
         table = parse_probes(
             self.model,
             self.train,

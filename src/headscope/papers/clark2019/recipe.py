@@ -225,7 +225,7 @@ class Clark2019(PaperRecipe, Sampled):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.vectors is not None and any(one.name == "probes" for one in self.chosen):
+        if self.vectors is not None and any(part.name == "probes" for part in self.chosen):
             check_vectors(self.vectors)
         _ = self.texts, self.trees, self.documents, self.trained_on
 
@@ -261,8 +261,8 @@ class Clark2019(PaperRecipe, Sampled):
 
     def missing(self, result: str) -> str | None:
         """A claim whose part could not run is listed if the part was asked for."""
-        asked = "surface" in self.results and any(one.name == "gradients" for one in self.chosen)
-        if result == "gradient" and asked:
+        wanted = "surface" in self.results and any(one.name == "gradients" for one in self.chosen)
+        if result == "gradient" and wanted:
             return "gradients could not be computed (see What is missing)"
         return None
 
@@ -332,8 +332,8 @@ class Clark2019(PaperRecipe, Sampled):
             if texts is None or not bool(values.notnull().any()):
                 continue
             head = heads_over(values, -1.0)[0]
-            given = texts if len(texts) == 2 else texts[0]
-            seen = attention(self.model_loaded, given, heads=str(head))
+            shown = texts if len(texts) == 2 else texts[0]
+            seen = attention(self.model_loaded, shown, heads=str(head))
             number = 100 * float(values.sel(layer=head.layer + 1, head=head.head + 1))
             weights, under = seen.head(head).values, words.format(number)
             charts.append(head_lines(head, kind, seen.tokens, weights, under))
@@ -358,8 +358,7 @@ class Clark2019(PaperRecipe, Sampled):
         limit = self.at_most(SEGMENTS)
         results = self.survey("gradient", self.segments, ["gradient"], model=model, limit=limit)
         text = "How much the loss of the language model would change with attention to a token."
-        plots = gallery(results, "gradient")
-        return self.section("gradients", text, plots=plots)
+        return self.section("gradients", text, plots=gallery(results, "gradient"))
 
     @part("dependencies", "Dependency syntax", "Section 4.2, Table 1, Figure 5")
     def dependencies(self) -> Section:
@@ -402,7 +401,7 @@ class Clark2019(PaperRecipe, Sampled):
         paper = paper_specialists(known, relations.labels)
         further = further_specialists(table, [row["relation"] for row in paper])
         antecedents: list[Any] = []
-        if any(one.name == "coreference" for one in self.chosen):
+        if any(part.name == "coreference" for part in self.chosen):
             with suppress(UserError):  # the part itself says why it cannot run
                 antecedents = [self.antecedent_chart()]
         what = "the best heads at the paper's relations, and the coreference head"
@@ -473,7 +472,7 @@ class Clark2019(PaperRecipe, Sampled):
 
         source = by_sentence(self.trees)
         both = (self.trained_on, source) if self.trained_on else split_treebank(source)
-        train, dev = (self.drawn(one, self.limit) for one in both)
+        train, dev = (self.drawn(corpus, self.limit) for corpus in both)
         vectors, missing = given_vectors(self.vectors, train, dev)
         run = ProbeRun(
             self.model_loaded,
@@ -686,10 +685,10 @@ def surface_rows(results: Atlas) -> list[Row]:
         values = means.sel(token=token)
         known = bool(values.notnull().any())
         here = f"{100 * float(values.max()):.1f}" if known else None
-        place = f"layer {int(values.idxmax('layer'))}" if known else "–"
+        strongest = f"layer {int(values.idxmax('layer'))}" if known else "–"
         paper = (">50", "6–10") if token == "sep" else (None, "")
         what = f"largest mean attention of a layer to {words} (%)"
-        cells.append((what, paper[0], here, paper[1], place))
+        cells.append((what, paper[0], here, paper[1], strongest))
     columns = ("quantity", "paper", "here", "paper: layers", "here: where")
     return [dict(zip(columns, row, strict=True)) for row in cells]
 
@@ -715,7 +714,7 @@ class Relations:
 
     def table_1(self) -> list[Row]:
         """Table 1, with ours beside it."""
-        made = []
+        rows = []
         for name, (head, accuracy, baseline, place) in TABLE_1.items():
             row: Row = {
                 "relation": name,
@@ -729,30 +728,30 @@ class Relations:
             else:
                 row |= {title: cells[key] for title, key in IN_TABLE_1.items()}
                 row["difference"] = f"{cells['accuracy'] - accuracy:+.1f}"
-            made.append(row)
-        return made
+            rows.append(row)
+        return rows
 
     def notes(self) -> list[str]:
         """How relations were made from Universal Dependencies, and which has no counterpart."""
-        made = [f"{name}: {MADE[label]}." for name, label in self.labels.items() if label in MADE]
-        return [*made, *([NO_PREP] if self.labels["prep"] is None and self.has_case else [])]
+        notes = [f"{name}: {MADE[label]}." for name, label in self.labels.items() if label in MADE]
+        return [*notes, *([NO_PREP] if self.labels["prep"] is None and self.has_case else [])]
 
     def tested(self) -> dict[str, Row]:
         """The relations with enough words, by the paper's names, "all" among them."""
         ours = {name: self.rows.get(label or "") for name, label in self.labels.items()}
-        found = {
+        tested = {
             name: row
             for name, row in ours.items()
             if row and row["words"] >= LEAST and not np.isnan(row["held_out"])
         }
-        if not set(found) - {ALL}:
+        if not set(tested) - {ALL}:
             raise Untested("no relation of the paper has 20 words")
-        return found
+        return tested
 
 
 def table_2(table: pd.DataFrame) -> list[Row]:
     """Table 2: baselines, the best head, the head chosen on other mentions, and the counts."""
-    made: list[Row] = []
+    rows: list[Row] = []
     for ours in records(table):
         system = str(ours["system"])
         is_head, is_count = system.startswith("head"), system == "mentions"
@@ -763,8 +762,8 @@ def table_2(table: pd.DataFrame) -> list[Row]:
             row[f"here: {kind}"] = int(ours[kind]) if is_count else 100 * float(ours[kind])
         if not np.isnan(ours.get("low", np.nan)):
             row["95 % interval (all)"] = span(ours["low"], ours["high"])
-        made += [row, NEURAL] if system == "rules" else [row]
-    return made
+        rows += [row, NEURAL] if system == "rules" else [row]
+    return rows
 
 
 def mention_rows(results: Atlas) -> list[Row]:
@@ -778,16 +777,16 @@ def mention_rows(results: Atlas) -> list[Row]:
 
 def table_3(table: pd.DataFrame) -> list[Row]:
     """Table 3: a probe that was not trained has only the published number."""
-    made: list[Row] = [STRUCTURAL]
+    rows: list[Row] = [STRUCTURAL]
     ours = {str(row["probe"]): row for row in records(table)}
     for probe, published in TABLE_3.items():
         row: Row = {"probe": probe, "paper": published}
-        if found := ours.get(probe):
-            uas = 100 * found["uas"]
-            row |= {"here": uas, "95 % interval": span(found["low"], found["high"])}
-            row |= {"difference": f"{uas - published:+.1f}", "parameters": int(found["parameters"])}
-        made.append(row)
-    return made
+        if score := ours.get(probe):
+            uas = 100 * score["uas"]
+            row |= {"here": uas, "95 % interval": span(score["low"], score["high"])}
+            row |= {"difference": f"{uas - published:+.1f}", "parameters": int(score["parameters"])}
+        rows.append(row)
+    return rows
 
 
 def paper_specialists(table: pd.DataFrame, labels: Mapping[str, str | None]) -> list[Row]:
@@ -1042,7 +1041,7 @@ def footnote(dependency: Atlas, dependency_special: Atlas) -> Verdict:
     """Ignoring [SEP] and [CLS] does not significantly change the accuracies of most heads."""
     where = {"relation": ALL, "words": "every", "direction": UP}
     both = (dependency, dependency_special)
-    before, after = (found["dependency"]["mean"].sel(where).values for found in both)
+    before, after = (atlas["dependency"]["mean"].sel(where).values for atlas in both)
     change = np.abs(after - before)
     if np.isnan(change).all():
         raise Untested("there are no words")
@@ -1259,11 +1258,11 @@ def with_words(probes: pd.DataFrame) -> Verdict:
 )
 def within_layers(distance: Atlas, seed: int) -> Verdict:
     """Heads of one layer are close to each other."""
-    found = layer_closeness(distance.mean("distance"), seed=seed)
-    if np.isnan(found.p):
+    close = layer_closeness(distance.mean("distance"), seed=seed)
+    if np.isnan(close.p):
         raise Untested("one layer, or one head per layer, has nothing to compare")
     text = (
-        f"{found.within:.3f} nats within, {found.between:.3f} between, p {p_value(found.p)} "
-        f"({found.permutations:,} permutations)"
+        f"{close.within:.3f} nats within, {close.between:.3f} between, p {p_value(close.p)} "
+        f"({close.permutations:,} permutations)"
     )
-    return Verdict(text, found.within < found.between and found.p < 0.05)
+    return Verdict(text, close.within < close.between and close.p < 0.05)

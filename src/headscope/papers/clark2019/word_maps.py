@@ -239,11 +239,7 @@ class MapWriter:
                 self.progress(self.title, done, len(self.examples))
 
     def _write_example(
-        self,
-        file: BinaryIO,
-        example: Example,
-        values: NDArray[np.float16],
-        kept: NDArray[np.int64],
+        self, file: BinaryIO, example: Example, values: NDArray[np.float16], kept: NDArray[np.int64]
     ) -> None:
         """Write the maps of each sentence of an example."""
         for indices in split_sentences(example, kept.tolist()):
@@ -419,12 +415,7 @@ def make_word_maps(
 
 
 def maps_identity(
-    model: Model,
-    examples: Sequence[Example],
-    *,
-    stack: str,
-    max_length: int,
-    batch_size: int = 32,
+    model: Model, examples: Sequence[Example], *, stack: str, max_length: int, batch_size: int = 32
 ) -> str:
     """A digest of everything that changes the maps."""
     about = {

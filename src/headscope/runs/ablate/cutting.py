@@ -67,10 +67,10 @@ class CacheRun(Run[Atlas]):
         self.decoder = Decoder(model)
         self.model, self.corpus, self.rankings = model, corpus, rankings
         self.stack, self.shape = self.decoder.stack, self.decoder.shape
-        files = [ranking for ranking in rankings if not isinstance(ranking, str)]
-        for ranking in files:
-            check_ranking(ranking, model.name, self.shape)
-        self.names = [one if isinstance(one, str) else one.attrs["value"] for one in rankings]
+        files = [rank for rank in rankings if not isinstance(rank, str)]
+        for rank in files:
+            check_ranking(rank, model.name, self.shape)
+        self.names = [rank if isinstance(rank, str) else rank.attrs["value"] for rank in rankings]
         if len(set(self.names)) < len(self.names):
             raise UserError(f"a ranking is given twice: {', '.join(self.names)}")
         self.notes: list[str] = []
@@ -112,22 +112,22 @@ class CacheRun(Run[Atlas]):
     def _texts(self) -> Iterator[Example]:
         """Long texts, which share no sentence: documents one after the other."""
         held: list[Sentence] = []
-        made = 0
+        count = 0
         for parts in documents(self.corpus):
             for place, piece in enumerate(split_sentences(" ".join(parts))):
                 held.append(Sentence(piece, self.prompts.count(" " + piece), not place))
                 if sum(sentence.tokens for sentence in held) >= SPARE * self.length:
-                    made += 1
-                    yield Example(f"text {made}", (joined(held),))
+                    count += 1
+                    yield Example(f"text {count}", (joined(held),))
                     held = []
-                    if made == self.options.passages:
+                    if count == self.options.passages:
                         return
-        if made < 2:
+        if count < 2:
             raise CorpusError(
                 f"{self.corpus.name} has no two texts of {self.length} tokens",
                 hint=f"give more text, or shorter texts: tokens={self.length // 4}",
             )
-        self.notes.append(f"{self.corpus.name} has {made} texts of {self.length} tokens")
+        self.notes.append(f"{self.corpus.name} has {count} texts of {self.length} tokens")
 
     @cached_property
     def about(self) -> dict[str, Any]:
@@ -135,8 +135,8 @@ class CacheRun(Run[Atlas]):
         settings = self.options.subset(Cutting)
         del settings["text"]
         ranks = [
-            one if isinstance(one, str) else [str(one.name), digest_of(one.values.tobytes())]
-            for one in self.rankings
+            rank if isinstance(rank, str) else [str(rank.name), digest_of(rank.values.tobytes())]
+            for rank in self.rankings
         ]
         return {
             "kind": NAME,
@@ -159,8 +159,7 @@ class CacheRun(Run[Atlas]):
         for at, ranking in enumerate(self.rankings):
             values = self._surveyed(ranking) if isinstance(ranking, str) else ranking.values
             # The query heads of a KV head are neighbours; it is needed if one of them needs it.
-            starts = np.cumsum([0, *self.sizes[:-1]])
-            worth = np.maximum.reduceat(values.ravel(), starts)
+            worth = np.maximum.reduceat(values.ravel(), np.cumsum([0, *self.sizes[:-1]]))
             ties = np.random.default_rng([self.options.seed, at]).random(len(worth))
             orders.append(np.lexsort((ties, -worth)))
         for draw in range(self.options.draws):
@@ -278,8 +277,8 @@ class CacheRun(Run[Atlas]):
         draws = xr.DataArray(every[rankings:].mean(2), {"kept": counts}, ("draw", "kept"))
         mean, low, high, error = over_needles(cells, units, values)
         parts = {"mean": mean, "low": low, "high": high, "deviation": error, "draw": draws}
-        for name, other in (("change", cells[:, :1]), ("over", cells[-1:])):
-            differences = over_needles(cells - other.values, units)
+        for name, reference in (("change", cells[:, :1]), ("over", cells[-1:])):
+            differences = over_needles(cells - reference.values, units)
             parts |= dict(zip((name, f"{name}_low", f"{name}_high"), differences, strict=False))
         return xr.Dataset(parts | {"n": xr.full_like(mean, own.shape[2], np.int64)})
 

@@ -145,16 +145,16 @@ def copy_losses(model: Model, batch: Batch, replacement: FittedReplacement) -> N
         losses = torch.nn.functional.cross_entropy(
             logits[:, :-1].transpose(1, 2).float(), ids[:, 1:], reduction="none"
         )
-    found = np.empty((len(batch), len(COPIES)))
+    means = np.empty((len(batch), len(COPIES)))
     for row, item in enumerate(batch.items):
         size = int((item.kind == TEXT).sum()) // 2
         end = len(item) - 1  # the loss of token i + 1 stands at i
         of_row = losses[row].double().cpu().numpy()
-        found[row] = (
+        means[row] = (
             of_row[end - 2 * size + 1 : end - size].mean(),
             of_row[end - size + 1 : end].mean(),
         )
-    return found
+    return means
 
 
 def matched_heads(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -45,16 +45,16 @@ class Question:
 
     batch: Batch
     gold: Tensor
-    asked: Tensor | None = None
+    scored: Tensor | None = None
     targets: Tensor | None = None
 
     def repeated(self, times: int) -> Question:
         """The question with its examples several times, one copy after the other."""
-        asked, targets = (
-            None if one is None else one.repeat(times, 1) for one in (self.asked, self.targets)
+        scored, targets = (
+            None if part is None else part.repeat(times, 1) for part in (self.scored, self.targets)
         )
         batch = repeated_batch(self.batch, times)
-        return Question(batch, self.gold.repeat(times), asked, targets)
+        return Question(batch, self.gold.repeat(times), scored, targets)
 
 
 class Objective(ABC):
@@ -146,9 +146,9 @@ class TaskObjective(Objective):
                 hint="give examples with at least two different labels",
             )
         classifies = "SequenceClassification" in type(model.network).__name__
-        found = int(model.config.num_labels) if classifies else 0
-        if found != task.outputs:
-            has = f"{found} outputs" if found else "no classifier"
+        outputs = int(model.config.num_labels) if classifies else 0
+        if outputs != task.outputs:
+            has = f"{outputs} outputs" if outputs else "no classifier"
             raise ModelError(
                 f"{model.name} has {has}, and {task.title} needs {task.outputs}",
                 hint=f"give a checkpoint that was tuned for {task.title}, see headscope.tune",
@@ -239,27 +239,27 @@ class LanguageModelObjective(Objective):
     def ask(self, batch: Batch) -> Question:
         """Mask some pieces, or ask for every next token."""
         ids = torch.from_numpy(batch.ids).to(self.model.device)
-        asked = torch.zeros_like(ids, dtype=torch.bool)
+        scored = torch.zeros_like(ids, dtype=torch.bool)
         none = torch.zeros(len(batch), device=ids.device)
         if self.causal:
-            asked[:, :-1] = torch.from_numpy(batch.mask[:, 1:]).to(ids.device)
-            return Question(batch, none, asked, ids.roll(-1, 1))
+            scored[:, :-1] = torch.from_numpy(batch.mask[:, 1:]).to(ids.device)
+            return Question(batch, none, scored, ids.roll(-1, 1))
         for row, item in enumerate(batch.items):
             positions = torch.from_numpy(masked_positions(item, self.seed))
-            asked[row, : len(item)] = positions.to(ids.device)
-        masked = np.where(asked.cpu().numpy(), self.model.tokenizer.mask_token_id, batch.ids)
-        return Question(replace(batch, ids=masked), none, asked, ids)
+            scored[row, : len(item)] = positions.to(ids.device)
+        masked = np.where(scored.cpu().numpy(), self.model.tokenizer.mask_token_id, batch.ids)
+        return Question(replace(batch, ids=masked), none, scored, ids)
 
     def read(self, output: Any, question: Question) -> Tensor:
         """The mean loss of each example; NaN if nothing is predicted."""
-        asked, targets = _asked(question)
+        scored, targets = _scored(question)
         logits = output.logits.flatten(0, 1)
-        if len(logits) == asked.numel():  # a head that got all positions, see asking
-            logits = logits[asked.flatten()]
-        losses = cross_entropy(logits.float(), targets[asked], reduction="none")
-        rows = asked.nonzero()[:, 0]
-        total = torch.zeros(len(asked), device=losses.device).index_add(0, rows, losses)
-        return (total / asked.sum(1))[:, None]
+        if len(logits) == scored.numel():  # a head that got all positions, see asking
+            logits = logits[scored.flatten()]
+        losses = cross_entropy(logits.float(), targets[scored], reduction="none")
+        rows = scored.nonzero()[:, 0]
+        total = torch.zeros(len(scored), device=losses.device).index_add(0, rows, losses)
+        return (total / scored.sum(1))[:, None]
 
     @contextmanager
     def asking(self, question: Question) -> Iterator[None]:
@@ -267,29 +267,25 @@ class LanguageModelObjective(Objective):
 
         The head is the most expensive layer of a small model.
         """
-        asked, _ = _asked(question)
+        scored, _ = _scored(question)
 
         def choose(_module: torch.nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
             hidden = arguments[0]
-            if hidden.shape[:2] != asked.shape:
+            if hidden.shape[:2] != scored.shape:
                 return None
-            return (hidden[asked][None], *arguments[1:])
+            return (hidden[scored][None], *arguments[1:])
 
         head = self.model.network.get_output_embeddings()
-        hook = head.register_forward_pre_hook(choose) if head is not None else None
-        try:
+        with nullcontext() if head is None else head.register_forward_pre_hook(choose):
             yield
-        finally:
-            if hook is not None:
-                hook.remove()
 
 
-def _asked(question: Question) -> tuple[Tensor, Tensor]:
-    if question.asked is None or question.targets is None:
+def _scored(question: Question) -> tuple[Tensor, Tensor]:
+    if question.scored is None or question.targets is None:
         raise UserError(
             "the question predicts no positions", hint="make it with LanguageModelObjective.ask"
         )
-    return question.asked, question.targets
+    return question.scored, question.targets
 
 
 OutputFunction = Callable[[Any, Batch], Tensor | NDArray[Any]]
@@ -336,8 +332,8 @@ class CustomObjective(Objective):
 
     def about(self) -> dict[str, Any]:
         """With a digest of the functions' code, so that a changed one makes another run."""
-        functions = [one for one in (self.compute, self.gold) if one is not None]
-        return super().about() | {"code": [code_digest(one) for one in functions]}
+        functions = (self.compute, self.gold)
+        return super().about() | {"code": [code_digest(part) for part in functions if part]}
 
     def ask(self, batch: Batch) -> Question:
         """The right answers, if there are any."""
@@ -346,13 +342,13 @@ class CustomObjective(Objective):
 
     def read(self, output: Any, question: Question) -> Tensor:
         """What the function returns."""
-        found = torch.as_tensor(self.compute(output, question.batch))
-        if found.dim() not in {1, 2} or len(found) != len(question.batch):
+        values = torch.as_tensor(self.compute(output, question.batch))
+        if values.dim() not in {1, 2} or len(values) != len(question.batch):
             raise UserError(
                 f"the objective {self.name} must return one row per example, "
-                f"{len(question.batch)} here; got shape {tuple(found.shape)} instead"
+                f"{len(question.batch)} here; got shape {tuple(values.shape)} instead"
             )
-        return found.float().reshape(len(found), -1)
+        return values.float().reshape(len(values), -1)
 
 
 def as_objective(objective: Objective | OutputFunction, metric: str = "") -> Objective:

@@ -195,8 +195,7 @@ def read_ranking(by: str) -> xr.DataArray | None:
         raise ResultsError(
             f"{value} is not defined for every head in {file}", hint="rank by another value"
         )
-    heads = range(1, values.shape[1] + 1)
-    labels = {"layer": list(atlas.layers), "head": list(heads)}
+    labels = {"layer": list(atlas.layers), "head": list(range(1, values.shape[1] + 1))}
     used = [needle["text"] for needle in atlas.provenance.get("needles", ())]
     name, about = f"{value} in {Path(file).name}", {"value": value, "needles": used}
     return xr.DataArray(sign * values, labels, ("layer", "head"), name, about)
@@ -299,7 +298,7 @@ class Pruned:
     @property
     def last(self) -> dict[str, float]:
         """The step whose model was saved."""
-        return next(one for one in self.curve if one["removed"] == len(self.heads))
+        return next(step for step in self.curve if step["removed"] == len(self.heads))
 
     @property
     def table(self) -> pd.DataFrame:

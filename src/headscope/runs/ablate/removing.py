@@ -27,13 +27,7 @@ from headscope.models.removal import Removal, reopened, save_network
 from headscope.options import Pass
 from headscope.progress import Update
 from headscope.runs.ablate.objectives import Objective
-from headscope.runs.ablate.prune import (
-    RECORD,
-    Pruned,
-    PruneOptions,
-    Removing,
-    check_ranking,
-)
+from headscope.runs.ablate.prune import RECORD, Pruned, PruneOptions, Removing, check_ranking
 from headscope.runs.ablate.run import mean_importance, random_halves
 from headscope.runs.ablate.work import (
     NOTHING,
@@ -186,8 +180,8 @@ class PruneRun(Run[Pruned]):
 
         A random choice of more heads holds all of fewer.
         """
-        place = self.shape.place
-        worth = [sum(self.values[place(at), head] for at, head in unit) for unit in self.units]
+        place_of = self.shape.place
+        worth = [sum(self.values[place_of(at), head] for at, head in unit) for unit in self.units]
         layers, ranked = [unit[0].layer for unit in self.units], pd.Series(worth)
         ranks = (
             ranked.groupby(layers).rank(method="first") if self.cut else ranked.rank(method="first")
@@ -198,7 +192,7 @@ class PruneRun(Run[Pruned]):
             random = np.random.default_rng([self.options.seed, draw]).random(len(layers))
             chosen.append(pd.Series(random).groupby(layers).rank() <= in_layer)
         every = (zip(self.units, gone, strict=True) for gone in chosen)
-        return [tuple(head for unit, off in one if off for head in unit) for one in every]
+        return [tuple(head for unit, off in choice if off for head in unit) for choice in every]
 
     # --- examples and ranking ---
 
@@ -332,11 +326,10 @@ class PruneRun(Run[Pruned]):
         heads = sorted(self.choices(self.counts[step - 1])[0])
         with self.reporter.status("saving the model"):
             measured = self._write(heads)
-        by = str(self.options.by) if self.ranking is None else str(self.ranking.name)
         return Pruned(
             folder=self.folder,
             model=self.model.label,
-            by=by,
+            by=str(self.options.by if self.ranking is None else self.ranking.name),
             heads=[str(head) for head in heads],
             of=self.shape.layers * self.shape.heads,
             cut=self.cut,
@@ -352,11 +345,11 @@ class PruneRun(Run[Pruned]):
     def _write(self, heads: Sequence[Head]) -> dict[str, Any]:
         """Save the model without some heads, load it as transformers does, and compare."""
         network, folder = self.model.network, temporary_folder(self.folder)
-        made = self.removal.without(heads, cut=self.cut)
-        before, after = (sum(one.numel() for one in net.parameters()) for net in (network, made))
+        small = self.removal.without(heads, cut=self.cut)
+        before, after = (sum(one.numel() for one in net.parameters()) for net in (network, small))
         try:
             with writing(self.folder):
-                save_network(made, self.model.tokenizer, folder)
+                save_network(small, self.model.tokenizer, folder)
             loaded = reopened(network, folder)
             if not self.removal.agrees(loaded, heads):
                 raise UserError(

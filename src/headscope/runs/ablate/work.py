@@ -192,8 +192,8 @@ def head_means(model: Model, stream: Iterable[Batch], stack: str) -> dict[int, T
 
         def listen(view: LayerView, mask: Tensor = mask) -> None:
             if view.stack == stack:
-                found = view.output[mask].double().sum(0)
-                sums[view.layer] = sums[view.layer] + found if view.layer in sums else found
+                added = view.output[mask].double().sum(0)
+                sums[view.layer] = sums[view.layer] + added if view.layer in sums else added
 
         with torch.inference_mode():
             model.forward(batch, listeners=[OutputListener(listen)])
@@ -347,7 +347,7 @@ class AblationWork(ModelWork):
         keep = np.isfinite(outputs[0]).all(1)
         examples = [item.example for item in batch.items]
         used = [example for example, kept in zip(examples, keep, strict=True) if kept]
-        found = BatchOutputs(
+        finite = BatchOutputs(
             outputs[:, keep],
             losses[:, keep],
             question.gold.double().cpu().numpy()[keep],
@@ -357,7 +357,7 @@ class AblationWork(ModelWork):
             [example.group for example in used],
             [example.id for example, kept in zip(examples, keep, strict=True) if not kept],
         )
-        return found, cache.skips
+        return finite, cache.skips
 
     def _run_all(
         self,
@@ -380,8 +380,8 @@ class AblationWork(ModelWork):
             places = [place for place, off in enumerate(passes) if off.heads != base.heads]
             for group in self._groups(question.batch, places, offs):
                 chosen = [offs[place] for place in group]
-                found = self.stacking.outputs(chosen, lambda some: self._run(question, some))
-                for place, output in zip(group, found, strict=True):
+                read = self.stacking.outputs(chosen, lambda some: self._run(question, some))
+                for place, output in zip(group, read, strict=True):
                     outputs[place] = output
                 done += len(group)
                 if update:
@@ -417,12 +417,12 @@ class _TheModel:
     """Stands for the model of the work in an objective that is sent with it."""
 
 
-def _exchanged(objective: Objective, one: Any, other: Any) -> Objective:
+def _exchanged(objective: Objective, old: Any, new: Any) -> Objective:
     """A copy of an objective with one attribute's value in place of another."""
     changed = copy(objective)
     for name, value in vars(objective).items():
-        if value is one:
-            setattr(changed, name, other)
+        if value is old:
+            setattr(changed, name, new)
     return changed
 
 
@@ -555,13 +555,13 @@ def join_outputs(parts: Iterable[BatchOutputs]) -> BatchOutputs:
     for name, axis in AXES.items():
         whole[name] = np.concatenate([getattr(part, name) for part in batches], axis)
     for name in NAMES:
-        whole[name] = [one for part in batches for one in getattr(part, name)]
+        whole[name] = [item for part in batches for item in getattr(part, name)]
     return BatchOutputs(**whole)
 
 
 def outputs_dataset(
     passes: Sequence[Disabled],
-    found: BatchOutputs,
+    outputs: BatchOutputs,
     objective: dict[str, Any],
     way: str,
     *,
@@ -574,7 +574,7 @@ def outputs_dataset(
     ----------
     passes
         What was disabled.
-    found
+    outputs
         What the passes gave.
     objective
         What :meth:`Objective.about` says.
@@ -590,13 +590,13 @@ def outputs_dataset(
         right answer and group.
     """
     variables = {
-        **_sums(found.buckets, found.losses.T, ("run",)),
-        "outputs": (("run", "example", "output"), found.outputs),
-        "gold": (("example",), found.gold),
+        **_sums(outputs.buckets, outputs.losses.T, ("run",)),
+        "outputs": (("run", "example", "output"), outputs.outputs),
+        "gold": (("example",), outputs.gold),
         "kind": (("run",), np.array([off.kind for off in passes], object)),
         "off": (("run",), np.array([off.size for off in passes])),
     }
-    labels = _labels(found) | {"run": np.array([off.name for off in passes], object)}
+    labels = _labels(outputs) | {"run": np.array([off.name for off in passes], object)}
     metric, name = objective["metric"], objective["name"]
     judged = {"metric": metric, "better": METRICS[metric].better, "way": way, "objective": name}
     return xr.Dataset(variables, labels).assign_attrs(
@@ -604,22 +604,22 @@ def outputs_dataset(
     )
 
 
-def importance_dataset(found: BatchOutputs, layers: Sequence[int]) -> xr.Dataset:
+def importance_dataset(outputs: BatchOutputs, layers: Sequence[int]) -> xr.Dataset:
     """The gradient importance of every head as a dataset, with each example's values.
 
     Parameters
     ----------
-    found
+    outputs
         The values.
     layers
         The numbers of the layers, from 1.
     """
-    heads = found.importance.shape[2]
+    heads = outputs.importance.shape[2]
     variables = {
-        **_sums(found.buckets, found.importance, ("layer", "head")),
-        "values": (("example", "layer", "head"), found.importance),
+        **_sums(outputs.buckets, outputs.importance, ("layer", "head")),
+        "values": (("example", "layer", "head"), outputs.importance),
     }
-    labels = _labels(found) | {"layer": list(layers), "head": range(1, heads + 1)}
+    labels = _labels(outputs) | {"layer": list(layers), "head": range(1, heads + 1)}
     return xr.Dataset(variables, labels).assign_attrs(
         title="Gradient head importance", unit="mean |∂loss/∂ξ|", source=GRADIENTS
     )
@@ -647,11 +647,11 @@ def _sums(
     }
 
 
-def _labels(found: BatchOutputs) -> dict[str, Any]:
+def _labels(outputs: BatchOutputs) -> dict[str, Any]:
     return {
         "bucket": np.arange(1, BUCKETS + 1),
-        "example": np.array(found.ids, object),
-        "group": ("example", np.array(found.groups, object)),
+        "example": np.array(outputs.ids, object),
+        "group": ("example", np.array(outputs.groups, object)),
     }
 
 
@@ -708,8 +708,7 @@ def with_scores(atlas: Atlas, options: Scoring) -> Atlas:
         agreement = agreement_dataset(done, options.confidence)
         done = with_nodes(done, {"importance_agreement": agreement})
     tree = done.tree.copy()
-    provenance = done.provenance | {"scores": how}
-    tree.attrs["provenance"] = json.dumps(provenance, sort_keys=True)
+    tree.attrs["provenance"] = json.dumps(done.provenance | {"scores": how}, sort_keys=True)
     return Atlas(tree)
 
 
@@ -717,11 +716,11 @@ def agreement_dataset(atlas: Atlas, confidence: float) -> xr.Dataset:
     """The rank agreement of gradient importance with what disabling each head does."""
     table = rank_agreement(atlas, confidence=confidence)
     columns = {"mean": "Spearman", "low": "low", "high": "high", "n": "heads"}
-    found = xr.Dataset(
+    agreement = xr.Dataset(
         {name: ("against", table[column].to_numpy()) for name, column in columns.items()},
         {"against": table["importance against"].to_numpy(object)},
     )
-    return found.assign_attrs(
+    return agreement.assign_attrs(
         title="Gradient importance and the effect of disabling heads",
         unit="Spearman's ρ over all heads",
         **{"source": GRADIENTS, "listed": "no", "kind": "correlation"},

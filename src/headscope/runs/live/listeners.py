@@ -201,16 +201,16 @@ class Moved(StackListener):
         """Compare a block of rows of the two copies."""
         before, after = block[0].float(), block[1].float()
         moved = divergence(before, after).cpu()
-        place = self.shape.place(layer)
-        self.sums[place] += moved.double().sum(1)
+        at = self.shape.place(layer)
+        self.sums[at] += moved.double().sum(1)
         named = self.named[first_row : first_row + moved.shape[1]]
         value, row = moved.masked_fill(~named, -1.0).max(1)
-        better = torch.nonzero(value > self.most[place])[:, 0]
-        self.most[place, better] = value[better]
-        self.row[place, better] = row[better] + first_row
+        better = torch.nonzero(value > self.most[at])[:, 0]
+        self.most[at, better] = value[better]
+        self.row[at, better] = row[better] + first_row
         kept, rows = better.to(before.device), row[better].to(before.device)
-        self.before[place, better] = before[kept, rows].cpu()
-        self.later[place, better] = after[kept, rows].cpu()
+        self.before[at, better] = before[kept, rows].cpu()
+        self.later[at, better] = after[kept, rows].cpu()
 
     def after(self, view: LayerView) -> None:
         """Stop the pass after the last layer."""
@@ -227,14 +227,14 @@ class Moved(StackListener):
         for number in np.argsort(-far.ravel(), kind="stable").tolist():
             if heads[number] in off or far.flat[number] <= 0 or len(moves) == most:
                 continue
-            place = divmod(number, self.shape.heads)
-            before, after = self.before[place].numpy(), self.later[place].numpy()
+            at = divmod(number, self.shape.heads)
+            before, after = self.before[at].numpy(), self.later[at].numpy()
             up, down = int((after - before).argmax()), int((after - before).argmin())
             moves.append(
                 Move(
                     heads[number],
                     float(far.flat[number]),
-                    int(self.row[place]),
+                    int(self.row[at]),
                     (up, float(before[up]), float(after[up])),
                     (down, float(before[down]), float(after[down])),
                 )

@@ -137,8 +137,7 @@ class LiveModel:
         self.shape = model.shape(self.stack)
         self.kind: Kind = what_it_predicts(model)
         self._texts: OrderedDict[LiveText, Recorded] = OrderedDict()
-        accepted = inspect.signature(model.network.forward).parameters
-        self._keeps = "logits_to_keep" in accepted
+        self._keeps = "logits_to_keep" in inspect.signature(model.network.forward).parameters
         self._stacking = Stacking()
         self.check: Check = nothing
         # A decoder beside an encoder reads the text itself, not what the encoder is to predict.
@@ -249,12 +248,7 @@ class LiveModel:
         return as_words(window.weights, self.model.label)
 
     def predictions(
-        self,
-        text: LiveText,
-        at: int | None = None,
-        *,
-        off: HeadsLike = (),
-        how: str = "zero",
+        self, text: LiveText, at: int | None = None, *, off: HeadsLike = (), how: str = "zero"
     ) -> Prediction:
         """What the model predicts, with all heads on and with some off.
 
@@ -273,19 +267,14 @@ class LiveModel:
             text, all heads on.
         """
         kept = self._recorded(text)
-        place = place_of_prediction(self.kind, kept.reading, at)
-        before = after = self._predicted(kept, None, place)
+        position = place_of_prediction(self.kind, kept.reading, at)
+        before = after = self._predicted(kept, None, position)
         if off:
-            after = self._predicted(kept, self._replacement(kept, off, how), place)
-        return compare(self.model, self.kind, place, before, after)
+            after = self._predicted(kept, self._replacement(kept, off, how), position)
+        return compare(self.model, self.kind, position, before, after)
 
     def effects(
-        self,
-        text: LiveText,
-        layer: int,
-        at: int | None = None,
-        *,
-        how: str = "zero",
+        self, text: LiveText, layer: int, at: int | None = None, *, how: str = "zero"
     ) -> NDArray[np.float32]:
         """How far the prediction moves when each head of a layer is switched off in turn.
 
@@ -304,8 +293,8 @@ class LiveModel:
         if layer not in self.shape.labels:
             raise unknown("layer", str(layer), map(str, self.shape.labels))
         kept = self._recorded(text)
-        place = place_of_prediction(self.kind, kept.reading, at)
-        before = self._predicted(kept, None, place)
+        position = place_of_prediction(self.kind, kept.reading, at)
+        before = self._predicted(kept, None, position)
         offs = [
             self._replacement(kept, Head(layer - 1, head), how) for head in range(self.shape.heads)
         ]
@@ -313,7 +302,7 @@ class LiveModel:
         after: list[Tensor] = []
         for start in range(0, len(offs), most):
             self.check()
-            after += self._each(kept, offs[start : start + most], place)
+            after += self._each(kept, offs[start : start + most], position)
         return divergences(before, torch.stack(after)).float().cpu().numpy()
 
     def changes(
@@ -348,22 +337,16 @@ class LiveModel:
             )
         small = self.thumbnails(text, weights=weights).copy()
         for layer in pooled.means:  # the layers that were computed
-            place = self.shape.place(layer)
-            small[place] = as_bytes(pooled.result()[place], self.model.label)
+            at = self.shape.place(layer)
+            small[at] = as_bytes(pooled.result()[at], self.model.label)
         return Changes(moved.result(), small, moved.strongest(set(self.shape.parse(off)), most))
 
-    def generate(
-        self,
-        text: LiveText,
-        *,
-        off: HeadsLike = (),
-        how: str = "zero",
-    ) -> Token:
+    def generate(self, text: LiveText, *, off: HeadsLike = (), how: str = "zero") -> Token:
         """The most likely next token."""
         if self.kind != "next":
             raise UserError("only causal language models write on")
         choices = self.predictions(text, off=off, how=how).choices
-        best = max(choices, key=lambda one: one.after)
+        best = max(choices, key=lambda choice: choice.after)
         return Token(best.id, best.name, best.after, best.id in end_tokens(self.model))
 
     # --- the requests of the page ---
@@ -434,8 +417,7 @@ class LiveModel:
         """Heads that are off, fitted to the model; means are those of the text, all heads on."""
         if how not in WAYS:
             raise unknown("way to switch a head off", how, WAYS)
-        off_heads = Replacement(off, way=how, stack=self.stack, means=kept.means)
-        return off_heads.fit(self.model)
+        return Replacement(off, way=how, stack=self.stack, means=kept.means).fit(self.model)
 
     def _kept_logits(self, place: int) -> dict[str, Any]:
         """Ask for the scores of one token only: those of all take much memory."""
@@ -471,14 +453,14 @@ class LiveModel:
         return self._stacking.outputs(offs, run)
 
 
-def _inside(given: Sequence[int] | None, whole: tuple[int, int]) -> tuple[int, int]:
+def _inside(span: Sequence[int] | None, whole: tuple[int, int]) -> tuple[int, int]:
     """A window within the text."""
-    if given is None:
+    if span is None:
         return whole
-    first, last = max(given[0], whole[0]), min(given[1], whole[1])
+    first, last = max(span[0], whole[0]), min(span[1], whole[1])
     if first >= last:
         raise UserError(
-            f"the window must lie within tokens 0 to {whole[1]}; got {given[0]} to {given[1]}"
+            f"the window must lie within tokens 0 to {whole[1]}; got {span[0]} to {span[1]}"
         )
     return first, last
 
@@ -533,22 +515,22 @@ class _Effects(_Text):
     how: str = "zero"
 
 
-def _reading(request: Any, found: Any) -> tuple[Document, Arrays]:
+def _reading(request: Any, reading: Any) -> tuple[Document, Arrays]:
     return {
-        "tokens": found.tokens,
-        "words": found.words,
-        "unit": found.unit.tolist(),
-        "special": np.flatnonzero(found.special).tolist(),
-        "stop": np.flatnonzero(found.stop).tolist(),
-        "masks": found.masks,
+        "tokens": reading.tokens,
+        "words": reading.words,
+        "unit": reading.unit.tolist(),
+        "special": np.flatnonzero(reading.special).tolist(),
+        "stop": np.flatnonzero(reading.stop).tolist(),
+        "masks": reading.masks,
         "written": len(request.more),
     }, {}
 
 
-def _changes(_request: Any, found: Any) -> tuple[Document, Arrays]:
-    moves = [asdict(move) | {"head": str(move.head)} for move in found.moves]
-    document = {"moves": moves, "side": found.small.shape[-1]}
-    return document, {"small": found.small, "divergence": found.divergence}
+def _changes(_request: Any, changes: Any) -> tuple[Document, Arrays]:
+    moves = [asdict(move) | {"head": str(move.head)} for move in changes.moves]
+    document = {"moves": moves, "side": changes.small.shape[-1]}
+    return document, {"small": changes.small, "divergence": changes.divergence}
 
 
 ACTIONS: Mapping[str, tuple[type[_Text], Callable[[Any, Any], tuple[Document, Arrays]]]] = {

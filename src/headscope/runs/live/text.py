@@ -96,7 +96,7 @@ def read_text(model: Model, given: LiveText, stack: str) -> Reading:
         takes.
     """
     texts = (given.text,) if given.second is None else (given.text, given.second)
-    if not all(one.strip() for one in texts):
+    if not all(text.strip() for text in texts):
         raise UserError("the text is empty", hint="type at least one word")
     encoder = model.encoder(max_length=longest(model), long="truncate", stack=stack)
     encoder.max_length = UNLIMITED  # so that the error can say how long the text is
@@ -120,7 +120,7 @@ def with_more(model: Model, encoded: Encoded, ids: Sequence[int]) -> Encoded:
     Generated tokens are kept as they are: the tokenizer might cut their text in another way.
     """
     size = len(model.tokenizer)
-    if any(not 0 <= one < size for one in ids):
+    if any(not 0 <= token < size for token in ids):
         raise UserError(f"generated tokens must be numbers from 0 to {size - 1}")
     written = [model.tokenizer.decode(list(ids[:count])) for count in range(len(ids) + 1)]
     pieces = [after[len(before) :] for before, after in pairwise(written)]
@@ -139,7 +139,7 @@ def with_more(model: Model, encoded: Encoded, ids: Sequence[int]) -> Encoded:
         kind=np.concatenate([encoded.kind, np.full(count, TEXT, np.int8)]),
         segment=np.concatenate([encoded.segment, np.full(count, encoded.segment.max(), np.int8)]),
         word=np.concatenate([encoded.word, np.full(count, -1)]),
-        stop=np.concatenate([encoded.stop, np.array([one.strip() in ".," for one in pieces])]),
+        stop=np.concatenate([encoded.stop, np.array([piece.strip() in ".," for piece in pieces])]),
         text=(*encoded.text, *pieces),
         unit=np.concatenate([encoded.unit, np.array(units, np.int64)]),
         unknown=np.concatenate([encoded.unknown, np.zeros(count, np.bool_)]),
@@ -293,16 +293,16 @@ def compare(model: Model, kind: Kind, at: int, before: Tensor, after: Tensor) ->
         Log-probabilities with all heads on, and with some off.
     """
     score = before.shape[-1] == 1
-    shown = (lambda one: one) if score else torch.exp
-    one, other = shown(before).cpu().numpy(), shown(after).cpu().numpy()
+    shown = (lambda values: values) if score else torch.exp
+    scores_before, scores_after = shown(before).cpu().numpy(), shown(after).cpu().numpy()
     if kind == "class":
-        order = np.argsort(-one, kind="stable").tolist()
+        order = np.argsort(-scores_before, kind="stable").tolist()
         names: Any = [str(model.config.id2label.get(place, place)) for place in order]
     else:
-        order = _likely(one, other)
+        order = _likely(scores_before, scores_after)
         names = [_token(model, place) for place in order]
     choices = [
-        Choice(place, name, float(one[place]), float(other[place]))
+        Choice(place, name, float(scores_before[place]), float(scores_after[place]))
         for place, name in zip(order, names, strict=True)
     ]
     return Prediction(at, choices, float(divergences(before, after)), score)
@@ -312,7 +312,7 @@ def _likely(before: Any, after: Any) -> list[int]:
     """The tokens that are likely before; half as many, and those likely after, if they differ."""
     count = TOP if np.array_equal(before, after) else TOP // 2
     first: list[int] = np.argsort(-before, kind="stable")[:count].tolist()
-    risen = [one for one in np.argsort(-after, kind="stable")[:TOP].tolist() if one not in first]
+    risen = [id_ for id_ in np.argsort(-after, kind="stable")[:TOP].tolist() if id_ not in first]
     return (first + risen)[:TOP]
 
 
@@ -328,4 +328,4 @@ def end_tokens(model: Model) -> set[int]:
     for where in (model.config, getattr(model.network, "generation_config", None)):
         token = getattr(where, "eos_token_id", None)
         tokens |= set(token) if isinstance(token, list | tuple) else {token}
-    return {one for one in {*tokens, model.tokenizer.eos_token_id} if one is not None}
+    return {token for token in {*tokens, model.tokenizer.eos_token_id} if token is not None}

@@ -83,7 +83,7 @@ class Roles(Options):
 
 def check_measures(measures: MeasuresLike | None, *, cross: bool = False) -> None:
     """Check those measures that are given by name."""
-    names = [one for one in measures or () if isinstance(one, str)]  # type: ignore[union-attr]
+    names = [measure for measure in measures or () if isinstance(measure, str)]  # type: ignore[union-attr]
     for name in names:
         MEASURES.entry(name)
         if cross and name not in cross_measures():
@@ -185,10 +185,10 @@ class Measuring(CorpusRun, Roles):
         }
         if self.network is not None:
             configured["pattern"] = Pattern(self.network)
-        asked: Any = self.measures or offered
+        measures: Any = self.measures or offered
         mine = {measure.name for measure in own} if self.measures else set()
-        named = (configured.get(one, one) if isinstance(one, str) else one for one in asked)
-        return (*(one for one in named if one not in mine), *own)
+        named = (configured.get(one, one) if isinstance(one, str) else one for one in measures)
+        return (*(measure for measure in named if measure not in mine), *own)
 
 
 class SurveyOptions(Measuring, Workers):
@@ -219,17 +219,16 @@ class SurveyOptions(Measuring, Workers):
         >>> SurveyOptions(shard="2/4").part
         (2, 4)
         """
-        given = self.shard
-        words = given.split("/") if isinstance(given, str) else []
-        if isinstance(given, tuple | list):
-            words = [str(number) for number in given]
+        shard = self.shard
+        words = shard.split("/") if isinstance(shard, str) else []
+        if isinstance(shard, tuple | list):
+            words = [str(number) for number in shard]
         if len(words) == 2 and all(word.isdecimal() and len(word) < 7 for word in words):
             number, total = (int(word) for word in words)
             if 1 <= number <= total:
                 return number, total
         raise UserError(
-            f"the shard must be i/n with 1 ≤ i ≤ n, got {given!r} instead",
-            hint="e.g. shard='1/4'",
+            f"the shard must be i/n with 1 ≤ i ≤ n, got {shard!r} instead", hint="e.g. shard='1/4'"
         )
 
 
@@ -297,9 +296,9 @@ class CompareOptions(CorpusRun, Workers):
     match: Literal["no", "layer", "all"] = "no"
 
     def __post_init__(self) -> None:
-        given: object = self.match
-        if isinstance(given, bool):
-            object.__setattr__(self, "match", "layer" if given else "no")
+        match: object = self.match
+        if isinstance(match, bool):
+            object.__setattr__(self, "match", "layer" if match else "no")
         super().__post_init__()
         check_measures(self.measures)
 
@@ -372,11 +371,11 @@ def compare(first: ModelLike | Atlas, second: ModelLike | Atlas, options: Compar
     check_loading(second, options)
     texts = read_for(options.corpus, options)
     bare = replace(options, adapter="")
-    with opened(first, bare) as one, opened(second, options) as two:
+    with opened(first, bare) as left, opened(second, options) as right:
         from headscope.runs.survey.comparison import Comparison, check_alike
 
-        check_alike(one, two, options.stack or one.main_stack())
-        return Comparison(one, two, texts, options).execute()
+        check_alike(left, right, options.stack or left.main_stack())
+        return Comparison(left, right, texts, options).execute()
 
 
 class TrackOptions(Measuring, Workers):

@@ -55,11 +55,11 @@ class ResultsComparison(Run[Atlas]):
     def work(self, reporter: Reporter) -> Atlas:
         """Their differences."""
         shared = share_labels(self.first, self.second)
-        one, two = self.first.provenance, self.second.provenance
+        first, second = self.first.provenance, self.second.provenance
         differences = difference_atlas(self.first, self.second)
         about = {
-            "model": _joined(one["model"], two["model"]) | _shared_shape(differences),
-            "corpus": _joined(one["corpus"], two["corpus"]),
+            "model": _joined(first["model"], second["model"]) | _shared_shape(differences),
+            "corpus": _joined(first["corpus"], second["corpus"]),
             "settings": {},
             "counts": {},
             "not_compared": shared.sentences(),
@@ -78,15 +78,15 @@ def _shared_shape(differences: dict[str, xr.Dataset]) -> dict[str, Any]:
     return {}
 
 
-def _joined(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def _joined(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
     """What both have in common once, the rest side by side."""
-    return _side_by_side(one, other) | {"first": one.get("name"), "second": other.get("name")}
+    return _side_by_side(left, right) | {"first": left.get("name"), "second": right.get("name")}
 
 
-def _side_by_side(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+def _side_by_side(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
     joined: dict[str, Any] = {}
-    for key in dict.fromkeys([*one, *other]):
-        first, second = one.get(key), other.get(key)
+    for key in dict.fromkeys([*left, *right]):
+        first, second = left.get(key), right.get(key)
         if first == second:
             joined[key] = first
         elif isinstance(first, dict) and isinstance(second, dict):
@@ -99,7 +99,7 @@ def _side_by_side(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 def check_alike(first: Model, second: Model, stack: str) -> None:
     """Heads can be put side by side only if both models have the same ones."""
-    one = first.shape(stack)
+    shape = first.shape(stack)
     if stack not in second.shapes:
         raise ModelError(
             f"{first.name} has the stack {stack!r}, {second.name} only "
@@ -107,16 +107,16 @@ def check_alike(first: Model, second: Model, stack: str) -> None:
             hint=ALIKE,
         )
     other = second.shape(stack)
-    if (one.layers, one.heads) != (other.layers, other.heads):
+    if (shape.layers, shape.heads) != (other.layers, other.heads):
         raise ModelError(
-            f"the two models have different shapes: {first.name} has {one.layers} layers of "
-            f"{one.heads} heads, {second.name} {other.layers} of {other.heads}",
+            f"the two models have different shapes: {first.name} has {shape.layers} layers of "
+            f"{shape.heads} heads, {second.name} {other.layers} of {other.heads}",
             hint=ALIKE,
         )
-    if one.numbers != other.numbers:
+    if shape.numbers != other.numbers:
         raise ModelError(
             f"the two models have attention in different layers: {first.name} in "
-            f"{', '.join(map(str, one.labels))}, {second.name} in "
+            f"{', '.join(map(str, shape.labels))}, {second.name} in "
             f"{', '.join(map(str, other.labels))}",
             hint=ALIKE,
         )
@@ -156,13 +156,13 @@ class Comparison(Survey):
             return alike
         both = self.model.capabilities & self.second.capabilities
         offered = self.corpus.annotations | both
-        asked = choose(options.measures, offered, corpus=self.corpus.name, beside=False)
-        return [*alike, *(Difference(measure) for measure in asked)]
+        compared = choose(options.measures, offered, corpus=self.corpus.name, beside=False)
+        return [*alike, *(Difference(measure) for measure in compared)]
 
     def described(self) -> dict[str, Any]:
         """Both models: what they share once, the rest side by side."""
-        one, other = (describe(model, self.stack) for model in (self.model, self.second))
-        return _joined(one, other) | {"name": f"{_short(one['name'])} and {_short(other['name'])}"}
+        one, two = (describe(model, self.stack) for model in (self.model, self.second))
+        return _joined(one, two) | {"name": f"{_short(one['name'])} and {_short(two['name'])}"}
 
 
 @dataclass(eq=False, kw_only=True)
@@ -177,7 +177,7 @@ class CompareWork(SurveyWork):
         """The examples as tokens, which must be the same for both models."""
         other = self.encoder(self.second)
         for example in examples:
-            mine, theirs = (list(one.encode([example])) for one in (encoder, other))
+            mine, theirs = (list(reader.encode([example])) for reader in (encoder, other))
             check_tokens(self.model, self.second, example, mine, theirs)
             yield from mine
 
@@ -225,20 +225,20 @@ class Lockstep:
     """
 
     def __init__(self, work: CompareWork) -> None:
-        self.differences = [one for one in work.measures if isinstance(one, Difference)]
-        self.alike = [one for one in work.measures if not isinstance(one, Difference)]
+        self.differences = [measure for measure in work.measures if isinstance(measure, Difference)]
+        self.alike = [measure for measure in work.measures if not isinstance(measure, Difference)]
         compared = [difference.measure for difference in self.differences]
         both = work.model, work.second
-        self.first, self.second = (Pass(one, compared, work.stack, work.context) for one in both)
+        self.first, self.second = (Pass(net, compared, work.stack, work.context) for net in both)
         self.stack = work.stack
         # Networks of different kinds may cut their maps differently.
         self.whole_maps = type(both[0].network) is not type(both[1].network)
 
     def run(self, batch: Batch) -> BatchValues:
         """Likeness and differences of a batch."""
-        found = self.attempt(batch, careful=False) or self.attempt(batch, careful=True)
-        assert found is not None
-        return found
+        values = self.attempt(batch, careful=False) or self.attempt(batch, careful=True)
+        assert values is not None
+        return values
 
     def attempt(self, batch: Batch, *, careful: bool) -> BatchValues | None:
         """Run both models; None if some attention is not finite, unless the pass is careful."""
@@ -338,7 +338,7 @@ class Meeting:
             raise AssertionError("the first model has fewer layers than it had")
         if block.device not in self.prepared:
             self.prepared[block.device] = [
-                one.prepare(self.batch, block.device) for one in self.measures
+                measure.prepare(self.batch, block.device) for measure in self.measures
             ]
         both = torch.stack([other.to(block.device), block.to(torch.float32)])
         for measure, prepared in zip(self.measures, self.prepared[block.device], strict=True):

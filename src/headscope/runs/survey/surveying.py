@@ -128,17 +128,17 @@ class Survey(Run[Atlas]):
         """Run a unit, and add what each batch gave to the sums."""
         unit: WorkUnit = block.work
         counts = Counts()
-        found = list(self.works.batches(unit, counts))
-        for batch in found[self.batches_done :]:
+        batches = list(self.works.batches(unit, counts))
+        for batch in batches[self.batches_done :]:
             values = self.works.run(batch, self.gathered.examples)
             self.whole = False
             self.gathered.add(unit.index, batch, values)
             self.batches_done = batch.index + 1
             self.whole = True
             self.examples_done = self.gathered.counts.read + counts.read * (
-                (batch.index + 1) / len(found)
+                (batch.index + 1) / len(batches)
             )
-            if batch.index + 1 < len(found):
+            if batch.index + 1 < len(batches):
                 update(*self.progress())
                 self.pause()
         self.whole = False
@@ -216,10 +216,10 @@ class Survey(Run[Atlas]):
         exact = self.shard != (1, 1)
         kept = self.gathered.kept
         sums = {name: sums.dataset(exact=exact) for name, sums in self.gathered.sums.items()}
-        sums |= {name: sums[name].merge(one.dataset()) for name, one in kept.items()}
+        sums |= {name: sums[name].merge(values.dataset()) for name, values in kept.items()}
         if self.sequences is not None:
-            found, _ = self.sequences.sums(self.model, self.stack, self.shard)
-            sums[SYNTHETIC] = found.dataset(exact=exact)
+            random, _ = self.sequences.sums(self.model, self.stack, self.shard)
+            sums[SYNTHETIC] = random.dataset(exact=exact)
         if self.gathered.examples is not None:
             sums[EXAMPLES] = self.gathered.examples.dataset()
         return Atlas.build(sums, self.provenance())
@@ -251,7 +251,7 @@ def check_lengths(measures: Iterable[Measure], max_length: int) -> None:
 
 def check_names(measures: Sequence[Measure], examples: int) -> None:
     """Refuse a measure whose results would be kept under the name of something else."""
-    taken = next((one.name for one in measures if one.name in (NULL, TRACK)), None)
+    taken = next((own.name for own in measures if own.name in (NULL, TRACK)), None)
     if taken is not None:
         raise UserError(
             f"a measure cannot be called {taken!r}: results keep "
@@ -320,8 +320,8 @@ class Joined(Run[Atlas]):
         """Do all runs that are left, and join their results."""
         results = []
         for number, (name, part) in enumerate(self.parts.items(), 1):
-            place = None if self.folder is None else self.folder / f"{number:03d}-{slug(name)}.nc"
-            with part(place) as run:
+            output = None if self.folder is None else self.folder / f"{number:03d}-{slug(name)}.nc"
+            with part(output) as run:
                 if len(self._abouts) < number:
                     self._abouts.append(run.about)
                 run.part, run.overwrite = True, self.overwrite
@@ -402,8 +402,8 @@ def track_run(checkpoints: Sequence[Checkpoint], corpus: Corpus, options: TrackO
     """The run of :func:`headscope.track`: one survey after the other."""
     shapes: dict[str, tuple[object, ...]] = {}  # of the first model that was loaded, by its name
     parts = {
-        one.name: partial(_survey, checkpoints, place, corpus, options, shapes)
-        for place, one in enumerate(checkpoints)
+        checkpoint.name: partial(_survey, checkpoints, place, corpus, options, shapes)
+        for place, checkpoint in enumerate(checkpoints)
     }
     return Joined(options, parts, partial(_tracked, checkpoints), main=-1)
 
@@ -419,8 +419,7 @@ def _survey(
 ) -> Iterator[Survey]:
     """The survey of one checkpoint. Examples are kept of the last one."""
     checkpoint, count = checkpoints[place], len(checkpoints)
-    named = isinstance(checkpoint.model, str | Path)
-    loading = Loading.of(options) if named else Loading()
+    loading = Loading.of(options) if isinstance(checkpoint.model, str | Path) else Loading()
     if checkpoint.revision:
         loading = replace(loading, revision=checkpoint.revision)
     examples = options.examples if place == count - 1 else 0
@@ -439,7 +438,7 @@ def _survey(
 
 def _tracked(checkpoints: Sequence[Checkpoint], results: Sequence[Atlas]) -> Atlas:
     """The last checkpoint, with the values of all beside it."""
-    names = [one.name for one in checkpoints]
+    names = [checkpoint.name for checkpoint in checkpoints]
     steps: Sequence[int | None] = steps_of(names) or [None] * len(names)
     models = [atlas.provenance["model"] for atlas in results]
     listed = [
@@ -452,9 +451,9 @@ def _tracked(checkpoints: Sequence[Checkpoint], results: Sequence[Atlas]) -> Atl
         for name, step, model in zip(names, steps, models, strict=True)
     ]
     same = [
-        f"the checkpoints {one['name']} and {two['name']} have the same weights"
-        for one, two in pairwise(listed)
-        if one["weights"] == two["weights"]
+        f"the checkpoints {before['name']} and {after['name']} have the same weights"
+        for before, after in pairwise(listed)
+        if before["weights"] == after["weights"]
     ]
     last = results[-1].provenance
     about = last | {CHECKPOINTS: listed, "notes": [*last.get("notes", []), *same]}

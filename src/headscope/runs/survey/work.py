@@ -65,10 +65,7 @@ class Gathered:
     """
 
     def __init__(
-        self,
-        measures: Iterable[Measure],
-        batch_size: int,
-        examples: ExampleStore | None = None,
+        self, measures: Iterable[Measure], batch_size: int, examples: ExampleStore | None = None
     ) -> None:
         measures = list(measures)
         self.batch_size = batch_size
@@ -77,15 +74,15 @@ class Gathered:
         self.examples = examples
         self.tally, self.counts = Tally(), Counts()
 
-    def add(self, unit: int, batch: Batch, found: BatchValues) -> None:
+    def add(self, unit: int, batch: Batch, result: BatchValues) -> None:
         """Add what a batch gave. It is the batch ``batch.index`` of its unit."""
-        keep = found.broken < 0
-        self.tally.add(_tally(batch, found))
+        keep = result.broken < 0
+        self.tally.add(_tally(batch, result))
         rows = np.flatnonzero(keep)
         examples = [batch.items[row].example for row in rows]
         buckets = [bucket_of(example) for example in examples]
-        for name, values in found.values.items():
-            totals = found.totals.get(name)
+        for name, values in result.values.items():
+            totals = result.totals.get(name)
             self.sums[name].add(buckets, values[keep], None if totals is None else totals[keep])
             if name in self.kept and unit < self._kept_units(name):
                 first = unit * FAR + batch.index * self.batch_size
@@ -96,8 +93,8 @@ class Gathered:
                     batch.lengths[rows].tolist(),
                     values[keep],
                 )
-        if self.examples is not None and found.examples is not None:
-            found.examples.into(self.examples, keep)
+        if self.examples is not None and result.examples is not None:
+            result.examples.into(self.examples, keep)
 
     def _kept_units(self, name: str) -> int:
         """Of how many units values are kept: whole ones, whose batches are sorted by length."""
@@ -137,9 +134,9 @@ def _part(name: str, arrays: Arrays) -> Arrays:
     return {last: array for (store, _, last), array in split if store == name}
 
 
-def _tally(batch: Batch, found: BatchValues) -> Tally:
+def _tally(batch: Batch, result: BatchValues) -> Tally:
     tally = Tally()
-    for item, layer in zip(batch.items, found.broken, strict=True):
+    for item, layer in zip(batch.items, result.broken, strict=True):
         if layer < 0:
             tally.seen += 1
             tally.grouped += bool(item.example.group)

@@ -316,7 +316,7 @@ class SeveralOptions(Classifying, Engines):
 
     def read_all(self) -> list[TaskData]:
         """The tasks and their examples, all read and checked before anything is trained."""
-        named = [find_task(one) if isinstance(one, str) else one for one in self.task]
+        named = [find_task(name) if isinstance(name, str) else name for name in self.task]
         tasks: list[Task | None] = [*{task.name: task for task in named}.values()]
         if len(tasks) > 1 and not (self.train is None and self.dev is None):
             raise UserError(

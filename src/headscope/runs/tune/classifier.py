@@ -437,14 +437,14 @@ class PooledClassifier(nn.Module):
         return take(states, mask, self.pooling.position)
 
     def _head_vectors(self, inputs: dict[str, Any], mask: Tensor) -> Tensor:
-        found: dict[Head, Tensor] = {}
+        vectors: dict[Head, Tensor] = {}
         last = max(head.layer for head in self.pooling.heads)
 
         def listen(view: LayerView) -> None:
             for head in self.pooling.heads:
                 if head.layer == view.layer:
                     values = view.output[:, :, head.head]
-                    found[head] = take(values, mask, self.pooling.position)
+                    vectors[head] = take(values, mask, self.pooling.position)
             if view.layer == last:
                 raise StopForward
 
@@ -453,7 +453,7 @@ class PooledClassifier(nn.Module):
         )
         with watching(watch):
             self._run(inputs)
-        return torch.cat([found[head] for head in self.pooling.heads], 1)
+        return torch.cat([vectors[head] for head in self.pooling.heads], 1)
 
     def _layer_states(self, inputs: dict[str, Any]) -> Tensor:
         """The hidden states after the layer, from a full pass."""
@@ -461,18 +461,15 @@ class PooledClassifier(nn.Module):
 
     def _cut(self, inputs: dict[str, Any], name: str) -> Tensor:
         """The same states, from a pass that ends with the layer."""
-        found: list[Tensor] = []
+        states: list[Tensor] = []
 
         def listen(_block: nn.Module, _arguments: Any, output: Any) -> None:
-            found.append(output if isinstance(output, Tensor) else output[0])
+            states.append(output if isinstance(output, Tensor) else output[0])
             raise StopForward
 
-        handle = self.base.get_submodule(name).register_forward_hook(listen)
-        try:
+        with self.base.get_submodule(name).register_forward_hook(listen):
             self._run(inputs)
-        finally:
-            handle.remove()
-        return found[0]
+        return states[0]
 
     def _run(self, inputs: dict[str, Any]) -> None:
         try:

@@ -79,10 +79,10 @@ def tune_all(
             reporter.say(note)
 
     if engine is None:
-        for place, (data, one) in enumerate(runs):
-            keep(place, tune_on(model, data, one))
+        for place, (data, own) in enumerate(runs):
+            keep(place, tune_on(model, data, own))
         return list(done.values())
-    quiet = [(data, replace(one, progress=False)) for data, one in runs]
+    quiet = [(data, replace(own, progress=False)) for data, own in runs]
 
     def work(place: int) -> Tuned:
         return tune_on(model, *quiet[place])

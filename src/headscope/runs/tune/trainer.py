@@ -98,9 +98,9 @@ class LengthTrainer(Trainer):  # type: ignore[misc]
 
     def epoch_losses(self) -> list[float]:
         """The mean loss of each epoch, added up in float32 as transformers does."""
-        found = [float(loss) for loss in self.losses]
-        size = max(1, -(-len(found) // int(self.args.num_train_epochs)))
-        epochs = [found[start : start + size] for start in range(0, len(found), size)]
+        losses = [float(loss) for loss in self.losses]
+        size = max(1, -(-len(losses) // int(self.args.num_train_epochs)))
+        epochs = [losses[start : start + size] for start in range(0, len(losses), size)]
         sums = [np.cumsum(np.array(epoch, np.float32))[-1] for epoch in epochs]
         return [float(total) / len(epoch) for total, epoch in zip(sums, epochs, strict=True)]
 
@@ -120,8 +120,8 @@ class LengthTrainer(Trainer):  # type: ignore[misc]
         folder = Path(self.args.output_dir)
         with writing(folder):
             super()._save_checkpoint(model, trial)
-            made = folder / f"checkpoint-{self.state.global_step}"
-            write_text(made / LOSSES, json.dumps([float(loss) for loss in self.losses]))
+            checkpoint = folder / f"checkpoint-{self.state.global_step}"
+            write_text(checkpoint / LOSSES, json.dumps([float(loss) for loss in self.losses]))
             sync_folder(folder)
 
 
@@ -206,8 +206,8 @@ def _arguments(options: TuneOptions, folder: Path) -> TrainingArguments:
 
 def last_checkpoint(folder: Path) -> Path | None:
     """The newest complete checkpoint."""
-    found = [path for path in folder.glob("checkpoint-*") if (path / LOSSES).is_file()]
-    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    complete = [path for path in folder.glob("checkpoint-*") if (path / LOSSES).is_file()]
+    return max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
 def remove_incomplete(folder: Path) -> None:

@@ -236,10 +236,10 @@ class Excess:
         # An excess is at most 1, so a rank always outweighs it.
         chosen = np.where(counts & near, value - 2.0 * rank, -np.inf).argmax(-1)
         broad = np.where(spread >= self.thresholds.broad, NONE.index(BROADLY), NONE.index(UNCLEAR))
-        found = np.where(counts.any(-1), chosen, size + broad)
+        numbers = np.where(counts.any(-1), chosen, size + broad)
         special = counts.any(-1) & (rank[chosen] <= SPECIAL)
         resting = (activity < self.thresholds.resting) & ~special
-        return np.where(resting, size + NONE.index(RESTS), found)
+        return np.where(resting, size + NONE.index(RESTS), numbers)
 
     @property
     def labels(self) -> list[str]:
@@ -272,8 +272,8 @@ class Excess:
 def _ratio(top: Array, bottom: Array) -> Array:
     """A ratio of sums over all buckets, (head,)."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: Array = top.sum(0) / bottom.sum(0)
-    return found
+        ratio: Array = top.sum(0) / bottom.sum(0)
+    return ratio
 
 
 def beyond_habits(work: Work, results: Atlas, tests: xr.Dataset | None) -> Array:
@@ -334,5 +334,5 @@ def _finds_antecedents(results: Atlas) -> Flags:
     answers = AntecedentAnswers(results["coreference"].sel(candidates="mentions"))
     p = answers.tests(answers.right.sel(kind=["all"]), "holm")
     p = p.sel(kind="all", mentions=list(SIMPLE))
-    found: Flags = np.all(p.transpose("place", ...).values < DEFAULT.alpha, axis=-1)
-    return found
+    beats: Flags = np.all(p.transpose("place", ...).values < DEFAULT.alpha, axis=-1)
+    return beats

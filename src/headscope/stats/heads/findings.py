@@ -164,7 +164,7 @@ def relation_findings(
         for name in ("accuracy", "baseline", "n", "p_corrected")
     }
     directions = [str(name) for name in tests["direction"].values]
-    found = []
+    findings = []
     for at, relation in enumerate(map(str, tests["relation"].values)):
         if relation.startswith(ALL) or relation in DULL or relation.endswith(STANFORD):
             continue
@@ -178,7 +178,7 @@ def relation_findings(
                 right, count = (here[name].values.reshape(-1, len(heads)) for name in here)
                 contests[way] = Contest.of(right, count, heads)
             contest, chosen = contests[way], agreed.get((relation, heads[place], directions[way]))
-            found.append(
+            findings.append(
                 RelationFinding(
                     heads[place],
                     relation,
@@ -193,17 +193,16 @@ def relation_findings(
                     contest.p.get(heads[place], float("nan")),
                 )
             )
-    return sorted(found, key=lambda one: -one.gained)
+    return sorted(findings, key=lambda finding: -finding.gained)
 
 
 def _agreed(table: pd.DataFrame | None) -> dict[tuple[str, str, str], float]:
     """The best head of each relation on which both halves agree, with its held-out accuracy."""
     if table is None:
         return {}
-    agreed = table[table["head"] == table["held_out_head"]]
     return {
         (str(row["relation"]), str(row["head"]), str(row["direction"])): float(row["held_out"])
-        for row in agreed.to_dict("records")
+        for row in table[table["head"] == table["held_out_head"]].to_dict("records")
     }
 
 
@@ -323,15 +322,15 @@ def disabling_findings(results: Atlas) -> list[DisablingFinding]:
     """
     if "head_off" not in results or "p_corrected" not in results["head_off"]:
         return []
-    data, found = results["head_off"], []
+    data, findings = results["head_off"], []
     sign = 1.0 if data.attrs["better"] == "higher" else -1.0
     names = ("difference", "difference_low", "difference_high", "p_corrected")
-    for head, (change, one, other, p) in by_head(data, *names):
-        low, high = sorted((sign * one, sign * other))
+    for head, (change, start, end, p) in by_head(data, *names):
+        low, high = sorted((sign * start, sign * end))
         if not np.isnan(change):
             metric = str(data.attrs["metric"])
-            found.append(DisablingFinding(head, metric, sign * change, low, high, p))
-    return sorted(found, key=lambda one: one.gain)
+            findings.append(DisablingFinding(head, metric, sign * change, low, high, p))
+    return sorted(findings, key=lambda finding: finding.gain)
 
 
 @dataclass(frozen=True)
@@ -366,18 +365,18 @@ def probe_findings(results: Atlas) -> list[ProbeFinding]:
     """
     if "probe" not in results:
         return []
-    data, found = probing_of(results), []
+    data, findings = probing_of(results), []
     for name, title in task_titles(results).items():
         mine = data.sel(task=name).transpose("layer", "head", ...)
         validation, p = mine["validation"].values.ravel(), correct(above_majority(mine))
         if np.isnan(validation).all():
             continue
-        place = int(np.nanargmax(validation))
-        if p[place] < ALPHA:
-            head, score = str(grid_heads(mine)[place]), float(mine["test"].values.ravel()[place])
+        best = int(np.nanargmax(validation))
+        if p[best] < ALPHA:
+            head, score = str(grid_heads(mine)[best]), float(mine["test"].values.ravel()[best])
             size = float(mine["majority"]), int(mine["test_size"])
-            found.append(ProbeFinding(head, title, score, *size, float(p[place])))
-    return sorted(found, key=lambda one: one.majority - one.score)
+            findings.append(ProbeFinding(head, title, score, *size, float(p[best])))
+    return sorted(findings, key=lambda finding: finding.majority - finding.score)
 
 
 MOVES = {"special": ("rests", {"row": "all"}), "position": ("looks", {})}
@@ -434,7 +433,7 @@ def change_findings(results: Atlas) -> list[ChangeFinding]:
                     now = verb == "rests" and change >= DEFAULT.half
                     how = f"now {verb}" if now else f"{verb} {'more' if change > 0 else 'less'}"
                     largest[head] = ChangeFinding(head, how, what, change, p)
-    return sorted(largest.values(), key=lambda one: -abs(one.change))
+    return sorted(largest.values(), key=lambda finding: -abs(finding.change))
 
 
 if TYPE_CHECKING:
@@ -485,28 +484,28 @@ def beyond_findings(results: Atlas) -> list[BeyondFinding]:
     >>> [(one.head, one.kind) for one in beyond_findings(Atlas.build({"copying": copying}, {}))]
     [('1-1', 'copying')]
     """
-    found = list[BeyondFinding]()
+    facts = list[BeyondFinding]()
     for score in ON_RANDOM if "synthetic" in results else ():
         data = results["synthetic"].sel(score=score)
         every = [BeyondFinding(head, score, *row) for head, row in by_head(data, *ENDS)]
-        found += [one for one in every if one.low > DEFAULT.repeated]
+        facts += [fact for fact in every if fact.low > DEFAULT.repeated]
     if "copying" in results:
         rows = by_head(results["copying"], "mean")
         every = [BeyondFinding(head, "copying", mean) for head, (mean,) in rows]
-        found += [one for one in every if one.mean >= DEFAULT.copies]
+        facts += [fact for fact in every if fact.mean >= DEFAULT.copies]
     if VOCABULARY in results:
-        found += _relations_in_weights(results[VOCABULARY])
+        facts += _relations_in_weights(results[VOCABULARY])
     if "retrieval" in results:
         rows = by_head(results["retrieval"], *ENDS)
         every = [BeyondFinding(head, "retrieval", *row) for head, row in rows]
-        found += [one for one in every if one.mean >= DEFAULT.retrieves and one.low > 0]
-    return found
+        facts += [fact for fact in every if fact.mean >= DEFAULT.retrieves and fact.low > 0]
+    return facts
 
 
 def _relations_in_weights(data: xr.Dataset) -> list[BeyondFinding]:
     """The relation that the weights of each head hold best, where they hold one."""
     shares = data["mean"].stack(label=("relation", "embedding")).transpose(*GRID, "label")
-    found = []
+    facts = []
     rows = shares.values.reshape(-1, shares.sizes["label"])
     for head, row in zip(grid_heads(data), rows, strict=True):
         best = int(np.nan_to_num(row).argmax())
@@ -515,14 +514,14 @@ def _relations_in_weights(data: xr.Dataset) -> list[BeyondFinding]:
             labels = {"relation": relation, "embedding": embedding}
             what = label_text(VOCABULARY, labels, data.attrs)
             of = int(data["pairs"].sel(relation=relation))
-            found.append(BeyondFinding(str(head), VOCABULARY, float(row[best]), what=what, of=of))
-    return found
+            facts.append(BeyondFinding(str(head), VOCABULARY, float(row[best]), what=what, of=of))
+    return facts
 
 
 def retrieving_heads(results: Atlas) -> list[str]:
     """The heads with a retrieval score of 0.1 or more, and an interval above 0, best first."""
-    found = [one for one in beyond_findings(results) if one.kind == "retrieval"]
-    return [one.head for one in sorted(found, key=lambda one: -one.mean)]
+    findings = (finding for finding in beyond_findings(results) if finding.kind == "retrieval")
+    return [finding.head for finding in sorted(findings, key=lambda finding: -finding.mean)]
 
 
 def sink_words(results: Atlas) -> dict[str, str]:
@@ -686,10 +685,10 @@ class Analysis:
     @cached_property
     def beyond(self) -> dict[str, list[BeyondFinding]]:
         """What heads do beyond ordinary text, by head."""
-        found: dict[str, list[BeyondFinding]] = {}
-        for one in beyond_findings(self.results):
-            found.setdefault(one.head, []).append(one)
-        return found
+        findings: dict[str, list[BeyondFinding]] = {}
+        for finding in beyond_findings(self.results):
+            findings.setdefault(finding.head, []).append(finding)
+        return findings
 
     @cached_property
     def silent(self) -> dict[str, float]:

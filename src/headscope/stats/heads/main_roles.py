@@ -127,11 +127,7 @@ class MainRoles:
 
     @classmethod
     def of(
-        cls,
-        results: Atlas,
-        *,
-        thresholds: Thresholds = DEFAULT,
-        tests: xr.Dataset | None = None,
+        cls, results: Atlas, *, thresholds: Thresholds = DEFAULT, tests: xr.Dataset | None = None
     ) -> MainRoles:
         """Analyse results; see :func:`main_roles`.
 
@@ -220,10 +216,7 @@ class MainRoles:
                 values[at], counts[at] = value, surely & (value > sure * error)
                 activity, spread = (
                     (times @ top) / (times @ bottom)
-                    for top, bottom in (
-                        (work.active, work.rows),
-                        (work.entropy, work.entropy_left),
-                    )
+                    for top, bottom in ((work.active, work.rows), (work.entropy, work.entropy_left))
                 )
             yield values, counts, activity, spread
 

@@ -76,14 +76,14 @@ class Passport:
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables with numbers as people read them, by title; empty ones are left out."""
-        found = {
+        tables = {
             "Roles": for_people(self.roles, HEAD_ROLES),
             "Dependency relations, by gain over the best fixed offset": for_people(
                 self.relations, HEAD_RELATIONS
             ),
             "Statistics, by rank among all heads": for_people(self.statistics, HEAD_STATISTICS),
         }
-        return {title: frame for title, frame in found.items() if len(frame)}
+        return {title: frame for title, frame in tables.items() if len(frame)}
 
     def __str__(self) -> str:
         parts = [self.title, str(self.description)]
@@ -136,13 +136,12 @@ def passport(atlas: Atlas, head: Head) -> Passport:
     about = atlas.provenance
     statistics = _statistics(atlas, head)
     roles, relations = _roles(atlas, head), _relations(atlas, head)
-    sentences = [*_role_sentences(roles, atlas.analysis.sieves), *_statistic_sentences(statistics)]
     return Passport(
         head,
         str(about.get("model", {}).get("name", "?")),
         "" if is_circuits(atlas) else str(about.get("corpus", {}).get("name", "?")),
         atlas.analysis.descriptions[str(head)],
-        sentences,
+        [*_role_sentences(roles, atlas.analysis.sieves), *_statistic_sentences(statistics)],
         statistics,
         roles,
         relations,
@@ -155,9 +154,9 @@ def _at(values: xr.DataArray | xr.Dataset, head: Head) -> Any:
 
 
 def _statistics(atlas: Atlas, head: Head) -> pd.DataFrame:
-    place = atlas.analysis.heads.index(str(head))
+    index = atlas.analysis.heads.index(str(head))
     rows = [
-        column.row(place) for column in atlas.analysis.columns if not np.isnan(column.value[place])
+        column.row(index) for column in atlas.analysis.columns if not np.isnan(column.value[index])
     ]
     columns = ["measure", "statistic", "unit", "mean", "low", "high", "n", "rank", "of"]
     frame = _beside(pd.DataFrame(rows, columns=columns))
@@ -178,11 +177,11 @@ def _beside(frame: pd.DataFrame) -> pd.DataFrame:
     }
     none = (-1, float("nan"), float("nan"))
     keys = zip(frame["measure"], frame["statistic"], strict=True)
-    found = [places.get((str(measure), str(statistic)), none) for measure, statistic in keys]
+    beside = [places.get((str(measure), str(statistic)), none) for measure, statistic in keys]
     frame = frame.assign(
-        **{"norm": [mean for _, mean, _ in found], "norm rank": [rank for *_, rank in found]}
+        **{"norm": [mean for _, mean, _ in beside], "norm rank": [rank for *_, rank in beside]}
     )
-    return frame.drop(index=[place for place, *_ in found if place >= 0])
+    return frame.drop(index=[place for place, *_ in beside if place >= 0])
 
 
 def _roles(atlas: Atlas, head: Head) -> pd.DataFrame:
@@ -241,17 +240,17 @@ def _role_sentences(roles: pd.DataFrame, tests: xr.Dataset | None) -> list[str]:
 
 def _statistic_sentences(statistics: pd.DataFrame) -> list[str]:
     """Shares of attention over one half, and statistics in which the head leads."""
-    found = []
+    sentences = []
     for row in statistics.to_dict("records"):
         share = str(row["unit"]).startswith("share")
         if not (share and row["mean"] > HALF) and row["rank"] > 1:
             continue
-        place = "the largest" if row["rank"] == 1 else f"rank {row['rank']}"
+        standing = "the largest" if row["rank"] == 1 else f"rank {row['rank']}"
         words, unit = str(row["statistic"]), "" if share else f" {row['unit']}"
         ends = f" (95 % interval {number(row['low'])} to {number(row['high'])})"
         sampled = not math.isnan(float(row["low"]))  # numbers of weights have no interval
-        found.append(
+        sentences.append(
             f"{words[:1].upper()}{words[1:]}: {number(row['mean'])}{unit}"
-            f"{ends if sampled else ''}, {place} of {row['of']} heads."
+            f"{ends if sampled else ''}, {standing} of {row['of']} heads."
         )
-    return found[: 2 * TOP]
+    return sentences[: 2 * TOP]

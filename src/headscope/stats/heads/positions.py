@@ -92,7 +92,7 @@ def position_alone(attention: Array, profile: Array, tokens: Array, arcs: Array)
     ]
     with np.errstate(divide="ignore", invalid="ignore"):
         times, gain = observed / alone, (observed - alone) / pairs
-        moved = [(one / other - times, (one - other) / left - gain) for one, other, left in without]
+        moved = [(a / b - times, (a - b) / n - gain) for a, b, n in without]
     counts = np.broadcast_to(arcs.sum(2)[:, None], attention.shape)
     by_group = np.moveaxis(counts, 0, -1)
     return PositionAlone(
@@ -172,21 +172,21 @@ def beyond_position(results: Atlas, of: Kind = "roles", *, correction: str = "ho
     cells = _cells(results, of)
     attention, arcs = _along(results, cells)
     profile, tokens = _profile(results)
-    found = position_alone(attention, profile, tokens, arcs[..., : tokens.shape[1]])
+    compared = position_alone(attention, profile, tokens, arcs[..., : tokens.shape[1]])
     grid = results["arc"]["mean"]
     shape = (grid.sizes["layer"], grid.sizes["head"], len(cells))
-    low, high = found.times.interval("positive")
-    p = found.gain.p_above()
+    low, high = compared.times.interval("positive")
+    p = compared.gain.p_above()
     corrected = correct(p, correction)
     parts = {
-        "observed": found.observed,
-        "alone": found.alone,
-        "times": found.times.value,
+        "observed": compared.observed,
+        "alone": compared.alone,
+        "times": compared.times.value,
         "low": low,
         "high": high,
-        "gain": found.gain.value,
-        "error": found.gain.error,
-        "documents": found.gain.effective,
+        "gain": compared.gain.value,
+        "error": compared.gain.error,
+        "documents": compared.gain.effective,
         "p": p,
         "p_corrected": corrected,
         "beats": (corrected < DEFAULT.alpha) & (low >= DEFAULT.relation),
@@ -227,8 +227,8 @@ def times_position(results: Atlas, names: Sequence[str]) -> NDArray[np.float64]:
     tests = beyond_position(results, "families")
     for at, name in enumerate(names):
         if name in _families():
-            one = tests.sel(role=name)
-            times[:, at] = np.where(one["beats"], np.nan_to_num(one["low"]), 0.0).ravel()
+            test = tests.sel(role=name)
+            times[:, at] = np.where(test["beats"], np.nan_to_num(test["low"]), 0.0).ravel()
     return times
 
 
@@ -253,11 +253,11 @@ def with_positions(results: Atlas, tests: xr.Dataset) -> xr.Dataset:
     names = {"position": "times", "position_low": "low", "position_high": "high"}
     names["p_position"] = "p_corrected"
     known = has_positions(results) and _cells(results, "roles")
-    found = beyond_position(results).reindex(role=tests["role"].values) if known else None
+    beyond = beyond_position(results).reindex(role=tests["role"].values) if known else None
     for name, source in names.items():
         tests[name] = xr.full_like(tests["mean"], np.nan)
-        if found is not None:
-            tests[name] = found[source].transpose(*tests["mean"].dims)
+        if beyond is not None:
+            tests[name] = beyond[source].transpose(*tests["mean"].dims)
     short = (tests["p_position"] >= DEFAULT.alpha) | (tests["position_low"] < DEFAULT.relation)
     tests["positional"] = tests["has"] & short & tests["p_position"].notnull()
     return tests

@@ -15,7 +15,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from headscope.errors import UserError, unknown
+from headscope.errors import UserError, first_few, unknown
 from headscope.heads import Head, parse_heads
 from headscope.labels import label_text, map_measure
 from headscope.results import Atlas
@@ -62,12 +62,7 @@ def find_heads(atlas: Atlas, query: str) -> tuple[Head, ...]:
 
 
 def head_list(
-    atlas: Atlas,
-    *,
-    where: str = "",
-    by: str = "",
-    top: int | None = None,
-    ascending: bool = False,
+    atlas: Atlas, *, where: str = "", by: str = "", top: int | None = None, ascending: bool = False
 ) -> pd.DataFrame:
     """A table of heads, filtered, sorted and cut.
 
@@ -99,10 +94,7 @@ def head_list(
     places = np.argwhere(mask)
     names = _heads_at(atlas, places)
     rows = pd.DataFrame(
-        {
-            "head": [str(head) for head in names],
-            "zero-based": [head.zero_based for head in names],
-        }
+        {"head": [str(head) for head in names], "zero-based": [head.zero_based for head in names]}
     )
     value = split_value(by) if by.strip() else _first_value(tree)
     if value is not None:
@@ -233,17 +225,16 @@ def _labels(dataset: xr.Dataset) -> set[str]:
 
 
 def _default(measure: str, dim: str, labels: Sequence[str]) -> str:
-    found = next((label for label in DEFAULTS if label in labels), None)
-    if found is None and len(labels) == 1:
-        found = labels[0]
-    if found is None:
-        shown = ", ".join(f"{measure}:{label}" for label in labels[:6])
-        more = f" and {len(labels) - 6} more" if len(labels) > 6 else ""
+    chosen = next((label for label in DEFAULTS if label in labels), None)
+    if chosen is None and len(labels) == 1:
+        chosen = labels[0]
+    if chosen is None:
+        shown = first_few([f"{measure}:{label}" for label in labels], 6)
         raise UserError(
-            f"{measure} has several values by {dim}: {shown}{more}",
+            f"{measure} has several values by {dim}: {shown}",
             hint=f"e.g. {measure}:{labels[0]}",
         )
-    return found
+    return chosen
 
 
 def _shape(atlas: Atlas) -> tuple[int, int]:
@@ -284,8 +275,7 @@ def _evaluate(atlas: Atlas, tree: Tree) -> Mask:
         return _largest(_values(atlas, rest[1]), rest[0])
     value, sign, number = rest
     values = _values(atlas, value)
-    found = _COMPARE[sign](values, number) & ~np.isnan(values)
-    return np.asarray(found, bool)
+    return np.asarray(_COMPARE[sign](values, number) & ~np.isnan(values), bool)
 
 
 def _values(atlas: Atlas, value: Sequence[str]) -> NDArray[Any]:
@@ -327,8 +317,7 @@ def _has_role(atlas: Atlas, role: str) -> Mask:
             return (main_roles(atlas)["family"] == role).to_numpy(bool).reshape(_shape(atlas))
     if not named:
         raise UserError(
-            "these results have no roles, which is: asks for",
-            hint="survey with the measure role",
+            "these results have no roles, which is: asks for", hint="survey with the measure role"
         )
     raise unknown("role", role, named)
 
@@ -340,7 +329,7 @@ def _first_value(tree: Tree | None) -> list[str] | None:
     if tree[0] == "compare":
         return None if tree[1] == ["layer"] else list(tree[1])
     if tree[0] in ("and", "or", "not"):
-        return next((found for part in tree[1:] if (found := _first_value(part))), None)
+        return next((value for part in tree[1:] if (value := _first_value(part))), None)
     if tree[0] == "top":
         return None if tree[2] == ["layer"] else list(tree[2])
     return None
@@ -366,13 +355,13 @@ def kv_head_counts(atlas: Atlas) -> tuple[int, ...]:
     (2, 2)
     """
     layers, heads = _shape(atlas)
-    given = atlas.provenance["model"].get("kv_heads", heads)
-    counts = tuple(given) if isinstance(given, list) else (given,) * layers
+    kv_heads = atlas.provenance["model"].get("kv_heads", heads)
+    counts = tuple(kv_heads) if isinstance(kv_heads, list) else (kv_heads,) * layers
     numbers = all(isinstance(count, int) and count > 0 for count in counts)
     if len(counts) != layers or not numbers or any(heads % count for count in counts):
         raise UserError(
             f"these results do not say which of the {heads} heads of a layer share keys and "
-            f"values: kv_heads is {given!r}",
+            f"values: kv_heads is {kv_heads!r}",
             hint="use the results of one model",
         )
     return counts

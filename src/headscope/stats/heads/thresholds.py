@@ -122,8 +122,8 @@ def threshold_table(results: Atlas | None = None) -> pd.DataFrame:
     from headscope.stats.heads.main_roles import MainRoles
 
     rows = [
-        {"threshold": one.name, "value": getattr(DEFAULT, one.name), **one.metadata}
-        for one in fields(Thresholds)
+        {"threshold": entry.name, "value": getattr(DEFAULT, entry.name), **entry.metadata}
+        for entry in fields(Thresholds)
     ]
     if results is None:
         return pd.DataFrame(rows)
@@ -133,6 +133,6 @@ def threshold_table(results: Atlas | None = None) -> pd.DataFrame:
         for name, factor in (("at -20 %", 1 - CHANGE), ("at +20 %", 1 + CHANGE)):
             moved = {row["threshold"]: min(row["value"] * factor, 1.0)}
             then = roles.marks(replace(DEFAULT, **moved))
-            changed = sum(one != other for one, other in zip(now, then, strict=True))
+            changed = sum(before != after for before, after in zip(now, then, strict=True))
             row[name] = changed if row["threshold"] in ROLES else pd.NA
     return pd.DataFrame(rows).astype({"at -20 %": "Int64", "at +20 %": "Int64"})

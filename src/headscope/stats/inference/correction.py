@@ -95,7 +95,7 @@ def correct(
     axes = (axes,) if isinstance(axes, int) else axes
     last = tuple(range(values.ndim - len(axes), values.ndim))
     moved = np.moveaxis(values, axes, last)
-    families = moved.reshape(-1, int(np.prod([values.shape[one] for one in axes], dtype=int)))
+    families = moved.reshape(-1, int(np.prod([values.shape[dim] for dim in axes], dtype=int)))
     order = np.argsort(families, axis=1, kind="stable")  # NaN last
     ordered, ranks = np.take_along_axis(families, order, 1), np.arange(1, families.shape[1] + 1)
     tests = (~np.isnan(families)).sum(1, keepdims=True)
@@ -164,8 +164,7 @@ def paired_test(first: xr.DataArray, second: xr.DataArray, count: xr.DataArray) 
     >>> float(paired_test(first, second, count))  # one flip of eight
     0.125
     """
-    difference = first - second
-    p = xr.apply_ufunc(flipped, difference, input_core_dims=[["bucket"]])
+    p = xr.apply_ufunc(flipped, first - second, input_core_dims=[["bucket"]])
     known: xr.DataArray = p.where(count.sum("bucket") > 0)
     return known
 
@@ -401,10 +400,10 @@ def fit_apart(
     0.55
     """
     sums, counts = np.asarray(total, float), np.asarray(count, float)
-    place = best_choice(train_total, train_count)
-    if place is None or not counts[:, place].any():
+    best = best_choice(train_total, train_count)
+    if best is None or not counts[:, best].any():
         return CrossFit.nothing(len(sums))
-    return CrossFit((place, place), sums[:, place], counts[:, place])
+    return CrossFit((best, best), sums[:, best], counts[:, best])
 
 
 def cross_score(first: ArrayLike, second: ArrayLike) -> tuple[float, tuple[int, int] | None]:

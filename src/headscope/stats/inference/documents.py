@@ -228,10 +228,10 @@ def cluster_numbers(groups: Sequence[str]) -> NDArray[np.int64]:
     >>> cluster_numbers(["d1", "", "", "d1"]).tolist()
     [0, 1, 2, 0]
     """
-    found: dict[tuple[str, int], int] = {}
+    numbers: dict[tuple[str, int], int] = {}
     return np.array(
         [
-            found.setdefault((group, -1 if group else place), len(found))
+            numbers.setdefault((group, -1 if group else place), len(numbers))
             for place, group in enumerate(groups)
         ],
         np.int64,
@@ -278,8 +278,7 @@ def role_clusters(data: xr.Dataset, *, clusters: bool = True) -> ClusterSums:
     """
     values = data[KEPT].transpose("example", "layer", "head", "role").values
     scores = values.reshape(len(values), -1, values.shape[-1]).astype(np.float64)
-    groups = kept_groups(data) if clusters else [""] * len(scores)
-    return ClusterSums.of(scores, groups)
+    return ClusterSums.of(scores, kept_groups(data) if clusters else [""] * len(scores))
 
 
 def bucket_clusters(data: xr.Dataset) -> ClusterSums:

@@ -187,12 +187,11 @@ def resample(
     for block in blocks:
         part = ClusterSums(clusters.sums[:, block], clusters.counts)
         kind = _Bootstrap if test == "bootstrap" else _SignFlips
-        one = kind(part, taus, values)
-        parts.append(one.run(resamples, seed, most))
-    p, score, low, high = (np.concatenate(found, axis=-2) for found in zip(*parts, strict=True))
+        parts.append(kind(part, taus, values).run(resamples, seed, most))
+    p, score, low, high = (np.concatenate(pieces, axis=-2) for pieces in zip(*parts, strict=True))
     over = [
-        resamples - np.searchsorted(np.sort(largest), one - TIES * np.abs(one))
-        for largest, one in zip(most, score, strict=True)
+        resamples - np.searchsorted(np.sort(largest), scores - TIES * np.abs(scores))
+        for largest, scores in zip(most, score, strict=True)
     ]
     p_max = (1 + np.stack(over)) / (1 + resamples)
     return Resampled(p, np.where(np.isnan(p), np.nan, np.maximum(p, p_max)), low, high)
@@ -202,9 +201,9 @@ class _Test(ABC):
     """What both tests share: chunks of resamples over a block of heads."""
 
     def __init__(self, clusters: ClusterSums, taus: Array, values: Range) -> None:
-        self.clusters, self.found, self.values = clusters, clusters.ratio, values
-        self.away = self.found.value - taus[:, None]  # (threshold, cell, role)
-        self.flat = ~(self.found.error > TIES * np.abs(self.found.value))  # or no error at all
+        self.clusters, self.ratio, self.values = clusters, clusters.ratio, values
+        self.away = self.ratio.value - taus[:, None]  # (threshold, cell, role)
+        self.flat = ~(self.ratio.error > TIES * np.abs(self.ratio.value))  # or no error at all
         self.weights = _left_out(clusters.counts, clusters.n)
 
     def run(self, resamples: int, seed: int, most: Array) -> tuple[Array, Array, Array, Array]:
@@ -212,11 +211,11 @@ class _Test(ABC):
         over = np.zeros(self.away.shape, np.int64)
         done = 0
         for drawn in self.draws(resamples, seed):
-            place = slice(done, done + len(drawn))
-            over += self.chunk(drawn, most[:, place], done)
+            span = slice(done, done + len(drawn))
+            over += self.chunk(drawn, most[:, span], done)
             done += len(drawn)
         p = self.p((1 + over) / (1 + resamples), 1 / (1 + resamples))
-        few = np.isnan(self.found.degrees)
+        few = np.isnan(self.ratio.degrees)
         p, low, high = (np.where(few, np.nan, part) for part in (p, *self.interval()))
         return p, self.scores(self.observed()), low, high
 
@@ -225,10 +224,10 @@ class _Test(ABC):
 
         On one scale, so that max-T is not ruled by the role in the fewest documents.
         """
-        tail = special.stdtr(self.found.degrees[:1], -np.abs(statistic))  # the same for all cells
+        tail = special.stdtr(self.ratio.degrees[:1], -np.abs(statistic))  # the same for all cells
         tail = np.maximum(tail, np.finfo(float).tiny)  # where one is as certain as another
-        found = -np.sign(statistic) * special.ndtri(tail)
-        return np.asarray(np.where(np.isnan(found), -np.inf, found))
+        deviates = -np.sign(statistic) * special.ndtri(tail)
+        return np.asarray(np.where(np.isnan(deviates), -np.inf, deviates))
 
     def p(self, p: Array, least: float) -> Array:
         """p from the resamples, unless these can tell nothing."""
@@ -280,7 +279,7 @@ class _Bootstrap(_Test):
 
     def observed(self) -> Array:
         """The distance from tau in errors; infinite without spread."""
-        return _studentised(self.away, np.where(self.flat, 0.0, self.found.error))
+        return _studentised(self.away, np.where(self.flat, 0.0, self.ratio.error))
 
     def draws(self, resamples: int, seed: int) -> Draws:
         """How often each cluster was drawn."""
@@ -290,11 +289,11 @@ class _Bootstrap(_Test):
         """Student's statistic of a resample against that of the scores."""
         shift, statistic = self._statistics(drawn)
         with np.errstate(invalid="ignore"):
-            found = shift / self.deviation
-        np.maximum(most, np.where(np.isnan(found), -np.inf, found).max((1, 2)), out=most)
+            moved = shift / self.deviation
+        np.maximum(most, np.where(np.isnan(moved), -np.inf, moved).max((1, 2)), out=most)
         if done < RESAMPLES:
             self.kept.append(statistic[: RESAMPLES - done].astype(np.float32))
-        return np.stack([_reaching(statistic, one) for one in self.observed()])
+        return np.stack([_reaching(statistic, observed) for observed in self.observed()])
 
     def _statistics(self, drawn: NDArray[np.floating]) -> tuple[Array, Array]:
         """The shift of each mean, and the same by the resample's own error."""
@@ -319,13 +318,13 @@ class _Bootstrap(_Test):
 
     def interval(self) -> tuple[Array, Array]:
         """The bootstrap-t interval; NaN where an end is not finite."""
-        statistics, mean = np.concatenate(self.kept), self.found.value
+        statistics, mean = np.concatenate(self.kept), self.ratio.value
         low, high = (
             np.quantile(statistics, share, axis=0, method="inverted_cdf").astype(np.float64)
             for share in (0.975, 0.025)
         )
         with np.errstate(invalid="ignore"):
-            ends = (np.where(self.flat, mean, mean - end * self.found.error) for end in (low, high))
+            ends = (np.where(self.flat, mean, mean - end * self.ratio.error) for end in (low, high))
             low, high = (np.where(np.isfinite(end), end, np.nan) for end in ends)
         return low if self.values == "signed" else np.maximum(low, 0.0), high
 
@@ -347,7 +346,7 @@ class _SignFlips(_Test):
         self.whole = np.stack(  # the same for all flips
             [((sums - (counts * tau)[:, None]) ** 2 * weights[:, None]).sum(0) for tau in taus]
         )
-        self.highest = -special.ndtri(0.5 ** np.maximum(self.found.effective[:1], 1.0))
+        self.highest = -special.ndtri(0.5 ** np.maximum(self.ratio.effective[:1], 1.0))
 
     def scores(self, statistic: Array) -> Array:
         """As normal deviates, up to what flips can tell."""
@@ -389,7 +388,7 @@ class _SignFlips(_Test):
 
     def interval(self) -> tuple[Array, Array]:
         """Student's interval: a permutation test has none of its own."""
-        return self.found.interval(self.values)
+        return self.ratio.interval(self.values)
 
 
 def _left_out(counts: Array, n: Array) -> Array:

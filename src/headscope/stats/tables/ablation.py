@@ -21,6 +21,7 @@ from headscope.errors import ResultsError, unknown
 from headscope.heads import Head
 from headscope.numbers import MISSING, decimals, interval
 from headscope.results import Atlas
+from headscope.results.atlas import measure_data
 from headscope.stats.grid import head_frame
 from headscope.stats.inference.bootstrap import (
     CONFIDENCE,
@@ -80,8 +81,7 @@ def scored(
     """
     check_correction(correction)
     raw = ablation_of(results)
-    about = results.provenance
-    seed = int(about["settings"]["seed"])
+    seed = int(results.provenance["settings"]["seed"])
     count = resamples or enough(int((raw["kind"] == "head").sum()))
     nodes = ablation_scores(
         raw,
@@ -229,12 +229,8 @@ def ablation_of(results: Atlas) -> xr.Dataset:
     ResultsError
         If there are none; the message says how to get them.
     """
-    if "ablation" not in results.measures:
-        raise ResultsError(
-            "these results are not of an ablation",
-            hint="disable heads with hs.ablate(model, …)",
-        )
-    return results["ablation"]
+    how = "disable heads with hs.ablate(model, …)"
+    return measure_data(results, "ablation", "are not of an ablation", how)
 
 
 def few_documents(documents: int, examples: int) -> str:
@@ -281,13 +277,9 @@ def change_table(results: Atlas, kind: str = "head") -> pd.DataFrame:
     """
     if kind not in KINDS:
         raise unknown("kind", kind, KINDS)
-    if KINDS[kind] not in results.measures:
-        argument = 'sets=["3-9,4-1"]' if kind == "set" else f"{kind}s=True"
-        raise ResultsError(
-            f"these results have no scores with a {kind} off",
-            hint=f"disable {kind}s: hs.ablate(model, {argument})",
-        )
-    data = results[KINDS[kind]]
+    argument = 'sets=["3-9,4-1"]' if kind == "set" else f"{kind}s=True"
+    how = f"disable {kind}s: hs.ablate(model, {argument})"
+    data = measure_data(results, KINDS[kind], f"have no scores with a {kind} off", how)
     sign = 1.0 if data.attrs["better"] == "higher" else -1.0
     names = ["mean", "difference", "difference_low", "difference_high", "p", "p_corrected"]
     frame = head_frame(data[names]) if kind == "head" else data[names].to_dataframe().reset_index()
@@ -543,9 +535,5 @@ def repeated_more(results: Atlas) -> pd.DataFrame:
 
 
 def _group(results: Atlas) -> xr.Dataset:
-    if NAME not in results:
-        raise ResultsError(
-            "these results are not of disabled groups of heads",
-            hint="make them with hs.group_losses(model, corpus, groups)",
-        )
-    return results[NAME]
+    how = "make them with hs.group_losses(model, corpus, groups)"
+    return measure_data(results, NAME, "are not of disabled groups of heads", how)

@@ -67,11 +67,11 @@ def null_table(results: Atlas) -> pd.DataFrame:
     for null, other in results.nulls.items():
         for name in results:
             if name in other and map_measure(name) not in SKIPPED and of_heads(results[name]):
-                theirs = {one.labels: one for one in measure_columns(name, other[name])}
-                for one in measure_columns(name, results[name]):
-                    if one.labels in theirs:
-                        row = _compared(one.value, theirs[one.labels].value)
-                        rows += [_about(one) | {"null": null} | row] if row else []
+                theirs = {column.labels: column for column in measure_columns(name, other[name])}
+                for column in measure_columns(name, results[name]):
+                    if column.labels in theirs:
+                        row = _compared(column.value, theirs[column.labels].value)
+                        rows += [_about(column) | {"null": null} | row] if row else []
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -110,10 +110,10 @@ def bands_of(results: Atlas, value: Sequence[str]) -> list[dict[str, Any]]:
     rows = []
     for null, other in results.nulls.items():
         try:
-            found = head_values(other, value)[0]["value"].values
+            values = head_values(other, value)[0]["value"].values
         except UserError:  # a label that only the real survey has
             continue
-        low, high = band(found)
+        low, high = band(values)
         rows.append({"null": null, "low": low, "high": high})
     return rows
 
@@ -236,13 +236,13 @@ def _agreeing(atlas: Atlas, name: str) -> list[dict[str, object]]:
     heads = [str(head) for head in grid_heads(atlas[name])]
     weighted = {one.labels: one.value for one in measure_columns(name, atlas[f"{NORM}{name}"])}
     rows = []
-    for one in measure_columns(name, atlas[name]):
-        raw, norm = one.value, weighted[one.labels]
+    for column in measure_columns(name, atlas[name]):
+        raw, norm = column.value, weighted[column.labels]
         known = ~np.isnan(raw) & ~np.isnan(norm)
         if known.sum() < LEAST or not (np.ptp(raw[known]) and np.ptp(norm[known])):
             continue
         rows.append(
-            _about(one)
+            _about(column)
             | {
                 "heads": int(known.sum()),
                 "spearman": float(scipy.stats.spearmanr(raw[known], norm[known])[0]),

@@ -214,8 +214,7 @@ class AntecedentAnswers:
         p = paired_test(mine, its, self.every)
         if "place" not in p.dims:
             return p
-        axis = p.get_axis_num("place")
-        return p.copy(data=correct(p.values, correction, axis=axis))
+        return p.copy(data=correct(p.values, correction, axis=p.get_axis_num("place")))
 
     def rows(self, right: xr.DataArray, p: xr.DataArray | None = None) -> list[dict[str, object]]:
         """One row per kind: accuracy and interval of a system with these right answers."""
@@ -224,7 +223,7 @@ class AntecedentAnswers:
         low, high = (bound.values for bound in interval(right, every, "share"))
         totals, counts = right.values.sum(0), every.values.sum(0)
         tests = None if p is None else p.sel(mentions=self.baselines).transpose("kind", "mentions")
-        found = []
+        rows = []
         for place, kind in enumerate(self.kinds):
             count = int(counts[place])
             row: dict[str, object] = {
@@ -237,8 +236,8 @@ class AntecedentAnswers:
             if tests is not None:
                 names = (f"p over {name.removesuffix(RIGHT)}" for name in self.baselines)
                 row |= zip(names, tests.values[place].tolist(), strict=True)
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
 
 def _held_out_rows(
@@ -285,10 +284,10 @@ def antecedent_gains(results: Atlas, *, baseline: str) -> pd.DataFrame:
     UserError
         If there is no such baseline.
     """
-    found = _differences(results, baseline)
-    if found is None:
+    compared = _differences(results, baseline)
+    if compared is None:
         return pd.DataFrame(columns=["gain", "low", "high"])
-    difference, count = found
+    difference, count = compared
     total = count.sum("bucket")
     gain = difference.sum("bucket") / total.where(total > 0)
     low, high = interval(difference, count)
@@ -313,10 +312,10 @@ def gain_differences(results: Atlas, *, baseline: str, kind: str) -> pd.DataFram
         One row per other kind: the ``difference`` of the two gains with its 95 % interval ``low`` …
         ``high``, by leaving out one bucket of documents after the other.
     """
-    found = _differences(results, baseline)
-    if found is None:
+    compared = _differences(results, baseline)
+    if compared is None:
         return pd.DataFrame(columns=["difference", "low", "high"])
-    difference, count = found
+    difference, count = compared
     others = [name for name in difference["kind"].values if name not in (kind, "all")]
     contrast = _contrast(difference.sum("bucket"), count.sum("bucket"), kind, others)
     sums, counts = difference.sum("bucket") - difference, count.sum("bucket") - count

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headscope.errors import ResultsError
 from headscope.numbers import MISSING, decimals, interval, percent
 from headscope.results import Atlas
+from headscope.results.atlas import measure_data
 
 NAME, KEPT = "cache", "kept"
 """The groups of the results: losses and recalls, and which heads keep their cache."""
@@ -40,11 +40,9 @@ def cache_table(results: Atlas) -> pd.DataFrame:
     ResultsError
         If the results have no cut cache.
     """
-    if NAME not in results:
-        raise ResultsError(
-            "these results have no cut cache", hint="make them with hs.cache(model, text)"
-        )
-    data, draws = results[NAME], results[NAME]["draw"]
+    how = "make them with hs.cache(model, text)"
+    data = measure_data(results, NAME, "have no cut cache", how)
+    draws = data["draw"]
     frame = data.drop_vars("draw").assign(
         random=draws.mean("draw"), random_low=draws.min("draw"), random_high=draws.max("draw")
     )

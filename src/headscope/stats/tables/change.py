@@ -21,6 +21,7 @@ from headscope.errors import ResultsError
 from headscope.identity import same_corpus
 from headscope.labels import CHANGE, label_text
 from headscope.results import Atlas
+from headscope.results.atlas import measure_data
 from headscope.results.merge import check_same_intervals
 from headscope.results.moments import Ratio, left_out, moves, ratio
 from headscope.results.schema import GRID, contents, label_dims, of_heads
@@ -132,19 +133,19 @@ def share_labels(first: Atlas, second: Atlas) -> Shared:
     only_second = Only([name for name in second if name not in first.measures])
     pairs, skipped = {}, {}
     for name in (name for name in first if name in second.measures):
-        one, other = first[name], second[name]
-        why = _not_comparable(one, other)
+        left, right = first[name], second[name]
+        why = _not_comparable(left, right)
         if why:
             skipped[name] = why
             continue
         common = {}
-        for dim in (str(dim) for dim in one["mean"].dims):
-            mine, theirs = one[dim].values.tolist(), other[dim].values.tolist()
+        for dim in (str(dim) for dim in left["mean"].dims):
+            mine, theirs = left[dim].values.tolist(), right[dim].values.tolist()
             common[dim] = [label for label in mine if label in set(theirs)]
             only_first.add(name, dim, [label for label in mine if label not in set(theirs)])
             only_second.add(name, dim, [label for label in theirs if label not in set(mine)])
         if all(common.values()):
-            pairs[name] = (one.sel(common), other.sel(common))
+            pairs[name] = (left.sel(common), right.sel(common))
         else:
             empty = ", ".join(dim for dim, labels in common.items() if not labels)
             skipped[name] = f"the two have no {empty} in common"
@@ -186,24 +187,24 @@ def ranges(numbers: Sequence[int]) -> list[str]:
     >>> ranges([7, 8, 9, 12, 3])
     ['3', '7–9', '12']
     """
-    found: list[list[int]] = []
+    runs: list[list[int]] = []
     for number in sorted(set(numbers)):
-        if found and number == found[-1][-1] + 1:
-            found[-1].append(number)
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
         else:
-            found.append([number])
-    return [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in found]
+            runs.append([number])
+    return [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in runs]
 
 
-def _not_comparable(one: xr.Dataset, other: xr.Dataset) -> str:
+def _not_comparable(first: xr.Dataset, second: xr.Dataset) -> str:
     """Why a measure that both results have cannot be compared head by head, if it cannot."""
-    if not (contents(one).spread and contents(other).spread):
+    if not (contents(first).spread and contents(second).spread):
         return "it has no means with deviations"
-    if not of_heads(one):
+    if not of_heads(first):
         return "it has no value for each head"
-    if set(one["mean"].dims) != set(other["mean"].dims):
+    if set(first["mean"].dims) != set(second["mean"].dims):
         return "its labels have different dimensions in the two"
-    units = [data.attrs.get("unit", "") for data in (one, other)]
+    units = [data.attrs.get("unit", "") for data in (first, second)]
     return "" if units[0] == units[1] else f"its units differ ({units[0]} and {units[1]})"
 
 
@@ -342,21 +343,21 @@ def mean_change(one: xr.Dataset, other: xr.Dataset, *, paired: bool = False) -> 
     n = np.minimum(*(data["n"].transpose(*dims).values for data in (one, other)))
     change = means[1] - means[0]
     if all("bucket" in data.dims for data in (one, other)):
-        found = _by_documents(one, other, dims, paired=paired)
+        moved = _by_documents(one, other, dims, paired=paired)
     else:
         squares = np.zeros(change.shape)
         for data in (one, other):
             square = data["deviation"].transpose(*dims).values ** 2
             many = data["n"].transpose(*dims).values
             squares += square if contents(data).spread == "error" else square / many
-        found = Ratio(change, np.sqrt(squares), np.full(change.shape, np.inf))
-    low, high = found.interval()
-    p = found.p_differs()
+        moved = Ratio(change, np.sqrt(squares), np.full(change.shape, np.inf))
+    low, high = moved.interval()
+    p = moved.p_differs()
     arrays = {
         "mean": change,
         "low": low,
         "high": high,
-        "deviation": found.error * np.sqrt(n),
+        "deviation": moved.error * np.sqrt(n),
         "n": n.astype(np.int64),
         "p": p,
         "p_corrected": correct(p, "holm", axis=(0, 1)),
@@ -374,19 +375,19 @@ def mean_change(one: xr.Dataset, other: xr.Dataset, *, paired: bool = False) -> 
 
 
 def _by_documents(
-    one: xr.Dataset, other: xr.Dataset, dims: tuple[str, ...], *, paired: bool
+    before: xr.Dataset, after: xr.Dataset, dims: tuple[str, ...], *, paired: bool
 ) -> Ratio:
     """The change with its error over documents."""
     parts = [
         [data[name].transpose(*dims, "bucket").values for name in ("sum", "count")]
-        for data in (one, other)
+        for data in (before, after)
     ]
-    if paired and one.sizes["bucket"] == other.sizes["bucket"]:
+    if paired and before.sizes["bucket"] == after.sizes["bucket"]:
         (first, less), (second, more) = (moves(*part) for part in parts)
         return left_out(second - first, more - less, parts[0][1])
     ratios = [ratio(*part) for part in parts]
-    squares = np.stack([found.error**2 for found in ratios])
-    degrees = np.stack([found.degrees for found in ratios])
+    squares = np.stack([side.error**2 for side in ratios])
+    degrees = np.stack([side.degrees for side in ratios])
     with np.errstate(divide="ignore", invalid="ignore"):
         whole = squares.sum(0) ** 2 / (squares**2 / degrees).sum(0)
     return Ratio(ratios[1].value - ratios[0].value, np.sqrt(squares.sum(0)), whole + 1.0)
@@ -425,9 +426,9 @@ def change_rows(
             "mean change": float(values[known].mean()) if known.size else np.nan,
         }
         for words, order in (("rise", -values[known]), ("fall", values[known])):
-            place = known[order.argmin()] if known.size else None
-            row[f"largest {words}"] = "" if place is None else str(heads[place])
-            row[f"{words} by"] = np.nan if place is None else float(values[place])
+            most = known[order.argmin()] if known.size else None
+            row[f"largest {words}"] = "" if most is None else str(heads[most])
+            row[f"{words} by"] = np.nan if most is None else float(values[most])
         changed = int(((p < alpha) & (np.abs(values) >= least)).sum())
         row["heads changed"] = changed if np.isfinite(p).any() or not known.size else np.nan
         rows.append(row | {"heads": int(known.size)})
@@ -442,12 +443,12 @@ def same_examples(first: Atlas, second: Atlas) -> bool:
     first, second
         Results of two runs.
     """
-    one, other = first.provenance, second.provenance
+    left, right = first.provenance, second.provenance
     settings = [
         {key: about.get("settings", {}).get(key) for key in ("max_length", "long", "limit")}
-        for about in (one, other)
+        for about in (left, right)
     ]
-    return same_corpus(one, other) and settings[0] == settings[1]
+    return same_corpus(left, right) and settings[0] == settings[1]
 
 
 def cosine_table(comparison: Atlas) -> pd.DataFrame:
@@ -467,8 +468,8 @@ def cosine_table(comparison: Atlas) -> pd.DataFrame:
     data = comparison["change"]
     rows = []
     for layer in data["layer"].values:
-        one = data.sel(layer=layer)
-        known = one["mean"].dropna("head")
+        of_layer = data.sel(layer=layer)
+        known = of_layer["mean"].dropna("head")
         row: dict[str, object] = {
             "layer": int(layer),
             "cosine": float(known.mean()) if known.size else np.nan,
@@ -476,8 +477,8 @@ def cosine_table(comparison: Atlas) -> pd.DataFrame:
         head = known["head"].values[int(known.values.argmin())] if known.size else None
         row["changed most"] = "" if head is None else str(labelled_head(layer, head))
         for words, key in (("its cosine", "mean"), ("low", "low"), ("high", "high")):
-            row[words] = np.nan if head is None else float(one[key].sel(head=head))
-        rows.append(row | {"examples": int(one["n"].max())})
+            row[words] = np.nan if head is None else float(of_layer[key].sel(head=head))
+        rows.append(row | {"examples": int(of_layer["n"].max())})
     return pd.DataFrame(rows)
 
 
@@ -508,12 +509,9 @@ def matched_heads(comparison: Atlas) -> pd.DataFrame:
     >>> bool((pairs["head"] == pairs["partner"]).all())
     True
     """
-    if MATCH not in comparison:
-        raise ResultsError(
-            "these results have no cosines of every two heads",
-            hint="compare the two models with match='layer'",
-        )
-    data = comparison[MATCH].transpose(*GRID, "other", ...)
+    how = "compare the two models with match='layer'"
+    data = measure_data(comparison, MATCH, "have no cosines of every two heads", how)
+    data = data.transpose(*GRID, "other", ...)
     heads, names = grid_heads(data), data["other"].values.tolist()
     width = data.sizes["head"]
     within = len(names) == width and str(heads[0]) not in names
@@ -523,9 +521,9 @@ def matched_heads(comparison: Atlas) -> pd.DataFrame:
     for first in range(0, len(heads), width if within else len(heads)):
         part = means[first : first + width] if within else means
         for at, to in zip(*linear_sum_assignment(np.nan_to_num(part, nan=-1), True), strict=True):
-            place = (first + at, to)
+            pair = (first + at, to)
             partner = f"{heads[first].layer + 1}-{names[to]}" if within else names[to]
-            values = (means[place], low[place], high[place], same[first + at])
+            values = (means[pair], low[pair], high[pair], same[first + at])
             rows.append((str(heads[first + at]), partner, *map(float, values)))
     return pd.DataFrame(rows, columns=["head", "partner", "cosine", *ENDS, "same place"])
 
@@ -568,7 +566,9 @@ def paired_test(data: xr.Dataset) -> xr.Dataset:
     dims = ("layer", "head", *label_dims(data))
     sums, counts = (data[key].transpose(*dims, "bucket").values for key in ("sum", "count"))
     p = ratio(sums, counts).p_differs()
-    ordered = data[["mean", "deviation", "n"]].transpose(*dims)
-    return ordered.assign(
-        p=(dims, p), p_corrected=(dims, correct(p, "holm", axis=(0, 1)))
-    ).assign_attrs(data.attrs)
+    return (
+        data[["mean", "deviation", "n"]]
+        .transpose(*dims)
+        .assign(p=(dims, p), p_corrected=(dims, correct(p, "holm", axis=(0, 1))))
+        .assign_attrs(data.attrs)
+    )

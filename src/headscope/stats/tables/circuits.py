@@ -72,7 +72,7 @@ def composes_with(
         .drop_vars(("from_layer", "from_head"))
         .rename(layer="from_layer", head="from_head"),
     }
-    baseline = {str(one): float(data["baseline"].sel(kind=one)) for one in kinds}
+    baseline = {str(name): float(data["baseline"].sel(kind=name)) for name in kinds}
     frames = []
     for direction, values in sides.items():
         layers = values["from_layer"].values
@@ -113,11 +113,10 @@ def strongest_compositions(results: Atlas, *, top: int = 5) -> pd.DataFrame:
         for layer, head, from_layer, from_head in _largest(values.values[at], top):
             excess = float(values.values[at, layer, head, from_layer, from_head])
             later = Head(int(data["layer"][layer]) - 1, head)
-            earlier = Head(int(data["from_layer"][from_layer]) - 1, from_head)
             rows.append(
                 {
                     "kind": kind,
-                    "from": str(earlier),
+                    "from": str(Head(int(data["from_layer"][from_layer]) - 1, from_head)),
                     "into": str(later),
                     "excess": excess,
                     "times baseline": 1 + excess / baseline,
@@ -173,7 +172,7 @@ def vocabulary_heads(results: Atlas, *, top: int = 10) -> pd.DataFrame:
         ):
             shares = values.values[at, to].ravel()
             (best,), *others = _largest(shares, top)
-            following = ", ".join(f"{heads[one]} {shares[one]:.2f}" for (one,) in others)
+            following = ", ".join(f"{heads[place]} {shares[place]:.2f}" for (place,) in others)
             pairs, share = int(data["pairs"][at]), float(shares[best])
             rows.append((str(label), str(embedding), pairs, str(heads[best]), share, following))
     return pd.DataFrame(rows, columns=["relation", "embedding", "pairs", "head", "share", "next"])
@@ -311,8 +310,7 @@ def _check(results: Atlas) -> None:
     if RETRIEVAL not in results:
         name = results.provenance.get("model", {}).get("name", "MODEL")
         raise ResultsError(
-            "these results have no retrieval scores",
-            hint=f"make them with hs.retrieval({name!r})",
+            "these results have no retrieval scores", hint=f"make them with hs.retrieval({name!r})"
         )
 
 

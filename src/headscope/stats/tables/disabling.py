@@ -218,16 +218,16 @@ def cross_fitted_gain(
     first = (orders < number // 2).astype(np.float64)[:, outputs.units]
     halves = [outputs.scores(first), outputs.scores(1 - first)]
     gains = [outputs.sign * (scores[:, 1:] - scores[:, :1]) for scores in halves]
-    found: list[float] = []
+    scored: list[float] = []
     chosen = dict.fromkeys(range(len(outputs.values) - 1), 0.0)
     for choosing, scoring in (gains, gains[::-1]):
         for known, other in zip(choosing, scoring, strict=True):
             if np.isfinite(known).any() and np.isfinite(other).any():
                 best = np.flatnonzero(known >= np.nanmax(known) - ROUNDING)
-                found.append(float(np.nanmean(other[best])))
+                scored.append(float(np.nanmean(other[best])))
                 for place in best.tolist():
                     chosen[place] += 1 / len(best)
-    return (float(np.mean(found)) if found else float("nan")), chosen
+    return (float(np.mean(scored)) if scored else float("nan")), chosen
 
 
 def best_by_chance(outputs: Outputs, *, seed: int, shuffles: int = SHUFFLES) -> Array:
@@ -270,12 +270,12 @@ def best_by_chance(outputs: Outputs, *, seed: int, shuffles: int = SHUFFLES) -> 
     )
     size = (shuffles, how_many(outputs.units))
     coins = np.random.default_rng(seed).integers(2, size=size)[:, outputs.units]
-    found = []
+    largest = []
     for some in np.array_split(coins, max(1, shuffles // 100)):
         counts = np.concatenate([1 - some, some], axis=1).astype(np.float64)
         gains = outputs.sign * (kept(counts) - exchanged(counts))
-        found.append(np.max(np.where(np.isfinite(gains), gains, 0.0), axis=1))
-    return np.concatenate(found)
+        largest.append(np.max(np.where(np.isfinite(gains), gains, 0.0), axis=1))
+    return np.concatenate(largest)
 
 
 def shared_heads(gains: Mapping[str, xr.DataArray], *, part: float = PART) -> pd.DataFrame:

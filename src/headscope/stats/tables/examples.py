@@ -22,12 +22,12 @@ from headscope.results.kept import KeptExamples, KeptMap, KeptText
 Weights = NDArray[np.float64]
 
 
-def word_weights(found: KeptMap, *, sinks: bool = True) -> Weights:
+def word_weights(map_: KeptMap, *, sinks: bool = True) -> Weights:
     """Attention between the words of a kept text (Clark et al. 2019, Section 4.1).
 
     Parameters
     ----------
-    found
+    map_
         The map.
     sinks
         Whether attention from and to sinks counts. Special tokens are not words, and never do.
@@ -46,7 +46,7 @@ def word_weights(found: KeptMap, *, sinks: bool = True) -> Weights:
     >>> word_weights(KeptMap(text, 1.0, counts, keys, np.float32([0.5, 0.25, 1.0]))).tolist()
     [[0.375]]
     """
-    text, dense = found.text, found.dense().astype(np.float64)
+    text, dense = map_.text, map_.dense().astype(np.float64)
     if not sinks:
         sink = np.array(text.sink, bool)
         dense[sink], dense[:, sink] = 0.0, 0.0
@@ -61,12 +61,12 @@ def word_groups(text: KeptText) -> Weights:
     return np.asarray(np.arange(len(text.words))[:, None] == unit, np.float64)
 
 
-def strongest_links(found: KeptMap, count: int) -> list[tuple[int, int, float]]:
+def strongest_links(map_: KeptMap, count: int) -> list[tuple[int, int, float]]:
     """The strongest links from a word to another; neither is a sink.
 
     Parameters
     ----------
-    found
+    map_
         The map.
     count
         How many links.
@@ -76,7 +76,7 @@ def strongest_links(found: KeptMap, count: int) -> list[tuple[int, int, float]]:
     list of (query, key, weight)
         Words by their place in the text; the strongest first, of equals the first.
     """
-    weights = word_weights(found, sinks=False)
+    weights = word_weights(map_, sinks=False)
     np.fill_diagonal(weights, 0.0)
     order = np.argsort(-weights, axis=None, kind="stable")[:count]
     places = [divmod(int(place), len(weights)) for place in order]
@@ -200,10 +200,9 @@ class Finding:
 
     def shown(self) -> list[Answer]:
         """The strongest links: more of the kind that prevails, and one of the other."""
-        right, wrong = (
-            sorted((one for one in self.answers if one.found == kind), key=lambda one: -one.most)
-            for kind in (True, False)
-        )
+        ordered = sorted(self.answers, key=lambda answer: -answer.most)
+        right = [answer for answer in ordered if answer.found]
+        wrong = [answer for answer in ordered if not answer.found]
         first, second = (right, wrong) if self.favourable else (wrong, right)
         return [*first[: SHOWN - bool(second)], *second[:1]]
 
@@ -228,11 +227,11 @@ def relation_ways(relation: str, texts: Iterable[KeptText]) -> dict[str, Find]:
         If no text has the relation; the message lists what there is.
     """
     if relation in ROLES:
-        return {"": lambda found: _role(found, relation)}
+        return {"": lambda map_: _role(map_, relation)}
     _check_known(relation, {label for text in texts for label in known_relations(text)})
     return {
-        UP: lambda found: _arcs(found, relation, up=True),
-        DOWN: lambda found: _arcs(found, relation, up=False),
+        UP: lambda map_: _arcs(map_, relation, up=True),
+        DOWN: lambda map_: _arcs(map_, relation, up=False),
     }
 
 
@@ -265,12 +264,12 @@ def known_relations(text: KeptText) -> set[str]:
     return labels | {label.partition(":")[0] for label in labels}
 
 
-def _arcs(found: KeptMap, relation: str, *, up: bool) -> Finding | None:
+def _arcs(map_: KeptMap, relation: str, *, up: bool) -> Finding | None:
     """Of the words of its sentence, does a word attend most to the other end of the arc?
 
     As in the measure ``dependency``, special tokens are ignored.
     """
-    text = found.text
+    text = map_.text
     arcs = [
         (word, head) if up else (head, word)
         for word, (head, label) in enumerate(zip(text.head, text.relation, strict=True))
@@ -278,16 +277,16 @@ def _arcs(found: KeptMap, relation: str, *, up: bool) -> Finding | None:
     ]
     if not arcs:
         return None
-    weights, sentence = word_weights(found), np.array(text.sentence)
+    weights, sentence = word_weights(map_), np.array(text.sentence)
     np.fill_diagonal(weights, 0.0)
     weights = np.where(sentence[:, None] == sentence, weights, 0.0)
     return Finding([_answer(text.words, weights, query, [right]) for query, right in arcs])
 
 
-def _role(found: KeptMap, role: str) -> Finding | None:
+def _role(map_: KeptMap, role: str) -> Finding | None:
     """Of the tokens that are not sinks, does a token attend most to one that has the role?"""
-    text = found.text
-    weights = found.dense().astype(np.float64)
+    text = map_.text
+    weights = map_.dense().astype(np.float64)
     weights[:, np.array(text.sink, bool)] = 0.0
     if role != "itself":
         np.fill_diagonal(weights, 0.0)
@@ -301,15 +300,15 @@ def _role(found: KeptMap, role: str) -> Finding | None:
 
 def _answer(names: Sequence[str], weights: Weights, query: int, right: Sequence[int]) -> Answer:
     row = weights[query]
-    given, best = int(row.argmax()), max(right, key=lambda key: row[key])
-    most = float(row[given])
+    strongest, best = int(row.argmax()), max(right, key=lambda key: row[key])
+    most = float(row[strongest])
     return Answer(
         names[query],
         names[best],
-        names[given] if most > 0 else None,
+        names[strongest] if most > 0 else None,
         float(row[list(right)].sum()),
         most,
-        most > 0 and given in right,
+        most > 0 and strongest in right,
         (query, best),
     )
 
@@ -456,34 +455,34 @@ def _shares(
     sums = np.bincount(numbers, weights, len(words))
     order = np.argsort(-sums, kind="stable")[:n]
     total = sums.sum()
-    return [WordShare(words[one], float(sums[one] / total)) for one in order if sums[one] > 0]
+    return [WordShare(words[at], float(sums[at] / total)) for at in order if sums[at] > 0]
 
 
 def _links(kept: KeptExamples, head: HeadLike) -> _Links:
     """All links between two different words of a text, in the order of the corpus."""
-    maps = sorted(kept.sample(head), key=lambda one: (one.text.number, one.text.part))
+    maps = sorted(kept.sample(head), key=lambda map_: (map_.text.number, map_.text.part))
     numbers: dict[str, int] = {}
-    found = [_of_text(one, numbers) for one in maps]
+    links = [_of_text(map_, numbers) for map_ in maps]
     query, key, weight = (
-        np.concatenate([np.zeros(0), *(part[place] for part in found)]) for place in range(3)
+        np.concatenate([np.zeros(0), *(part[place] for part in links)]) for place in range(3)
     )
     return _Links(list(numbers), query.astype(np.int64), key.astype(np.int64), weight)
 
 
 def _of_text(
-    found: KeptMap, numbers: dict[str, int]
+    map_: KeptMap, numbers: dict[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """The links between words of one text: to a word the sum over its pieces, from it the mean."""
-    text = found.text
+    text = map_.text
     words = np.array(
         [numbers.setdefault(word.lower(), len(numbers)) for word in text.words], np.int64
     )
     unit, sink = np.array(text.unit, np.int64), np.array(text.sink, bool)
-    query, key = unit[found.queries], unit[found.keys]
-    good = (query >= 0) & (key >= 0) & (query != key) & ~sink[found.queries] & ~sink[found.keys]
+    query, key = unit[map_.queries], unit[map_.keys]
+    good = (query >= 0) & (key >= 0) & (query != key) & ~sink[map_.queries] & ~sink[map_.keys]
     codes = query[good] * max(len(words), 1) + key[good]
     pairs, places = np.unique(codes, return_inverse=True)
-    sums = np.bincount(places, found.weights[good], len(pairs))
+    sums = np.bincount(places, map_.weights[good], len(pairs))
     pieces = np.bincount(unit[unit >= 0], minlength=len(words))
     queries, keys = pairs // max(len(words), 1), pairs % max(len(words), 1)
     return words[queries], words[keys], sums / pieces[queries]
@@ -491,18 +490,7 @@ def _of_text(
 
 PLAIN = ["rank", "score", "id", "text", "links"]
 """The columns of a table of a head's strongest examples."""
-RELATED = [
-    "rank",
-    "side",
-    "found",
-    "of",
-    "attention",
-    "direction",
-    "score",
-    "id",
-    "text",
-    "links",
-]
+RELATED = ["rank", "side", "found", "of", "attention", "direction", "score", "id", "text", "links"]
 """The columns of a table of examples for and against a relation."""
 ROOM = 91
 """Characters of a text that are printed."""
@@ -533,8 +521,8 @@ class ExampleTable(pd.DataFrame):
 
     def _repr_html_(self) -> str | None:
         if not self._whole():
-            found: str | None = super()._repr_html_()  # type: ignore[misc]
-            return found
+            frame_html: str | None = super()._repr_html_()  # type: ignore[misc]
+            return frame_html
         rows = "".join(
             f"<tr><td>{row['rank']}</td><td>{html.escape(_facts(row))}</td>"
             f'<td style="text-align:left">{html.escape(printable(row["text"]))}<br>'
@@ -561,7 +549,7 @@ def printable(text: str) -> str:
     >>> printable("a\\x1b[31mb\\u202ec")
     'a\\ufffd[31mb\\ufffdc'
     """
-    return "".join(one if one.isprintable() else "\ufffd" for one in text)
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def kept_table(kept: KeptExamples, head: str, *, relation: str = "", k: int = 10) -> ExampleTable:
@@ -582,7 +570,7 @@ def kept_table(kept: KeptExamples, head: str, *, relation: str = "", k: int = 10
         The strongest examples first, then those of the sample; with a relation, all of them that
         have it.
     """
-    maps = {one.text: one for one in [*kept.sample(head), *kept.strongest(head)]}
+    maps = {map_.text: map_ for map_ in [*kept.sample(head), *kept.strongest(head)]}
     return example_table(maps.values(), head, relation=relation, k=k)
 
 
@@ -611,34 +599,33 @@ def example_table(
     """
     if k < 1:
         raise UserError(f"the number of examples must be 1 or more, got {k!r} instead")
-    ordered = sorted(maps, key=lambda one: (-one.score, one.text.number, one.text.part))
+    ordered = sorted(maps, key=lambda map_: (-map_.score, map_.text.number, map_.text.part))
     if relation:
         return _related(ordered, head, relation, k)
     rows, excerpts = [], []
-    for rank, one in enumerate(ordered[:k], 1):
-        links = strongest_links(one, SHOWN)
-        shown = "; ".join(show_link(one.text, *link) for link in links)
-        rows.append(_row(rank, one) | {"links": shown})
-        excerpts.append(excerpt(one.text.words, [*links[0][:2]] if links else [], ROOM))
+    for rank, map_ in enumerate(ordered[:k], 1):
+        links = strongest_links(map_, SHOWN)
+        shown = "; ".join(show_link(map_.text, *link) for link in links)
+        rows.append(_row(rank, map_) | {"links": shown})
+        excerpts.append(excerpt(map_.text.words, [*links[0][:2]] if links else [], ROOM))
     title = f"Head {head}: the examples on which it is strongest"
     return _table(rows, PLAIN, title, excerpts)
 
 
 def _related(maps: Sequence[KeptMap], head: str, relation: str, k: int) -> ExampleTable:
-    ways = relation_ways(relation, [one.text for one in maps])
-    found = {
-        way: [(one, finding) for one in maps if (finding := find(one)) is not None]
-        for way, find in ways.items()
+    by_way = {
+        way: [(map_, finding) for map_ in maps if (finding := find(map_)) is not None]
+        for way, find in relation_ways(relation, [map_.text for map_ in maps]).items()
     }
-    way = max(found, key=lambda way: _success(found[way]))
-    ordered = sorted(found[way], key=lambda pair: pair[1].rank)
+    way = max(by_way, key=lambda way: _success(by_way[way]))
+    ordered = sorted(by_way[way], key=lambda pair: pair[1].rank)
     if len(ordered) > k:
         ordered = [*ordered[: k - k // 2], *ordered[len(ordered) - k // 2 :]]
     rows, excerpts = [], []
-    for rank, (one, finding) in enumerate(ordered, 1):
+    for rank, (map_, finding) in enumerate(ordered, 1):
         shown = finding.shown()
         rows.append(
-            _row(rank, one)
+            _row(rank, map_)
             | {
                 "side": "for" if finding.favourable else "against",
                 "found": finding.found,
@@ -648,12 +635,12 @@ def _related(maps: Sequence[KeptMap], head: str, relation: str, k: int) -> Examp
                 "links": "; ".join(str(answer) for answer in shown),
             }
         )
-        words = one.text.words if way else one.text.tokens
+        words = map_.text.words if way else map_.text.tokens
         excerpts.append(excerpt(words, shown[0].place if shown else [], ROOM))
-    right = sum(finding.found for _, finding in found[way])
-    total = sum(len(finding.answers) for _, finding in found[way])
+    right = sum(finding.found for _, finding in by_way[way])
+    total = sum(len(finding.answers) for _, finding in by_way[way])
     towards = f", {way}" if way else ""
-    count = len(found[way])
+    count = len(by_way[way])
     title = (
         f"Head {head}, {relation}{towards}: {right} of {total} found in {count} "
         f"example{'s' * (count != 1)}"
@@ -661,13 +648,13 @@ def _related(maps: Sequence[KeptMap], head: str, relation: str, k: int) -> Examp
     return _table(rows, RELATED, title, excerpts)
 
 
-def _row(rank: int, one: KeptMap) -> dict[str, Any]:
-    return {"rank": rank, "score": one.score, "id": one.text.id, "text": str(one.text)}
+def _row(rank: int, map_: KeptMap) -> dict[str, Any]:
+    return {"rank": rank, "score": map_.score, "id": map_.text.id, "text": str(map_.text)}
 
 
-def _success(found: Sequence[tuple[KeptMap, Finding]]) -> tuple[float, float]:
+def _success(pairs: Sequence[tuple[KeptMap, Finding]]) -> tuple[float, float]:
     """The share of pairs that are found, and the attention along them."""
-    answers = [answer for _, finding in found for answer in finding.answers]
+    answers = [answer for _, finding in pairs for answer in finding.answers]
     if not answers:
         return 0.0, 0.0
     right = sum(answer.found for answer in answers) / len(answers)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from headscope.errors import ResultsError
 from headscope.results import Atlas
+from headscope.results.atlas import measure_data
 from headscope.stats.grid import head_frame
 from headscope.stats.inference.bootstrap import percentiles, resampled
 from headscope.stats.inference.documents import interval
@@ -38,13 +39,9 @@ def pattern_data(results: Atlas) -> xr.Dataset:
     ResultsError
         If the results have no pattern classes, or of no example.
     """
-    if MEASURE not in results.measures:
-        raise ResultsError(
-            "these results have no pattern classes; they have "
-            f"{', '.join(results.measures) or 'no measure at all'}",
-            hint='survey with patterns: hs.survey(model, corpus, measures="pattern")',
-        )
-    data = results[MEASURE]
+    there = ", ".join(results.measures) or "no measure at all"
+    how = 'survey with patterns: hs.survey(model, corpus, measures="pattern")'
+    data = measure_data(results, MEASURE, f"have no pattern classes; they have {there}", how)
     if not int(data["n"].max()):
         raise ResultsError(
             "these results have pattern classes of no example: all examples were skipped",
@@ -249,10 +246,7 @@ def macro_f1(confusion: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def head_confusions(
-    gold: Sequence[str],
-    predicted: Sequence[str],
-    heads: Sequence[object],
-    classes: Sequence[str],
+    gold: Sequence[str], predicted: Sequence[str], heads: Sequence[object], classes: Sequence[str]
 ) -> NDArray[np.float64]:
     """One confusion matrix per head, (head, label, prediction).
 

@@ -14,10 +14,11 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy import special
 
-from headscope.errors import ResultsError, UserError, unknown
+from headscope.errors import ResultsError, UserError, first_few, unknown
 from headscope.heads import Head
 from headscope.labels import lost_tokens
 from headscope.results import Atlas
+from headscope.results.atlas import measure_data
 from headscope.stats.grid import grid_heads, head_frame
 from headscope.stats.inference.bootstrap import CONFIDENCE, percentiles, resampled
 from headscope.stats.inference.correction import ALPHA, binomial_tail, correct
@@ -53,12 +54,8 @@ def probing_of(results: Atlas, group: str = "probe") -> xr.Dataset:
     ResultsError
         If there are none; the message says how to get them.
     """
-    if group not in results.measures:
-        raise ResultsError(
-            f"these results have no probes of {PROBED[group]}",
-            hint="make some with hs.probe(model, tasks)",
-        )
-    return results[group]
+    how = "make some with hs.probe(model, tasks)"
+    return measure_data(results, group, f"have no probes of {PROBED[group]}", how)
 
 
 def task_titles(results: Atlas) -> dict[str, str]:
@@ -217,9 +214,9 @@ def median_gain(table: pd.DataFrame, *, way: str = "top", over: str = "best") ->
     >>> round(median_gain(pd.DataFrame({"top": [60.0, 80.0], "best": [50.0, 80.0]})), 1)
     10.0
     """
-    for kind, given, allowed in (("way", way, WAYS), ("baseline", over, ("best", "last"))):
-        if given not in allowed:
-            raise unknown(kind, given, allowed)
+    for kind, chosen, allowed in (("way", way, WAYS), ("baseline", over, ("best", "last"))):
+        if chosen not in allowed:
+            raise unknown(kind, chosen, allowed)
     pairs = zip(table[way].tolist(), table[over].tolist(), strict=True)
     known = [gain for gain in (percent_gain(*pair) for pair in pairs) if not np.isnan(gain)]
     return float(np.median(known)) if known else float("nan")
@@ -260,10 +257,9 @@ def probing_remarks(results: Atlas) -> list[str]:
                 if count > 0
             ]
             if still:
-                more = f" and {len(still) - NAMED} more" if len(still) > NAMED else ""
                 said.append(
                     f"{title}: some dimensions of these heads never change in training and carry "
-                    f"no information (how many): {', '.join(still[:NAMED])}{more}."
+                    f"no information (how many): {first_few(still, NAMED)}."
                 )
         if "unsolved" in mine and int(mine["unsolved"]):
             count = int(mine["unsolved"])
@@ -451,15 +447,11 @@ def split_table(results: Atlas) -> pd.DataFrame:
     ResultsError
         If no splits were drawn again.
     """
-    if TOP not in results.measures:
-        raise ResultsError(
-            "these results have no repeated splits",
-            hint="make some with hs.probe(model, tasks, repeats=5)",
-        )
-    data, rows = results[TOP], []
+    how, rows = "make some with hs.probe(model, tasks, repeats=5)", []
+    data = measure_data(results, TOP, "have no repeated splits", how)
     for name in data["task"].values:
         mine = data.sel(task=name)
-        each = {way: mine["each"].sel(way=way).values for way in ("last", "best", "top")}
+        by_way = {way: mine["each"].sel(way=way).values for way in ("last", "best", "top")}
         sizes = int(mine["train"]), int(mine["test_size"])
         row: dict[str, object] = {
             "task": str(mine["title"].values),
@@ -467,10 +459,10 @@ def split_table(results: Atlas) -> pd.DataFrame:
             "test size": sizes[1],
             "n": mine.sizes["place"],
         }
-        for way, scores in each.items():
+        for way, scores in by_way.items():
             row |= _ends(way, scores, sizes, bounds=(0.0 if int(mine["classes"]) else -1.0, 1.0))
         for way in ("last", "best"):
-            row |= _ends(f"top - {way}", each["top"] - each[way], sizes)
+            row |= _ends(f"top - {way}", by_way["top"] - by_way[way], sizes)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -707,7 +699,7 @@ def correlation(
         layers they are rough.
     """
     known = frame.dropna(subset=list(columns))
-    one, other = (known[name].to_numpy(np.float64) for name in columns)
+    x, y = (known[name].to_numpy(np.float64) for name in columns)
     layers, place = np.unique(known["layer"].to_numpy(), return_inverse=True)
     rows = []
     for name in ("pearson", "spearman"):
@@ -716,15 +708,15 @@ def correlation(
             **dict.fromkeys(("value", "low", "high", "layer low", "layer high"), np.nan),
             "heads": len(known),
         }
-        if len(known) > 2 and np.ptp(one) > 0 and np.ptp(other) > 0:
-            metric = METRICS[name].prepare(one[None, :, None], other)
+        if len(known) > 2 and np.ptp(x) > 0 and np.ptp(y) > 0:
+            metric = METRICS[name].prepare(x[None, :, None], y)
             row["value"] = float(metric(np.ones((1, len(known))))[0, 0])
             if name == "pearson":
-                ends = scipy.stats.pearsonr(one, other).confidence_interval(CONFIDENCE)
+                ends = scipy.stats.pearsonr(x, y).confidence_interval(CONFIDENCE)
                 row["low"], row["high"] = float(ends.low), float(ends.high)
             else:
-                each = np.arange(len(known))
-                row["low"], row["high"] = _interval(metric, each, resamples, seed)
+                heads = np.arange(len(known))
+                row["low"], row["high"] = _interval(metric, heads, resamples, seed)
             if len(layers) > 1:
                 row["layer low"], row["layer high"] = _interval(metric, place, resamples, seed)
         rows.append(row)
@@ -773,8 +765,8 @@ def paired_scores(results: Atlas, published: Atlas) -> pd.DataFrame:
     ours, theirs = probing_of(results), probing_of(published)
     shapes = [(data.sizes["layer"], data.sizes["head"]) for data in (ours, theirs)]
     if shapes[0] != shapes[1]:
-        given = " and ".join(f"{layers} × {heads}" for layers, heads in shapes)
-        raise ResultsError(f"heads can only be compared between models of one shape, got {given}")
+        got = " and ".join(f"{layers} × {heads}" for layers, heads in shapes)
+        raise ResultsError(f"heads can only be compared between models of one shape, got {got}")
     titles, there = task_titles(results), set(task_titles(published))
     tasks = [name for name in titles if name in there]
     if not tasks:
@@ -811,6 +803,6 @@ def probe_agreement(
     """
     parts = []
     for task, rows in frame.groupby("task", sort=False):
-        found = correlation(rows, SCORES, seed=seed, resamples=resamples)
-        parts.append(found.assign(task=task))
+        table = correlation(rows, SCORES, seed=seed, resamples=resamples)
+        parts.append(table.assign(task=task))
     return pd.concat(parts, ignore_index=True)

@@ -142,7 +142,7 @@ def best_heads(
         chooser = train["dependency"].sel(direction=directions)
         check_same_heads(data, chooser)
     offsets: dict[str, int] = json.loads(data.attrs["offsets"])
-    answers, given = Answers.of(data), None if chooser is None else Answers.of(chooser)
+    answers, trained = Answers.of(data), None if chooser is None else Answers.of(chooser)
     stacked = tests.stack(place=PLACE).transpose("relation", "place")
     columns = {name: stacked[name].values for name in tests.data_vars}
     every, offset_right = _offset_answers(data)
@@ -152,30 +152,30 @@ def best_heads(
         accuracy = columns["accuracy"][row]
         if np.isnan(accuracy).all():
             continue
-        place = int(np.nanargmax(accuracy))
-        direction, layer, head = answers.places[place]
+        winner = int(np.nanargmax(accuracy))
+        direction, layer, head = answers.places[winner]
         right, count = answers.at(name)
-        fit = _fit_held_out(answers, given, name)
-        best.append((right[:, place], count[:, place]))
+        fit = _fit_held_out(answers, trained, name)
+        best.append((right[:, winner], count[:, winner]))
         held_out.append((fit.total, fit.count))
         rows.append(
             {
                 "relation": name,
-                "words": int(columns["n"][row, place]),
+                "words": int(columns["n"][row, winner]),
                 "head": str(labelled_head(layer, head)),
                 "direction": direction,
-                "accuracy": float(accuracy[place]),
+                "accuracy": float(accuracy[winner]),
                 "low": np.nan,
                 "high": np.nan,
                 "held_out": fit.score,
                 "held_out_low": np.nan,
                 "held_out_high": np.nan,
                 "held_out_head": answers.names(fit.chosen or (), direction),
-                "baseline": float(columns["baseline"][row, place]),
+                "baseline": float(columns["baseline"][row, winner]),
                 "offset": offsets.get(name, 0),
                 **_held_out_baseline(data, chooser, name, (every[row], offset_right[row])),
-                "p": float(columns["p"][row, place]),
-                "p_corrected": float(columns["p_corrected"][row, place]),
+                "p": float(columns["p"][row, winner]),
+                "p_corrected": float(columns["p_corrected"][row, winner]),
             }
         )
     table = pd.DataFrame(rows)
@@ -216,11 +216,11 @@ class Answers:
 
     def names(self, chosen: Iterable[int], direction: str) -> str:
         """Names of heads, with their direction where it is not the given one."""
-        found = []
+        names = []
         for place in chosen:
             way, layer, head = self.places[place]
-            found.append(f"{labelled_head(layer, head)}{'' if way == direction else f' ({way})'}")
-        return BETWEEN.join(dict.fromkeys(found))
+            names.append(f"{labelled_head(layer, head)}{'' if way == direction else f' ({way})'}")
+        return BETWEEN.join(dict.fromkeys(names))
 
 
 def _check_held_out(data: xr.Dataset) -> None:
@@ -271,12 +271,12 @@ def _held_out_baseline(
     ``words`` are those of the relation, and those at which such an offset is right, by bucket.
     """
     if train is not None:
-        given: dict[str, int] = json.loads(train.attrs["offsets"])
+        offsets: dict[str, int] = json.loads(train.attrs["offsets"])
         counts: dict[str, int] = json.loads(data.attrs["offset_counts"]).get(relation, {})
-        if relation not in given or not counts:
+        if relation not in offsets or not counts:
             return {"held_out_baseline": np.nan, "held_out_offset": ""}
-        share = counts.get(str(given[relation]), 0) / sum(counts.values())
-        return {"held_out_baseline": share, "held_out_offset": str(given[relation])}
+        share = counts.get(str(offsets[relation]), 0) / sum(counts.values())
+        return {"held_out_baseline": share, "held_out_offset": str(offsets[relation])}
     every, right = words
     if not (every[FIRST].sum() and every[SECOND].sum()):
         return {"held_out_baseline": np.nan, "held_out_offset": ""}

@@ -79,21 +79,21 @@ def role_table(results: Atlas, tests: xr.Dataset) -> pd.DataFrame:
     lengths = mean_lengths(role_data(results)).sel(role=tests["role"]).values
     rows = []
     for role, name in enumerate(names):
-        one = {key: values[role] for key, values in columns.items()}
-        known = bool((~np.isnan(one["mean"])).any())
-        best = int(np.nanargmax(one["mean"])) if known else None
+        mine = {key: values[role] for key, values in columns.items()}
+        known = bool((~np.isnan(mine["mean"])).any())
+        best = int(np.nanargmax(mine["mean"])) if known else None
         row: dict[str, object] = {
             "role": name,
-            "heads": int(one["has"].sum()),
-            "share": float(one["has"].sum()) / len(heads),
+            "heads": int(mine["has"].sum()),
+            "share": float(mine["has"].sum()) / len(heads),
             "by position": (
-                float(one["positional"].sum()) if np.isfinite(one["position"]).any() else np.nan
+                float(mine["positional"].sum()) if np.isfinite(mine["position"]).any() else np.nan
             ),
-            "sequences": int(one["n"].max()),
+            "sequences": int(mine["n"].max()),
             "length": float(lengths[role]),
             "strongest": "" if best is None else str(heads[best]),
         }
-        row |= {key: np.nan if best is None else float(one[key][best]) for key in SHOWN}
+        row |= {key: np.nan if best is None else float(mine[key][best]) for key in SHOWN}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -173,8 +173,8 @@ def cautions(results: Atlas, tests: xr.Dataset) -> list[str]:
         absent.setdefault(reason, []).append(name)
     said += [f"Absent: {', '.join(names)} ({reason})." for reason, names in absent.items()]
     said += [
-        f"{one} and {other} are the same tokens here, and count as one test."
-        for one, other in same_roles(data).items()
+        f"{role} and {other} are the same tokens here, and count as one test."
+        for role, other in same_roles(data).items()
     ]
     if tests["position"].notnull().any():
         said.append(
@@ -324,8 +324,8 @@ def overlap_shares(tests: xr.Dataset) -> dict[str, float]:
     sets = role_sets(tests)
     total = tests.sizes["layer"] * tests.sizes["head"]
     syntactic, several = sets.get("syntactic", set()), set[Head]()
-    for one, two in combinations(sets.values(), 2):
-        several |= one & two
+    for first, second in combinations(sets.values(), 2):
+        several |= first & second
     both = syntactic & sets.get("local", set())
     return {
         "delimiter heads": len(sets["delimiter"]) / total if "delimiter" in sets else np.nan,
@@ -390,17 +390,17 @@ def role_correlations(results: Atlas, roles: Sequence[str] | None = None) -> pd.
     known = [str(name) for name in data["role"].values]
     names = known if roles is None else [name for name in roles if name in known]
     rows = []
-    for one, two in combinations(names, 2):
-        row: dict[str, object] = {"role": one, "other": two}
-        row |= _spearman(data["mean"].sel(role=one), data["mean"].sel(role=two), "heads")
+    for first, second in combinations(names, 2):
+        row: dict[str, object] = {"role": first, "other": second}
+        row |= _spearman(data["mean"].sel(role=first), data["mean"].sel(role=second), "heads")
         if KEPT in data:
-            row |= _spearman(data[KEPT].sel(role=one), data[KEPT].sel(role=two), "sequences")
+            row |= _spearman(data[KEPT].sel(role=first), data[KEPT].sel(role=second), "sequences")
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _spearman(one: xr.DataArray, two: xr.DataArray, over: str) -> dict[str, float]:
-    left, right = one.values.ravel(), two.values.ravel()
+def _spearman(first: xr.DataArray, second: xr.DataArray, over: str) -> dict[str, float]:
+    left, right = first.values.ravel(), second.values.ravel()
     known = ~(np.isnan(left) | np.isnan(right))
     enough = known.sum() >= 3 and np.ptp(left[known]) > 0 and np.ptp(right[known]) > 0
     rho, p = scipy.stats.spearmanr(left[known], right[known]) if enough else (np.nan, np.nan)
@@ -567,15 +567,15 @@ def role_shift(
 
 def _verdicts(frame: pd.DataFrame, alpha: float) -> list[str]:
     """What can be said of each shift."""
-    found = []
+    verdicts = []
     for row in frame.to_dict("records"):
         if row["p_least"] < alpha:
-            found.append("higher" if row["shift"] > 0 else "lower")
+            verdicts.append("higher" if row["shift"] > 0 else "lower")
         elif np.isnan(row["p_same"]):
-            found.append("")
+            verdicts.append("")
         else:
-            found.append("same" if row["p_same"] < alpha else "unclear")
-    return found
+            verdicts.append("same" if row["p_same"] < alpha else "unclear")
+    return verdicts
 
 
 def _named(layers: NDArray[np.int64]) -> str:
@@ -592,8 +592,7 @@ def _tested(
     row["shift"] = shift = float(known.mean()) if len(known) else np.nan
     row["effect"] = _effect(shift, start[there])
     sums = ClusterSums.of(changes[:, None, None], groups)
-    number = int(sums.number.item())
-    row |= {"sequences": len(known), "clusters": number}
+    row |= {"sequences": len(known), "clusters": int(sums.number.item())}
     if len(known) and not known.any():
         return row | {"low": 0.0, "high": 0.0, "p": 1.0, "p_least": 1.0, "p_same": 0.0}
     ratio = sums.ratio
@@ -630,8 +629,8 @@ def _paired(before: Atlas, after: Atlas) -> tuple[xr.DataArray, xr.DataArray]:
 
 def _check_comparable(before: Atlas, after: Atlas) -> None:
     """Refuse two results whose scores do not mean the same thing."""
-    one, two = before.provenance, after.provenance
-    shapes = [(about["model"]["layers"], about["model"]["heads"]) for about in (one, two)]
+    first, second = before.provenance, after.provenance
+    shapes = [(about["model"]["layers"], about["model"]["heads"]) for about in (first, second)]
     if shapes[0] != shapes[1]:
         (layers, heads), (others, others_heads) = shapes
         raise ResultsError(
@@ -639,13 +638,13 @@ def _check_comparable(before: Atlas, after: Atlas) -> None:
             f"{others_heads}) and cannot be compared head by head",
             hint="compare a model with its own fine-tuned version",
         )
-    if not same_corpus(one, two):
+    if not same_corpus(first, second):
         raise ResultsError(
-            f"the two results are of different corpora ({one['corpus']['name']} and "
-            f"{two['corpus']['name']})",
+            f"the two results are of different corpora ({first['corpus']['name']} and "
+            f"{second['corpus']['name']})",
             hint="survey both models with the same corpus",
         )
-    about = [one["settings"], two["settings"]]
+    about = [first["settings"], second["settings"]]
     roles = [role_data(results).attrs for results in (before, after)]
     for key, where in (*((key, about) for key in RUN), *((key, roles) for key in ROLES)):
         values = [settings.get(key) for settings in where]

@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 from headscope.errors import ResultsError, UserError, unknown
 from headscope.options import AUTO, RESAMPLING, TAU, RoleTest, takes
 from headscope.results import KEPT, Atlas
+from headscope.results.atlas import measure_data
 from headscope.results.moments import Ratio, range_of
 from headscope.results.schema import GRID
 from headscope.stats.heads.positions import with_positions
 from headscope.stats.inference.correction import correct, corrected_by
-from headscope.stats.inference.documents import (
-    Array,
-    bucket_clusters,
-    role_clusters,
-    shares_groups,
-)
+from headscope.stats.inference.documents import Array, bucket_clusters, role_clusters, shares_groups
 from headscope.stats.inference.resampling import (
     MAX_T,
     check_attained,
@@ -50,12 +46,8 @@ def role_data(results: Atlas) -> xr.Dataset:
     ResultsError
         If the results have no roles; the message says how to get them.
     """
-    if "role" not in results.measures:
-        raise ResultsError(
-            "these results have no roles in them",
-            hint='survey with roles: hs.survey(model, corpus, measures="role")',
-        )
-    return results["role"]
+    how = 'survey with roles: hs.survey(model, corpus, measures="role")'
+    return measure_data(results, "role", "have no roles in them", how)
 
 
 def kept_scores(data: xr.Dataset) -> xr.DataArray:
@@ -115,15 +107,15 @@ def same_roles(data: xr.Dataset) -> dict[str, str]:
         str(name): np.stack([sums["sum"].values[..., place], sums["count"].values[..., place]])
         for place, name in enumerate(data["role"].values)
     }
-    found: dict[str, str] = {}
+    same: dict[str, str] = {}
     for place, (name, column) in enumerate(columns.items()):
         if not column[1].any():
             continue
         for other in list(columns)[:place]:
-            if other not in found and np.array_equal(columns[other], column):
-                found[name] = other
+            if other not in same and np.array_equal(columns[other], column):
+                same[name] = other
                 break
-    return found
+    return same
 
 
 def mean_lengths(data: xr.Dataset) -> xr.DataArray:
@@ -199,11 +191,11 @@ def find_taus(results: Atlas, tau: Tau = TAU) -> xr.DataArray:
     """
     coordinate = role_data(results)["role"]
     roles = [str(name) for name in coordinate.values]
-    given = dict(tau) if isinstance(tau, Mapping) else {"": tau}
-    for name in given:
+    taus = dict(tau) if isinstance(tau, Mapping) else {"": tau}
+    for name in taus:
         if name and name not in roles:
             raise unknown("role", name, roles)
-    numbers = {name: find_tau(results, value) for name, value in given.items()}
+    numbers = {name: find_tau(results, value) for name, value in taus.items()}
     return xr.DataArray(
         [numbers.get(role, numbers.get("", TAU)) for role in roles], {"role": coordinate}, ("role",)
     )
@@ -230,14 +222,12 @@ def find_tau(results: Atlas | Sequence[Atlas], tau: float | str = TAU) -> float:
     if isinstance(tau, str):
         if tau != AUTO:
             raise UserError(
-                f"tau must be a number over 0, or 'auto'; got {tau!r} instead",
-                hint=PAPER,
+                f"tau must be a number over 0, or 'auto'; got {tau!r} instead", hint=PAPER
             )
         centre = pooled_mean(results)
         if math.isnan(centre):
             raise ResultsError(
-                "tau cannot be found from the data: no sequence has any of the roles",
-                hint=PAPER,
+                "tau cannot be found from the data: no sequence has any of the roles", hint=PAPER
             )
         return float(math.floor(centre) + 1)
     if not tau > 0 or not math.isfinite(tau):
@@ -267,7 +257,7 @@ def pooled_mean(results: Atlas | Sequence[Atlas]) -> float:
     results
         Results with the measure ``role``.
     """
-    every = [role_data(one) for one in ([results] if isinstance(results, Atlas) else results)]
+    every = [role_data(atlas) for atlas in ([results] if isinstance(results, Atlas) else results)]
     four = any(roles_with_scores(data, COARSE) for data in every)
     total, count = 0.0, 0
     for data in every:
@@ -389,12 +379,11 @@ def _by_resampling(
         "effective": labelled(sums.ratio.effective),
     }
     chances = []
-    for one, p_max in zip(drawn.p, drawn.p_max, strict=True):
-        p, corrected = labelled(one), labelled(p_max)
+    for chance, p_max in zip(drawn.p, drawn.p_max, strict=True):
+        p, corrected = labelled(chance), labelled(p_max)
         if how.correction != MAX_T:
             corrected = template.copy(data=_corrected(how, data, p.values))
-            level = how.alpha, how.correction
-            check_attained(p.values, corrected.values, resamples, *level)
+            check_attained(p.values, corrected.values, resamples, how.alpha, how.correction)
         chances.append((p, corrected))
     return parts, chances, resamples
 
@@ -403,8 +392,8 @@ def _corrected(how: RoleTest, data: xr.Dataset, p: Array) -> Array:
     """Corrected over all heads and roles; those with the same tokens count once."""
     corrected = correct(np.where(_own(data), p, np.nan), how.correction)
     names = [str(name) for name in data["role"].values]
-    for one, other in same_roles(data).items():
-        corrected[..., names.index(one)] = corrected[..., names.index(other)]
+    for later, earlier in same_roles(data).items():
+        corrected[..., names.index(later)] = corrected[..., names.index(earlier)]
     return corrected
 
 
@@ -435,8 +424,8 @@ def describe_test(tests: xr.Dataset) -> str:
     usual = max(taus.values(), key=list(taus.values()).count)
     others = ", ".join(f"{name}: {tau:g}" for name, tau in taus.items() if tau != usual)
     about = tests.attrs
-    found = " from the same scores, exploratory" if about.get("exploratory") else ""
-    threshold = f"τ = {usual:g}{f' ({others})' if others else ''}{found}"
+    origin = " from the same scores, exploratory" if about.get("exploratory") else ""
+    threshold = f"τ = {usual:g}{f' ({others})' if others else ''}{origin}"
     over = " by documents" if about["clustered"] else ""
     corrected = corrected_by(about["correction"], paper=as_in_paper(tests))
     return f"{threshold}; {about['test']} test{over}, p < {about['alpha']:g}, {corrected}"
@@ -487,5 +476,5 @@ def _moments(data: xr.Dataset, clustered: bool) -> tuple[Ratio, xr.DataArray]:
     mean = data["mean"].transpose(*GRID, "role")
     value, error, effective = (part.reshape(mean.shape) for part in sums.ratio)
     rounding = error <= ROUNDING * np.abs(value)
-    found = Ratio(value, np.where(rounding, 0.0, error), effective)
-    return found, xr.zeros_like(mean) + sums.number
+    means = Ratio(value, np.where(rounding, 0.0, error), effective)
+    return means, xr.zeros_like(mean) + sums.number

@@ -26,12 +26,12 @@ from headscope.stats.heads.thresholds import DEFAULT
 DIM = "checkpoint"
 
 
-def track_groups(found: Sequence[Atlas], names: Sequence[str]) -> dict[str, xr.Dataset]:
+def track_groups(atlases: Sequence[Atlas], names: Sequence[str]) -> dict[str, xr.Dataset]:
     """The values of all checkpoints, by measure.
 
     Parameters
     ----------
-    found
+    atlases
         Surveys of the checkpoints, with the same corpus and settings.
     names
         The names of the checkpoints.
@@ -43,15 +43,15 @@ def track_groups(found: Sequence[Atlas], names: Sequence[str]) -> dict[str, xr.D
     """
     index = xr.DataArray(np.array(names, dtype=object), dims=DIM, name=DIM)
     groups = {}
-    for name in found[-1]:
-        shared = all(name in atlas for atlas in found)
-        if shared and map_measure(name) not in SUMS and of_heads(found[-1][name]):
-            parts = [statistics(atlas[name]) for atlas in found]
+    for name in atlases[-1]:
+        shared = all(name in atlas for atlas in atlases)
+        if shared and map_measure(name) not in SUMS and of_heads(atlases[-1][name]):
+            parts = [statistics(atlas[name]) for atlas in atlases]
             joined = xr.concat(parts, index, join="outer", combine_attrs="override")
-            groups[name] = joined.assign_attrs(found[-1][name].attrs)
-    if all(has_main_roles(atlas) for atlas in found):
-        groups[EXCESS] = xr.concat([_excess(atlas) for atlas in found], index, join="outer")
-        groups[ROLES] = xr.concat([_roles(atlas) for atlas in found], index)
+            groups[name] = joined.assign_attrs(atlases[-1][name].attrs)
+    if all(has_main_roles(atlas) for atlas in atlases):
+        groups[EXCESS] = xr.concat([_excess(atlas) for atlas in atlases], index, join="outer")
+        groups[ROLES] = xr.concat([_roles(atlas) for atlas in atlases], index)
     return groups
 
 
@@ -221,10 +221,10 @@ def _table(track: Track, values: xr.DataArray, past: Flags) -> pd.DataFrame:
     for layer, head, role in np.argwhere(first >= 0).tolist():
         at = int(first[layer, head, role])
         line = values.values[:, layer, head, role]
-        place = int(values["layer"].values[layer]), int(values["head"].values[head])
+        labels = int(values["layer"].values[layer]), int(values["head"].values[head])
         rows.append(
             {
-                "head": str(labelled_head(*place)),
+                "head": str(labelled_head(*labels)),
                 "role": roles[role],
                 "checkpoint": track.names[at],
                 "step": np.nan if track.steps is None else track.steps[at],

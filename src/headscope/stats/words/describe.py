@@ -122,15 +122,15 @@ def descriptions(atlas: Atlas) -> dict[str, Description]:
 def describe_all(analysis: Analysis) -> dict[str, Description]:
     """Describe every head, from one analysis; see :func:`descriptions`."""
     excess = analysis.excess
-    found = _without_roles(analysis) if excess is None else _with_roles(analysis, excess)
+    described = _without_roles(analysis) if excess is None else _with_roles(analysis, excess)
     for head, norm in analysis.silent.items():
-        lead = say("lead.silent", lead=found[head].lead.removesuffix("."), norm=norm)
-        found[head] = replace(found[head], lead=lead)
-    return found
+        lead = say("lead.silent", lead=described[head].lead.removesuffix("."), norm=norm)
+        described[head] = replace(described[head], lead=lead)
+    return described
 
 
 def _with_roles(analysis: Analysis, excess: Excess) -> dict[str, Description]:
-    found = {}
+    described = {}
     for place, (name, row) in enumerate(analysis.roles.iterrows()):
         head = str(name)
         kind, lead = _ordinary(analysis, excess, place)
@@ -141,7 +141,7 @@ def _with_roles(analysis: Analysis, excess: Excess) -> dict[str, Description]:
             evidence.remove(say(f"beyond.{random.kind}", **vars(random)))
             evidence.insert(0, say(f"lead.{where}", lead=small(lead)))
             lead = say(f"lead.{random.kind}", **vars(random))
-        found[head] = Description(
+        described[head] = Description(
             head,
             lead,
             " ".join(evidence),
@@ -149,17 +149,17 @@ def _with_roles(analysis: Analysis, excess: Excess) -> dict[str, Description]:
             FAMILIES.get(str(row["second"]), ""),
             bool(row["borderline"]),
         )
-    return found
+    return described
 
 
 def _on_random(analysis: Analysis, head: str) -> BeyondFinding | None:
     """What a head surely does with most of its attention on random tokens."""
     sure = [
-        one
-        for one in analysis.beyond.get(head, ())
-        if one.kind in ON_RANDOM and one.low > DEFAULT.half
+        finding
+        for finding in analysis.beyond.get(head, ())
+        if finding.kind in ON_RANDOM and finding.low > DEFAULT.half
     ]
-    return min(sure, key=lambda one: (LEADS.index(_kind(one)), -one.mean), default=None)
+    return min(sure, key=lambda finding: (LEADS.index(_kind(finding)), -finding.mean), default=None)
 
 
 def _kind(finding: BeyondFinding) -> str:
@@ -214,9 +214,9 @@ def _mostly(text: str) -> str:
 def _best_at(analysis: Analysis, head: str) -> str:
     """At which relations a head is the best of all, or one of those; empty if at none."""
     named = [
-        (relation_words(one.relation, one.direction), one.rivals)
-        for one in shown_relations(analysis, head)
-        if one.among
+        (relation_words(finding.relation, finding.direction), finding.rivals)
+        for finding in shown_relations(analysis, head)
+        if finding.among
     ]
     antecedents = analysis.antecedents
     if antecedents is not None and antecedents.head == head and antecedents.beats_all:
@@ -225,10 +225,10 @@ def _best_at(analysis: Analysis, head: str) -> str:
     best, among = list[str](), dict[tuple[str, ...], list[str]]()
     for words, rivals in named:
         (among.setdefault(rivals, []) if rivals else best).append(words)
-    found = [say("lead.best", of=len(analysis.heads), names=best)] if best else []
+    sentences = [say("lead.best", of=len(analysis.heads), names=best)] if best else []
     for rivals, words_ in among.items():
-        found.append(say("lead.among", names=words_, rivals=rivals_named(rivals)))
-    return ", and ".join(found)
+        sentences.append(say("lead.among", names=words_, rivals=rivals_named(rivals)))
+    return ", and ".join(sentences)
 
 
 def rivals_named(rivals: Sequence[str]) -> str:
@@ -254,22 +254,22 @@ def role_evidence(analysis: Analysis, excess: Excess, place: int) -> list[str]:
         Which head.
     """
     row = analysis.roles.iloc[place]
-    role, found = str(row["role"]), _at_work(analysis, str(row.name), rests=row["role"] == RESTS)
+    role, evidence = str(row["role"]), _at_work(analysis, str(row.name), rests=row["role"] == RESTS)
     if role == BROADLY:
-        found.append(say("evidence.spread", spread=float(row["spread"])))
+        evidence.append(say("evidence.spread", spread=float(row["spread"])))
     elif role in FAMILIES:
         named = [role, *filter(None, [str(row["second"])])]
         # What is said of heads beyond text has the retrieval score.
         shares = [_share(analysis, excess, place, name) for name in named if name != "retrieval"]
-        found += [f"{capital(share)}." for share in shares]
+        evidence += [f"{capital(share)}." for share in shares]
         if further := _further(excess, place, named):
-            found.append(say("evidence.also", share=_share(analysis, excess, place, further)))
+            evidence.append(say("evidence.also", share=_share(analysis, excess, place, further)))
     elif role != RESTS and excess.tested:
-        found.append(_tendency(analysis, excess, place))
+        evidence.append(_tendency(analysis, excess, place))
     if row["borderline"]:
         names = {"role": role_name(role), "instead": role_name(str(row["instead"]))}
-        found.append(say("evidence.redrawn", stability=float(row["stability"]), **names))
-    return found
+        evidence.append(say("evidence.redrawn", stability=float(row["stability"]), **names))
+    return evidence
 
 
 def _at_work(analysis: Analysis, head: str, *, rests: bool) -> list[str]:
@@ -373,29 +373,29 @@ def findings_of(analysis: Analysis, head: str) -> list[str]:
     head
         The name of the head.
     """
-    found = []
+    sentences = []
     if relations := shown_relations(analysis, head):
-        named = [relation_found(one, analysis.positions) for one in relations]
-        found.append(say("finding.relations", relations=named))
+        named = [relation_found(fact, analysis.positions) for fact in relations]
+        sentences.append(say("finding.relations", relations=named))
     antecedents = analysis.antecedents
     if antecedents is not None and antecedents.head == head:
-        found.append(f"{capital(antecedents_found(antecedents))}.")
-    for one in analysis.disabling:
-        if one.head == head:
-            found.append(say("finding.disabling", does=disabling_does(one)))
-    probes = [say("finding.probe", **vars(one)) for one in analysis.probes if one.head == head]
+        sentences.append(f"{capital(antecedents_found(antecedents))}.")
+    for fact in analysis.disabling:
+        if fact.head == head:
+            sentences.append(say("finding.disabling", does=disabling_does(fact)))
+    probes = [say("finding.probe", **vars(fact)) for fact in analysis.probes if fact.head == head]
     if probes:
-        found.append(say("finding.probes", probes=probes[:SHOWN]))
-    beyond = [say(f"beyond.{one.kind}", **vars(one)) for one in analysis.beyond.get(head, ())]
-    return [*found, *beyond]
+        sentences.append(say("finding.probes", probes=probes[:SHOWN]))
+    beyond = [say(f"beyond.{fact.kind}", **vars(fact)) for fact in analysis.beyond.get(head, ())]
+    return [*sentences, *beyond]
 
 
 def shown_relations(analysis: Analysis, head: str) -> list[RelationFinding]:
     """The relations that are named with a head: those at which it is the best, or else among the
     best, or else others.
     """
-    mine = [one for one in analysis.relations if one.head == head]
-    best, among = ([one for one in mine if getattr(one, name)] for name in ("best", "among"))
+    mine = [fact for fact in analysis.relations if fact.head == head]
+    best, among = ([fact for fact in mine if getattr(fact, name)] for name in ("best", "among"))
     return (best or among or mine)[:SHOWN]
 
 
@@ -408,8 +408,7 @@ def relation_found(finding: RelationFinding, positions: xr.Dataset | None = None
     >>> relation_found(det).split(" cases ")[1]
     '(a fixed-distance rule: 80 %; p < 1e-4)'
     """
-    role = f"{finding.relation}: {finding.direction}"
-    beyond = beyond_words(positions, finding.head, role)
+    beyond = beyond_words(positions, finding.head, f"{finding.relation}: {finding.direction}")
     own = {
         "what": relation_words(finding.relation, finding.direction),
         "rivals": against_rivals(finding),
@@ -471,7 +470,7 @@ def disabling_does(finding: DisablingFinding) -> str:
     'changes the loss by no more than chance (-0.0004, 95 % interval -0.002 to 0.001)'
     """
     what = table()["metric"].get(finding.metric)
-    scale, form = (100.0, _one_decimal) if what else (1.0, number)
+    scale, form = (100.0, "{:.1f}".format) if what else (1.0, number)
     gain, low, high = (scale * value for value in (finding.gain, finding.low, finding.high))
     if finding.metric == "loss":  # a gain is a fall
         gain, low, high = -gain, -high, -low
@@ -484,10 +483,6 @@ def disabling_does(finding: DisablingFinding) -> str:
     near, far = (form(end) for end in sorted((abs(low), abs(high))))
     places = {"gains": gain > 0, "size": form(abs(gain)), "low": near, "high": far}
     return say(f"disabling.{'points' if unit else 'value'}", what=what, p=finding.p, **places)
-
-
-def _one_decimal(value: float) -> str:
-    return f"{value:.1f}"
 
 
 def held_out(score: float) -> str:
@@ -506,16 +501,16 @@ def _without_roles(analysis: Analysis) -> dict[str, Description]:
         facts.setdefault(head, []).append((FACTS.index(kind), -effect, text))
     crossed = analysis.results.provenance.get("model", {}).get("stack") == "cross"
     surveyed = not crossed and any(name in analysis.results for name in SURVEYED)
-    found = {}
+    described = {}
     for head in analysis.heads:
         ranked = sorted(facts.get(head, ()), key=lambda fact: fact[:2])
         said = [*(text for *_, text in ranked[:SHOWN]), *findings_of(analysis, head)]
         said = list(dict.fromkeys(said))  # what leads is not said again
         evidence = [*said[1:], *([say("lead.no roles")] if surveyed else [])]
-        found[head] = Description(
+        described[head] = Description(
             head, said[0] if said else say("lead.nothing"), " ".join(evidence)
         )
-    return found
+    return described
 
 
 Fact = tuple[str, str, float, str]

@@ -280,32 +280,32 @@ def parts(where: str, /, heads: Sequence[str] = (), **places: Any) -> list[Part]
     """
     section, name = where.split(".", 1)
     places = {"n": len(heads)} | places
-    found: list[Part] = []
+    pieces: list[Part] = []
     for piece in _PIECES.split(table()[section][name]):
         if piece in ("{heads:@}", "{heads:few}"):
-            found += _linked(heads) if piece.endswith("@}") else _first(heads)
+            pieces += _linked(heads) if piece.endswith("@}") else _first(heads)
         elif piece:
             strong = piece.startswith("**")
             text = piece[2:-2] if strong else piece
             of = tuple(heads) if text.startswith("⟦") else ()
-            found.append(Part(fill(text.strip("⟦⟧"), **places), of, strong))
-    return found
+            pieces.append(Part(fill(text.strip("⟦⟧"), **places), of, strong))
+    return pieces
 
 
 def _linked(heads: Sequence[str]) -> list[Part]:
     """Heads in a row, each a part of its own."""
-    found: list[Part] = []
+    pieces: list[Part] = []
     for at, head in enumerate(heads):
         if at:
-            found.append(Part(" and " if at == len(heads) - 1 else ", "))
-        found.append(Part(head, (head,)))
-    return found
+            pieces.append(Part(" and " if at == len(heads) - 1 else ", "))
+        pieces.append(Part(head, (head,)))
+    return pieces
 
 
 def _first(heads: Sequence[str]) -> list[Part]:
     """The first few of many heads, in brackets."""
-    found = [Part(" (")]
+    pieces = [Part(" (")]
     for at, head in enumerate(heads[:FEW]):
-        found += [Part(", " if at else ""), Part(head, (head,))]
+        pieces += [Part(", " if at else ""), Part(head, (head,))]
     more = f" and {len(heads) - FEW} more" if len(heads) > FEW else ""
-    return [*found, Part(f"{more})")]
+    return [*pieces, Part(f"{more})")]

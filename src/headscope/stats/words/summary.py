@@ -18,13 +18,7 @@ from headscope.registry import MEASURES
 from headscope.results import Atlas
 from headscope.stats.grid import heads_over
 from headscope.stats.heads.excess import FAMILIES, ORDER
-from headscope.stats.heads.findings import (
-    AT_WORK,
-    MOVES,
-    Analysis,
-    retrieving_heads,
-    token_names,
-)
+from headscope.stats.heads.findings import AT_WORK, MOVES, Analysis, retrieving_heads, token_names
 from headscope.stats.heads.thresholds import DEFAULT
 from headscope.stats.inference.correction import flip_note
 from headscope.stats.inference.documents import interval_note
@@ -194,8 +188,8 @@ def _facts(results: Atlas) -> Iterator[list[Part]]:
         yield from _fact("even", heads_over(ratio, DEFAULT.nearly))
 
 
-def _fact(name: str, found: Sequence[object], **places: Any) -> Iterator[list[Part]]:
-    if heads := [str(head) for head in found]:
+def _fact(name: str, named: Sequence[object], **places: Any) -> Iterator[list[Part]]:
+    if heads := [str(head) for head in named]:
         fact = say(f"model.{name}", n=len(heads), **places)
         yield parts(f"model.{'one' if len(heads) == 1 else 'many'}", heads=heads, fact=fact)
 
@@ -233,10 +227,10 @@ def _findings(analysis: Analysis) -> Iterator[list[Part]]:
         yield parts("model.retrieval", heads=heads, least=DEFAULT.retrieves)
     if silent := sorted(analysis.silent, key=lambda head: analysis.silent[head]):
         yield parts("model.silent", heads=silent, of=len(analysis.heads), least=DEFAULT.writes)
-    for one in [one for one in analysis.relations if one.leads][:NAMED]:
-        words = relation_words(one.relation, one.direction)
-        own = {"held_out": held_out(one.held_out), "rivals": against_rivals(one), "what": words}
-        yield parts("model.relation", heads=[one.head], **vars(one) | own)
+    for fact in [fact for fact in analysis.relations if fact.leads][:NAMED]:
+        words = relation_words(fact.relation, fact.direction)
+        own = {"held_out": held_out(fact.held_out), "rivals": against_rivals(fact), "what": words}
+        yield parts("model.relation", heads=[fact.head], **vars(fact) | own)
     if (best := analysis.antecedents) is not None:
         own = {"antecedents": antecedents_found(best), "held_out": held_out(best.held_out)}
         yield parts("model.antecedents", heads=[best.head], **own)
@@ -257,13 +251,13 @@ def _surely(low: xr.DataArray) -> list[str]:
 def _disabling(analysis: Analysis) -> Iterator[list[Part]]:
     """The head whose removal costs most, how many matter, and the one whose removal helps most."""
     of = len(analysis.disabling)
-    sure = [one for one in analysis.disabling if one.p < DEFAULT.alpha]
+    sure = [finding for finding in analysis.disabling if finding.p < DEFAULT.alpha]
     if of and not sure:
         yield parts("model.none matters", of=of)
-    helps = [one for one in sure[-1:] if one.gain > 0]
-    for one in dict.fromkeys([*sure[:1], *helps]):
-        line = parts("model.disabling", heads=[one.head], does=disabling_does(one))
-        if one is sure[0]:
+    helps = [finding for finding in sure[-1:] if finding.gain > 0]
+    for finding in dict.fromkeys([*sure[:1], *helps]):
+        line = parts("model.disabling", heads=[finding.head], does=disabling_does(finding))
+        if finding is sure[0]:
             worse, better = (sum(sign * item.gain > 0 for item in sure) for sign in (-1, 1))
             places = {"of": of, "worse": worse, "better": better}
             line += parts("model.matter", heads=[item.head for item in sure], **places)
@@ -285,13 +279,13 @@ def _changes(analysis: Analysis) -> Iterator[list[Part]]:
             yield parts("model.maps", heads=[str(lowest[0])], cosine=least, **places)
     moved = analysis.changes
     if moved:
-        heads = [one.head for one in moved]
+        heads = [change.head for change in moved]
         yield parts("model.moved", heads=heads, of=len(analysis.heads), least=DEFAULT.moved)
     elif any(f"{measure}{CHANGE}" in results for measure in MOVES):
         yield parts("model.unmoved", least=DEFAULT.moved)
-    for one in moved[:NAMED]:
-        at_what = "on" if "rests" in one.how else "at"
-        yield parts("model.change", heads=[one.head], at=at_what, **vars(one))
+    for change in moved[:NAMED]:
+        at_what = "on" if "rests" in change.how else "at"
+        yield parts("model.change", heads=[change.head], at=at_what, **vars(change))
 
 
 def _warnings(results: Atlas) -> Iterator[list[Part]]:
