@@ -41,7 +41,7 @@ def surveyed(alone: str = "") -> Atlas:
 
 
 @pytest.mark.parametrize("measure", sorted(MEASURES))
-def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: str) -> None:
+def test_every_label_of_every_registered_measure_has_words_of_its_own(measure):
     data = surveyed(measure if measure in OWN else "")[measure]
     dims = [str(dim) for dim in data["mean"].dims if dim not in ("layer", "head")]
     labels = list(product(*(data[dim].values for dim in dims)))

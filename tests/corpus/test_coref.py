@@ -1,6 +1,5 @@
 """Writing documents with coreference to files, and reading their mentions."""
 
-import gzip
 import json
 import tarfile
 
@@ -9,13 +8,10 @@ import pytest
 from headscope import corpus
 from headscope.corpus import ROOT, Mention, Word
 from headscope.errors import CorpusError
+from refusals import refusal
+from written import written
 
 # --- documents ---
-
-
-def write(path, text):
-    path.write_bytes(gzip.compress(text.encode()) if path.name.endswith(".gz") else text.encode())
-    return path
 
 
 def spans(example):
@@ -26,9 +22,7 @@ def spans(example):
 
 
 def complaint(path, **options):
-    with pytest.raises(CorpusError) as caught:
-        list(corpus.read(path, **options))
-    return str(caught.value)
+    return str(refusal(CorpusError, lambda: list(corpus.read(path, **options))))
 
 
 # --- conll2012 ---
@@ -70,7 +64,7 @@ def test_conll2012_gives_one_example_per_part_and_the_last_word_heads_a_mention(
     tmp_path, name, gap
 ):
     second = document("# a comment\n", columns(("10\u00a0000", "CD", "_")), name="nw/y")
-    path = write(
+    path = written(
         tmp_path / name,
         (GOLD + "\n").replace("NN ", "NN" + gap).replace("- Speaker", f"-{gap}Speaker") + second,
     )
@@ -135,13 +129,13 @@ COLUMNS = [  # the text, the line and the message
 
 @pytest.mark.parametrize(("text", "line", "message"), COLUMNS)
 def test_conll2012_that_cannot_be_used_is_reported_with_its_line(tmp_path, text, line, message):
-    path = write(tmp_path / "a.gold_conll", text)
+    path = written(tmp_path / "a.gold_conll", text)
     assert complaint(path).splitlines()[0] == f"{path}, line {line}: {message}"
 
 
 def test_a_folder_of_conll2012_files_is_one_corpus_and_an_empty_one_an_error(tmp_path):
-    write(tmp_path / "b.gold_conll", GOLD)
-    write(tmp_path / "a.v4_gold_conll.gz", GOLD.replace("bc/x", "bc/w"))
+    written(tmp_path / "b.gold_conll", GOLD)
+    written(tmp_path / "a.v4_gold_conll.gz", GOLD.replace("bc/x", "bc/w"))
     assert [example.id for example in corpus.read(tmp_path, format="conll2012")] == [
         "bc/w_3",
         "bc/x_3",
@@ -181,7 +175,7 @@ TALE = document(
 
 def test_the_layout_of_litbank_is_read(tmp_path):
     assert "\t_\t\n" in TALE  # a blank last cell
-    path = write(tmp_path / "7_a_tale_brat.conll", TALE)
+    path = written(tmp_path / "7_a_tale_brat.conll", TALE)
     read = corpus.read(path)
     (example,) = read
     assert read.format == "conll2012"  # its first line says so, whatever else .conll may be
@@ -198,21 +192,21 @@ def test_the_layout_of_litbank_is_read(tmp_path):
 
 
 def test_a_folder_in_the_layout_of_litbank_is_read(tmp_path):
-    write(tmp_path / "8_brat.conll", TALE.replace("7_a", "8_a"))
-    write(tmp_path / "7_brat.conll", TALE)
+    written(tmp_path / "8_brat.conll", TALE.replace("7_a", "8_a"))
+    written(tmp_path / "7_brat.conll", TALE)
     for options in ({"documents": True}, {"format": "conll2012"}):
         read = corpus.read(tmp_path, **options)
         assert [example.group for example in read] == ["7_a_tale_brat", "8_a_tale_brat"]
 
 
 def test_a_blank_word_is_reported(tmp_path):
-    path = write(tmp_path / "a.gold_conll", document(litbank(("", ""))))
+    path = written(tmp_path / "a.gold_conll", document(litbank(("", ""))))
     assert complaint(path).splitlines()[0] == f"{path}, line 2: column 4, the word, is blank"
 
 
 def test_trees_that_end_in_conll_are_still_trees(tmp_path):
     row = "1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\t_\n"
-    assert corpus.read(write(tmp_path / "a.conll", row)).format == "conll"
+    assert corpus.read(written(tmp_path / "a.conll", row)).format == "conll"
 
 
 TREE = "# newdoc\n1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\tEntity=(1)\n"
@@ -246,25 +240,25 @@ TREE = "# newdoc\n1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\tEntity=(1)\n"
     ],
 )
 def test_the_format_is_suggested_by_the_first_lines(tmp_path, name, text, options, hint):
-    with pytest.raises(CorpusError) as caught:
-        corpus.read(write(tmp_path / name, text), **options)
-    assert caught.value.hint.startswith(hint)
+    assert refusal(
+        CorpusError, corpus.read, written(tmp_path / name, text), **options
+    ).hint.startswith(hint)
 
 
 def test_a_file_that_is_read_as_a_table_but_looks_like_columns_has_a_note(tmp_path):
-    path = write(tmp_path / "tale.conll", TALE)
+    path = written(tmp_path / "tale.conll", TALE)
     for kind in ("text", "tsv"):
         note = f"{path} looks like conll2012, but it was read as {kind}; format conll2012 reads it"
         assert note in corpus.read(path, format=kind).notes
-    assert corpus.read(write(tmp_path / "a.txt", "One.\n\nTwo.\n")).notes == ()
+    assert corpus.read(written(tmp_path / "a.txt", "One.\n\nTwo.\n")).notes == ()
 
 
 def test_documents_are_read_in_the_format_of_their_first_lines(tmp_path):
     for name in ("tale.conll", "tale.txt", "tale"):
-        assert corpus.read_documents(write(tmp_path / name, TALE)).format == "conll2012"
+        assert corpus.read_documents(written(tmp_path / name, TALE)).format == "conll2012"
     assert corpus.read_documents(tmp_path).format == "conll2012"
     tree = "1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\tEntity=(1)\n"
-    assert corpus.read_documents(write(tmp_path / "a.conllu", tree)).format == "coref-conllu"
+    assert corpus.read_documents(written(tmp_path / "a.conllu", tree)).format == "coref-conllu"
 
 
 # --- conllu ---
@@ -304,10 +298,8 @@ TWO = sentence(
 ) + sentence(WAS, "Entity=(2)", "_", "Entity=(1)")
 
 
-def test_conllu_with_documents_gives_one_example_per_document_with_trees_and_mentions(
-    tmp_path,
-):
-    path = write(
+def test_conllu_with_documents_gives_one_example_per_document_with_trees_and_mentions(tmp_path):
+    path = written(
         tmp_path / "a.conllu.gz",
         TWO + sentence(WAS, "Entity=(1)", comments=["newdoc"]) + sentence(WAS),
     )
@@ -351,7 +343,7 @@ def test_conllu_with_documents_gives_one_example_per_document_with_trees_and_men
 
 
 def test_conllu_without_documents_gives_one_example_per_sentence(tmp_path):
-    path = write(tmp_path / "a.conllu", TWO)
+    path = written(tmp_path / "a.conllu", TWO)
     assert (
         corpus.read(path).format,
         [(example.id, example.mentions) for example in corpus.read(path)],
@@ -363,9 +355,9 @@ def test_a_folder_or_an_archive_of_conllu_files_is_one_corpus(tmp_path, pack):
     folder = tmp_path / "folder"
     (folder / "in").mkdir(parents=True)
     for name in ("a", "b"):
-        write(folder / "in" / f"{name}.conllu", TWO.replace("= d1", f"= {name}"))
-    write(folder / "in" / "notes.txt", "not a treebank")
-    write(folder / "in" / "._a.conllu", "not a treebank")
+        written(folder / "in" / f"{name}.conllu", TWO.replace("= d1", f"= {name}"))
+    written(folder / "in" / "notes.txt", "not a treebank")
+    written(folder / "in" / "._a.conllu", "not a treebank")
     if pack != "folder":
         with tarfile.open(tmp_path / pack, "w:" if pack.endswith(".tar") else "w:gz") as archive:
             for name in ("a.conllu", "b.conllu", "notes.txt", "._a.conllu"):
@@ -375,10 +367,10 @@ def test_a_folder_or_an_archive_of_conllu_files_is_one_corpus(tmp_path, pack):
         (name, 5, f"{tmp_path / pack}/in/{name}.conllu, line 3") for name in ("a", "b")
     ]
     before = read.checksum
-    write(folder / "in" / "notes.txt", "changed")
+    written(folder / "in" / "notes.txt", "changed")
     assert corpus.read(tmp_path / pack, format="coref-conllu").checksum == before
     if pack == "folder":
-        write(folder / "in" / "b.conllu", TWO)
+        written(folder / "in" / "b.conllu", TWO)
         assert corpus.read(tmp_path / pack, documents=True).checksum != before
 
 
@@ -406,7 +398,7 @@ def test_the_header_says_which_field_is_the_entity_and_which_the_head(
         f"Entity={closing}",
         comments=[f"global.Entity = {header}"] if header else [],
     )
-    (example,) = corpus.read(write(tmp_path / "ann.y.conllu", text), documents=True)
+    (example,) = corpus.read(written(tmp_path / "ann.y.conllu", text), documents=True)
     assert (example.id, spans(example)[0][:4]) == (
         "ann",
         (2, 5, head, "a-b" if header == "GRP" else "2"),
@@ -424,7 +416,7 @@ def test_a_header_holds_across_documents_until_the_next_one(tmp_path):
     ]
     assert [
         example.mentions[0].entity
-        for example in corpus.read(write(tmp_path / "a.conllu", "".join(parts)), documents=True)
+        for example in corpus.read(written(tmp_path / "a.conllu", "".join(parts)), documents=True)
     ] == ["7", "7", "x"]
 
 
@@ -435,20 +427,12 @@ def test_mentions_may_nest_in_their_own_entity_close_in_any_order_and_cross_othe
     assert [
         (start, end, entity)
         for start, end, _, entity, _ in spans(
-            next(iter(corpus.read(write(tmp_path / "a.conllu", text), documents=True)))
+            next(iter(corpus.read(written(tmp_path / "a.conllu", text), documents=True)))
         )
-    ] == [
-        (0, 5, "1"),
-        (0, 3, "2"),
-        (2, 5, "3"),
-        (2, 3, "1"),
-        (5, 5, "4"),
-    ]
+    ] == [(0, 5, "1"), (0, 3, "2"), (2, 5, "3"), (2, 3, "1"), (5, 5, "4")]
 
 
-def test_mentions_in_parts_and_of_empty_nodes_are_skipped_and_counted(
-    tmp_path,
-):
+def test_mentions_in_parts_and_of_empty_nodes_are_skipped_and_counted(tmp_path):
     first = sentence(
         SAW,
         "Entity=(1[1/2]-1)",
@@ -464,7 +448,7 @@ def test_mentions_in_parts_and_of_empty_nodes_are_skipped_and_counted(
     )  # after "dog": ends one mention, begins another
     first.insert(9, "6.1\twho" + node.format("4)"))  # after "Bo"
     read = corpus.read(
-        write(
+        written(
             tmp_path / "a.conllu", "\n\n" + "\n".join(first) + "\n\n" + sentence(WAS, "Entity=(3)")
         ),
         documents=True,
@@ -516,7 +500,7 @@ CONLLU = [
 def test_conllu_brackets_that_do_not_match_are_reported_with_their_line(
     tmp_path, text, line, message
 ):
-    path = write(tmp_path / "a.conllu", text)
+    path = written(tmp_path / "a.conllu", text)
     assert complaint(path, documents=True).splitlines()[0] == f"{path}, line {line}: {message}"
 
 
@@ -527,7 +511,7 @@ def test_an_archive_that_cannot_be_read_is_reported(tmp_path):
         sentence(WAS, f"Entity=({number})", comments=[f"newdoc id = {number}"])
         for number in range(500)
     )
-    write(tmp_path / "a.conllu", "".join(documents))
+    written(tmp_path / "a.conllu", "".join(documents))
     with tarfile.open(path, "w:gz") as archive:
         archive.add(tmp_path / "a.conllu", "a.conllu")
     for data in (path.read_bytes()[:-200], b"text"):
@@ -540,7 +524,7 @@ def test_an_archive_that_cannot_be_read_is_reported(tmp_path):
     [("a.txt", "Hi.", "text"), ("a.jsonl", '{"text": "Hi."}', "jsonl"), ("a.tsv", "Hi.\n", "tsv")],
 )
 def test_formats_without_documents_cannot_be_read_as_documents(tmp_path, name, text, kind):
-    path = write(tmp_path / name, text)
+    path = written(tmp_path / name, text)
     expected = (
         f"{path} has no documents to read: its format is {kind}\n"
         "next: give a corpus in one of the formats conll2012, coref-jsonl, coref-conllu"
@@ -565,10 +549,8 @@ ANN = {
 }
 
 
-def test_json_lines_give_one_document_per_line_with_words_counted_over_all_sentences(
-    tmp_path,
-):
-    path = write(
+def test_json_lines_give_one_document_per_line_with_words_counted_over_all_sentences(tmp_path):
+    path = written(
         tmp_path / "a.jsonl.gz",
         f"\n{json.dumps(ANN)}\n\n" + json.dumps({"sentences": [["Yes"]], "mentions": []}),
     )
@@ -600,7 +582,7 @@ def test_json_lines_give_one_document_per_line_with_words_counted_over_all_sente
     "record", [{"text": "Hi."}, {"text": "Hi.", "sentences": 1}, {"text": "Hi.", "mentions": []}]
 )
 def test_json_lines_without_sentences_and_mentions_are_still_texts(tmp_path, record):
-    path = write(tmp_path / "a.jsonl", json.dumps(record))
+    path = written(tmp_path / "a.jsonl", json.dumps(record))
     assert (corpus.read(path).format, [example.texts for example in corpus.read(path)]) == (
         "jsonl",
         [("Hi.",)],
@@ -608,14 +590,16 @@ def test_json_lines_without_sentences_and_mentions_are_still_texts(tmp_path, rec
 
 
 def test_named_columns_or_a_format_override_what_json_lines_look_like(tmp_path):
-    path = write(tmp_path / "a.jsonl", json.dumps({"text": "Hi.", "sentences": [], "mentions": []}))
+    path = written(
+        tmp_path / "a.jsonl", json.dumps({"text": "Hi.", "sentences": [], "mentions": []})
+    )
     assert [
         example.texts
         for options in ({"columns": ["text"]}, {"format": "jsonl"})
         for example in corpus.read(path, **options)
     ] == [("Hi.",), ("Hi.",)]
     assert complaint(path).startswith(f"{path}, line 1: the document has the unknown key 'text'")
-    other = write(tmp_path / "a.txt", json.dumps(ANN))
+    other = written(tmp_path / "a.txt", json.dumps(ANN))
     assert len(next(iter(corpus.read(other, format="coref-jsonl"))).mentions) == 6
 
 
@@ -675,12 +659,12 @@ def test_json_lines_that_cannot_be_used_are_reported_with_line_and_mention(
     tmp_path, record, message
 ):
     line = record if isinstance(record, str) else json.dumps(record)
-    path = write(tmp_path / "a.jsonl", json.dumps(ANN) + "\n" + line)
+    path = written(tmp_path / "a.jsonl", json.dumps(ANN) + "\n" + line)
     assert complaint(path).splitlines()[0] == f"{path}, line 2: {message}"
 
 
 def test_a_mention_without_a_type_that_is_no_pronoun_has_no_kind(tmp_path):
     mention = {"sent": 0, "start": 0, "end": 1, "head": 1, "cluster": 1}
     document = {"sentences": [["The", "dog", "left"]], "mentions": [mention]}
-    (example,) = corpus.read(write(tmp_path / "a.jsonl", json.dumps(document)))
+    (example,) = corpus.read(written(tmp_path / "a.jsonl", json.dumps(document)))
     assert [one.kind for one in example.mentions] == [""]

@@ -5,25 +5,19 @@ from itertools import islice, pairwise
 import pytest
 
 import headscope as hs
-from headscope.corpus import ROOT, Example
-from headscope.corpus.grammar import (
-    grammar_corpus,
-    grammar_trees,
-    lexicon,
-    opinions,
-    paraphrases,
-)
+from headscope.corpus import ROOT
+from headscope.corpus.grammar import grammar_corpus, grammar_trees, lexicon, opinions, paraphrases
 from headscope.corpus.treebank import BracketTree
 from headscope.errors import CorpusError
 
 
 @pytest.fixture(scope="module")
-def pairs() -> list[tuple[Example, BracketTree]]:
+def pairs():
     return list(islice(grammar_trees(), 1500))
 
 
 @pytest.fixture(scope="module")
-def examples(pairs) -> list[Example]:
+def examples(pairs):
     return [example for example, _ in pairs]
 
 

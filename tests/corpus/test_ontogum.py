@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from headscope import corpus
+from written import written
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +104,9 @@ def test_ontogum_written_as_conll2012_reads_back_with_the_last_word_of_each_ment
     from_json, tmp_path
 ):
     some = from_json[:25]
-    path = tmp_path / "ontogum.v4_gold_conll"
-    path.write_text("\n".join(as_conll2012(example) for example in some), encoding="utf-8")
+    path = written(
+        tmp_path / "ontogum.v4_gold_conll", "\n".join(as_conll2012(example) for example in some)
+    )
     again = list(corpus.read(path))
     assert [example.id for example in again] == [f"{example.id}_0" for example in some]
     for one, two in zip(some, again, strict=True):

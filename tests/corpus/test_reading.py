@@ -14,6 +14,8 @@ from headscope.corpus.reading import ALLOWED
 from headscope.corpus.reading import ENDINGS as FORMATS
 from headscope.corpus.reading import FORMATS as KINDS
 from headscope.errors import CorpusError, UserError
+from refusals import refusal
+from written import written
 
 # --- read objects ---
 
@@ -38,12 +40,6 @@ class Dataset:
         self.walks += 1
         for cells in zip(*self.columns.values(), strict=True):
             yield dict(zip(self.columns, cells, strict=True))
-
-
-def complaint(source, **options):
-    with pytest.raises(CorpusError) as caught:
-        corpus.read(source, **options)
-    return caught.value
 
 
 @pytest.mark.parametrize("texts", [TEXTS, tuple(TEXTS)])
@@ -154,13 +150,15 @@ def test_a_missing_label_or_group_is_none():
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
 def test_a_row_without_a_text_is_named(missing):
-    error = complaint(pd.DataFrame({"text": ["a", missing]}, index=["x", "y"]))
+    error = refusal(
+        CorpusError, corpus.read, pd.DataFrame({"text": ["a", missing]}, index=["x", "y"])
+    )
     assert error.message == "DataFrame, row y: 'text' has no text"
     assert error.hint == "drop such rows first, e.g. data.dropna(subset=[…])"
 
 
 def test_a_data_frame_without_known_columns_lists_them():
-    error = complaint(pd.DataFrame({"review": ["a"], "stars": [3]}))
+    error = refusal(CorpusError, corpus.read, pd.DataFrame({"review": ["a"], "stars": [3]}))
     assert error.message == (
         "the DataFrame: none of the columns is known to hold text; the columns are review, stars"
     )
@@ -203,13 +201,13 @@ def test_real_datasets_are_read_as_such_objects_are():
     data = datasets.Dataset(datasets.table.InMemoryTable(table), fingerprint="three")
     (one,) = corpus.read(data)
     assert (one.texts, one.label) == (("A.", "B."), "2")
-    error = complaint(datasets.DatasetDict(train=data))
+    error = refusal(CorpusError, corpus.read, datasets.DatasetDict(train=data))
     assert error.hint == "choose a split: data['train'] (there are train)"
 
 
 def test_a_dictionary_of_datasets_asks_for_a_split():
     data = Dataset(text=["a"])
-    error = complaint({"train": data, "test": data})
+    error = refusal(CorpusError, corpus.read, {"train": data, "test": data})
     assert error.message == f"a corpus must be {ALLOWED}; got dict instead"
     assert error.hint == "choose a split: data['train'] (there are train, test)"
 
@@ -246,7 +244,7 @@ class Polars:
     ],
 )
 def test_a_source_of_another_type_is_refused_with_advice(source, name, hint):
-    error = complaint(source)
+    error = refusal(CorpusError, corpus.read, source)
     assert error.message == f"a corpus must be {ALLOWED}; got {name} instead"
     assert error.hint == hint
 
@@ -258,10 +256,7 @@ def test_a_source_of_another_type_is_refused_with_advice(source, name, hint):
         ((), "the list is empty: it has no texts"),
         (pd.DataFrame({"text": []}), "DataFrame of 0 rows is empty: it has no examples"),
         ("", "the path of the corpus is empty"),
-        (
-            pd.DataFrame({"text": [3]}),
-            "DataFrame, row 0: 'text' must be a string, got int instead",
-        ),
+        (pd.DataFrame({"text": [3]}), "DataFrame, row 0: 'text' must be a string, got int instead"),
         (
             ["a", "b\ud800"],
             "item 2 of the list has half of a surrogate pair (\\ud800 to \\udfff), "
@@ -270,20 +265,18 @@ def test_a_source_of_another_type_is_refused_with_advice(source, name, hint):
     ],
 )
 def test_an_object_without_usable_texts_is_refused(source, message):
-    assert complaint(source).message == message
+    assert refusal(CorpusError, corpus.read, source).message == message
 
 
 def test_a_bare_string_is_not_a_list_of_letters():
-    with pytest.raises(CorpusError) as caught:
-        corpus.from_texts("The dog")
-    assert str(caught.value) == (
+    assert str(refusal(CorpusError, corpus.from_texts, "The dog")) == (
         "the texts must be a list, got one str instead\nnext: put it into a list: ['The dog']"
     )
 
 
 @pytest.mark.parametrize("text", ["The dog barks at night.", "The dog\nbarks", "Who barks"])
 def test_a_sentence_in_place_of_a_path_is_advised_to_be_put_into_a_list(text):
-    error = complaint(text)
+    error = refusal(CorpusError, corpus.read, text)
     assert error.message == f"no such corpus file: {text}"
     assert error.hint == "to read the text itself, put it into a list: hs.read([text])"
 
@@ -300,7 +293,7 @@ def test_a_sentence_in_place_of_a_path_is_advised_to_be_put_into_a_list(text):
     ],
 )
 def test_an_item_that_is_not_a_text_is_reported(items, given):
-    error = complaint(items)
+    error = refusal(CorpusError, corpus.read, items)
     assert error.message == (
         f"item 2 of the list must be a text or a pair of texts, got {given} instead"
     )
@@ -325,7 +318,7 @@ def test_an_item_that_is_not_a_text_is_reported(items, given):
     ],
 )
 def test_options_without_effect_are_refused(source, what, options, where):
-    assert complaint(source, **options).message == f"{where}, not to {what}"
+    assert refusal(CorpusError, corpus.read, source, **options).message == f"{where}, not to {what}"
 
 
 # --- bad input ---
@@ -345,11 +338,9 @@ def tree(*heads, first=1):
     )
 
 
-def refusal(path, **options):
+def complaint(path, **options):
     """The whole message of the error that reading a file to its end raises."""
-    with pytest.raises(UserError) as caught:
-        list(corpus.read(path, **options))
-    return str(caught.value)
+    return str(refusal(UserError, lambda: list(corpus.read(path, **options))))
 
 
 EMPTY = " is empty: it has no examples"
@@ -416,9 +407,8 @@ CONTENTS = [  # the file's name and contents, the message after its path, and th
 
 @pytest.mark.parametrize(("name", "text", "message", "hint"), CONTENTS)
 def test_a_file_that_cannot_be_used_is_reported_with_its_line(tmp_path, name, text, message, hint):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    assert refusal(path) == f"{path}{message}\nnext: {hint}"
+    path = written(tmp_path / name, text)
+    assert complaint(path) == f"{path}{message}\nnext: {hint}"
     if message.startswith(", line 1:"):  # the first line is read when the corpus is opened
         with pytest.raises(CorpusError):
             corpus.read(path)
@@ -431,7 +421,7 @@ def test_a_missing_file_is_reported_whatever_its_ending(tmp_path, monkeypatch, n
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("x")
     assert (
-        refusal(name) == f"no such corpus file: {name}\n"
+        complaint(name) == f"no such corpus file: {name}\n"
         "next: give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'"
     )
 
@@ -440,26 +430,25 @@ def test_a_missing_file_is_reported_whatever_its_ending(tmp_path, monkeypatch, n
 def test_a_folder_is_reported_whatever_its_ending(tmp_path, name):
     (tmp_path / name).mkdir()
     assert (
-        refusal(tmp_path / name)
+        complaint(tmp_path / name)
         == f"{tmp_path / name} is a folder, not a corpus file\nnext: give one file"
     )
 
 
 def test_a_file_that_may_not_be_read_is_reported(tmp_path):
-    path = tmp_path / "secret.txt"
-    path.write_text("x")
+    path = written(tmp_path / "secret.txt", "x")
     path.chmod(0)
     user = os.geteuid()
     try:
         if user == 0:  # root may read everything: become nobody for a moment
             os.seteuid(65534)
-        message = refusal(path)
+        message = complaint(path)
     finally:
         os.seteuid(user)
     hint = "next: check the path and the file's permissions"
     assert message == f"{path} cannot be read: permission denied\n{hint}"
     path = tmp_path / ("x" * 300 + ".txt")
-    assert refusal(path) == f"{path} cannot be read: file name too long\n{hint}"
+    assert complaint(path) == f"{path} cannot be read: file name too long\n{hint}"
 
 
 def damaged():
@@ -483,7 +472,7 @@ def damaged():
 def test_a_gzip_file_that_is_cut_off_damaged_or_none_is_reported(tmp_path, data, reason):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(data)
-    message, hint = refusal(path).splitlines()
+    message, hint = complaint(path).splitlines()
     assert message.startswith(f"{path} is not a complete gzip file ({reason}")
     assert hint == "next: copy or download it again"
 
@@ -512,9 +501,8 @@ def test_a_gzip_file_that_is_cut_off_damaged_or_none_is_reported(tmp_path, data,
     ],
 )
 def test_an_option_that_cannot_be_used_is_refused(tmp_path, options, message):
-    path = tmp_path / "a.tsv"
-    path.write_text("a\tb\tc\n1\t2\t3\n")
-    assert refusal(path, **options) == message
+    path = written(tmp_path / "a.tsv", "a\tb\tc\n1\t2\t3\n")
+    assert complaint(path, **options) == message
 
 
 @pytest.mark.parametrize(
@@ -535,10 +523,9 @@ def test_an_option_that_cannot_be_used_is_refused(tmp_path, options, message):
 def test_bytes_that_are_not_utf8_are_reported_with_line_and_byte(
     tmp_path, name, convert, data, line, byte
 ):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    path = written(tmp_path / name, data)
     assert (
-        refusal(path) == f"{path}, line {line}: not valid UTF-8 (byte {byte} of the line)\n"
+        complaint(path) == f"{path}, line {line}: not valid UTF-8 (byte {byte} of the line)\n"
         f"next: convert the file, e.g. {convert}"
     )
 
@@ -548,15 +535,13 @@ def test_bytes_that_are_not_utf8_are_reported_with_line_and_byte(
     [("a.xml", ".xml"), ("a", ""), ("a.gz", ""), ("a.XML.gz", ".xml"), ("a.txt.bak", ".bak")],
 )
 def test_an_unknown_ending_is_reported_with_those_that_are_known(tmp_path, name, ending):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(b"One.") if name.endswith(".gz") else b"One.")
-    with pytest.raises(CorpusError) as caught:
-        corpus.read(path)
+    path = written(tmp_path / name, b"One.")
+    error = refusal(CorpusError, corpus.read, path)
     names = f"{', '.join([*KINDS][:-1])} or {[*KINDS][-1]}"
-    assert caught.value.message == (
+    assert error.message == (
         f"the ending '{ending}' of {path} does not say what its format is; known are {ENDINGS}"
     )
-    assert caught.value.hint == f"give format=, one of {names}"
+    assert error.hint == f"give format=, one of {names}"
 
 
 @pytest.mark.parametrize(
@@ -567,16 +552,16 @@ def test_an_unknown_ending_is_reported_with_those_that_are_known(tmp_path, name,
     ],
 )
 def test_an_unknown_column_is_reported_with_those_there_are(tmp_path, name, text, where):
-    path = tmp_path / name
-    path.write_text(text)
+    path = written(tmp_path / name, text)
     assert (
-        refusal(path, columns=["sentence1", "b"])
+        complaint(path, columns=["sentence1", "b"])
         == f"{where.format(path=path)}: no column 'b'; the columns are sentence1, label\n"
         "next: name one or two of them, e.g. columns=['sentence1']"
     )
 
 
 def test_an_example_made_by_hand_has_one_text_or_two():
-    with pytest.raises(CorpusError) as caught:
-        Example("7", ("a", "b", "c"))
-    assert str(caught.value) == "example 7: one text or two are allowed, got 3 instead"
+    assert (
+        str(refusal(CorpusError, Example, "7", ("a", "b", "c")))
+        == "example 7: one text or two are allowed, got 3 instead"
+    )

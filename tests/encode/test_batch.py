@@ -10,6 +10,7 @@ from headscope.corpus import Example, from_texts
 from headscope.encode import Encoded, Encoder, batches, collate
 from headscope.encode.batch import WINDOW
 from headscope.errors import UserError
+from refusals import refusal
 
 
 def item(name, length, first=100):
@@ -120,6 +121,7 @@ def test_without_examples_there_are_no_batches():
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_a_batch_size_below_one_is_refused(size):
-    with pytest.raises(UserError) as caught:
-        list(batches([item(1, 2)], size=size))
-    assert str(caught.value) == f"the batch size must be 1 or more, got {size} instead"
+    assert (
+        str(refusal(UserError, lambda: list(batches([item(1, 2)], size=size))))
+        == f"the batch size must be 1 or more, got {size} instead"
+    )

@@ -26,6 +26,7 @@ from headscope.encode import LONG, SEPARATOR, START, TEXT, Encoded, Encoder, sho
 from headscope.encode.encoder import align, word_ends
 from headscope.errors import UserError
 from headscope.labels import NAMED
+from refusals import refusal
 
 # --- encoder ---
 
@@ -193,14 +194,18 @@ def test_full_stops_and_commas_are_marked_once_each(kind, text, stops):
 
 
 def test_a_text_that_is_not_its_words_is_refused():
-    with pytest.raises(UserError) as caught:
-        list(
-            Encoder(tokenizer("gpt2")).encode(
-                [Example("s7", ("Dogs bark.",), (Word("Dogs"), Word("bark"), Word(".")))]
+    assert (
+        str(
+            refusal(
+                UserError,
+                lambda: list(
+                    Encoder(tokenizer("gpt2")).encode(
+                        [Example("s7", ("Dogs bark.",), (Word("Dogs"), Word("bark"), Word(".")))]
+                    )
+                ),
             )
         )
-    assert (
-        str(caught.value) == "example s7: its text is not its words joined by single spaces\n"
+        == "example s7: its text is not its words joined by single spaces\n"
         "next: make the texts with headscope.corpus.join_words"
     )
 
@@ -210,21 +215,18 @@ def test_a_text_that_is_not_its_words_is_refused():
     [("wordpiece", 4, 3), ("roberta", 5, 4), ("gpt2", 1, 0), ("t5", 0, 2)],
 )
 def test_a_maximum_length_that_leaves_no_room_is_refused(kind, length, specials):
-    with pytest.raises(UserError) as caught:
-        Encoder(tokenizer(kind), max_length=length)
-    assert caught.value.message == (
+    error = refusal(UserError, Encoder, tokenizer(kind), max_length=length)
+    assert error.message == (
         f"the maximum length must leave room for text besides {specials} special tokens; "
         f"got {length} instead"
     )
-    assert caught.value.hint == "give e.g. max_length=128"
+    assert error.hint == "give e.g. max_length=128"
     Encoder(tokenizer(kind), max_length=specials + 2)
 
 
 def test_an_unknown_treatment_of_long_examples_is_refused():
-    with pytest.raises(UserError) as caught:
-        Encoder(tokenizer("gpt2"), long="truncated")
     assert (
-        str(caught.value)
+        str(refusal(UserError, Encoder, tokenizer("gpt2"), long="truncated"))
         == "the treatment of long examples must be one of drop, split, truncate; got "
         "'truncated' instead. Did you mean 'truncate'?"
     )
@@ -492,11 +494,11 @@ def is_letter(character: str) -> bool:
 @example(text="a''b")
 @example(text="rock'n'roll's'")
 @settings(deadline=None, max_examples=200)
-def test_plain_words_are_those_of_a_walk_over_the_characters(text: str) -> None:
+def test_plain_words_are_those_of_a_walk_over_the_characters(text):
     assert plain_words((text,)) == [walk(text)]
 
 
-def test_surface_words_are_the_annotated_ones_where_there_are_any() -> None:
+def test_surface_words_are_the_annotated_ones_where_there_are_any():
     words = (Word("don't", segment=0), Word("well-known", segment=1))
     assert surface_words(Example("1", ("don't", "well-known"), words)) == ["don't", "well-known"]
     shown = surface_words(Example("1", ("don't go!", "well-known")))
@@ -508,9 +510,7 @@ def test_surface_words_are_the_annotated_ones_where_there_are_any() -> None:
 @pytest.mark.parametrize(
     "texts", [(text,) for text in ENGLISH] + [(ENGLISH[0], ENGLISH[2]), ("", ENGLISH[1])], ids=str
 )
-def test_a_piece_belongs_to_the_plain_word_of_its_first_character(
-    kind: str, texts: tuple[str, ...]
-) -> None:
+def test_a_piece_belongs_to_the_plain_word_of_its_first_character(kind, texts):
     item = units_of(kind, *texts)
     first = 0  # of this text's words among all
     for segment, text in enumerate(texts):
@@ -546,9 +546,7 @@ def test_a_piece_belongs_to_the_plain_word_of_its_first_character(
     ("kind", "mark", "pieces"),
     [("t5", "▁", [0, 1, 1, 2]), ("llama", "▁", [0, 1, 1, 1, 2]), ("roberta", "Ġ", [0, 1, 1, 1, 2])],
 )
-def test_the_lone_mark_before_a_word_belongs_to_that_word(
-    kind: str, mark: str, pieces: list[int]
-) -> None:
+def test_the_lone_mark_before_a_word_belongs_to_that_word(kind, mark, pieces):
     # An unknown letter comes after a mark of its own: one unknown piece in T5, two bytes elsewhere.
     item = units_of(kind, "the Ω the")
     inside = item.kind == TEXT
@@ -557,7 +555,7 @@ def test_the_lone_mark_before_a_word_belongs_to_that_word(
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "roberta", "t5", "llama"])
-def test_units_of_annotated_words_are_the_words_themselves(kind: str) -> None:
+def test_units_of_annotated_words_are_the_words_themselves(kind):
     texts = ("dogs", "don't", "bark-bark", "?!", "She", "lives")
     words = tuple(Word(text, segment=index // 4) for index, text in enumerate(texts))
     (item,) = Encoder(tokenizer(kind)).encode(
@@ -567,7 +565,7 @@ def test_units_of_annotated_words_are_the_words_themselves(kind: str) -> None:
     assert set(item.unit.tolist()) - {-1} == set(range(6))
 
 
-def test_a_word_cut_in_two_keeps_its_unit_on_both_sides_but_is_not_a_word() -> None:
+def test_a_word_cut_in_two_keeps_its_unit_on_both_sides_but_is_not_a_word():
     words = tuple(Word(text) for text in ("She", "barksbarksbarks", "there"))
     sentence = Example("1", ("She barksbarksbarks there",), words)
     whole = next(Encoder(tokenizer("gpt2")).encode(from_examples([sentence])))
@@ -581,7 +579,7 @@ def test_a_word_cut_in_two_keeps_its_unit_on_both_sides_but_is_not_a_word() -> N
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "gpt2", "roberta", "t5"])
-def test_units_are_cut_with_their_pieces(kind: str) -> None:
+def test_units_are_cut_with_their_pieces(kind):
     whole, cut = (
         units_of(kind, ENGLISH[0], ENGLISH[1]),
         units_of(kind, ENGLISH[0], ENGLISH[1], max_length=16),
@@ -593,7 +591,7 @@ def test_units_are_cut_with_their_pieces(kind: str) -> None:
         assert kept
 
 
-def test_a_text_of_signs_alone_and_an_empty_one_have_their_units_or_none() -> None:
+def test_a_text_of_signs_alone_and_an_empty_one_have_their_units_or_none():
     assert units_of("wordpiece", "?!").unit.tolist() == [-1, 0, 1, -1]
     assert units_of("wordpiece", "a", "").unit.tolist() == [-1, 0, -1, -1]
     assert units_of("wordpiece", "", "a").unit.tolist() == [-1, -1, 0, -1]

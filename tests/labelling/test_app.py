@@ -269,7 +269,7 @@ def test_unknown_actions_are_not_found_and_get_requests_change_nothing(app, sess
 
 
 def test_a_map_that_cannot_be_shown_is_reported(app, session, monkeypatch):
-    def broken(_number: int) -> Any:
+    def broken(_number):
         raise UserError(
             "the attention of tiny is not finite in layer 2 on the example 7",
             hint='load the model with dtype="float32"',

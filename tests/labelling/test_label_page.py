@@ -48,7 +48,7 @@ def serving():
     """Serve a session in the background; the test must press Finish."""
     threads: list[threading.Thread] = []
 
-    def serving(session: LabelSession) -> tuple[str, threading.Thread]:
+    def serving(session):
         ready = threading.Event()
         found: list[str] = []
         opened = open_port(0)
@@ -227,7 +227,7 @@ def test_a_port_out_of_range_is_an_error(port):
 def test_answers_are_sent_at_once():
     sent: list[int] = []
 
-    def made(transport: asyncio.Transport) -> None:
+    def made(transport):
         connection = transport.get_extra_info("socket")
         sent.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 

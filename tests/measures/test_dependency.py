@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,10 @@ from headscope.errors import UserError
 from headscope.measures import Context, Dependency, WordMeasure
 from headscope.measures.dependency import ALL, CORE, OffsetCounts, best_offset
 from headscope.models import Shape
-from headscope.results import Atlas
 from headscope.runs.survey import survey
 from measures.test_twins import view_of
 from planted import place, planted_bert
+from refusals import refusal
 
 DIRECTIONS = Dependency.dims["direction"]
 
@@ -173,9 +172,7 @@ CUTS = st.lists(st.integers(1, 12), max_size=4)
 
 @given(case=CASES, subtypes=st.sampled_from(["keep", "fold"]), cuts=CUTS, special=st.booleans())
 @SETTINGS
-def test_right_and_all_answers_equal_those_of_the_twin(
-    case: tuple[list[Any], int], subtypes: str, cuts: list[int], special: bool
-) -> None:
+def test_right_and_all_answers_equal_those_of_the_twin(case, subtypes, cuts, special):
     drawn, seed = case
     batch = collate([encode(*one) for one in drawn])
     maps = maps_of(batch, seed)
@@ -191,19 +188,13 @@ def test_right_and_all_answers_equal_those_of_the_twin(
             real = maps[row, head, : len(item), : len(item)].tolist()
             words = item.example.words
             expected, of = twins.dependency(
-                real,
-                item.word.tolist(),
-                words,
-                offsets,
-                held_out=other,
-                fold=fold,
-                special=special,
+                real, item.word.tolist(), words, offsets, held_out=other, fold=fold, special=special
             )
             assert right[row][head] == +expected
             assert total[row] == +of
 
 
-def test_special_tokens_are_candidates_only_if_asked_for_also_beside_other_measures() -> None:
+def test_special_tokens_are_candidates_only_if_asked_for_also_beside_other_measures():
     words = ("the", "dog", "sat")
     heads = (1, 2, ROOT)
     tree = tuple(
@@ -227,7 +218,7 @@ def test_special_tokens_are_candidates_only_if_asked_for_also_beside_other_measu
 
 @given(drawn=st.lists(trees(), min_size=1, max_size=6))
 @SETTINGS
-def test_the_offset_of_each_half_is_the_best_of_its_sentences(drawn: list[Any]) -> None:
+def test_the_offset_of_each_half_is_the_best_of_its_sentences(drawn):
     corpus = [
         Example(str(number), (" ".join(word.text for word in words),), words)
         for number, (words, _, _) in enumerate(drawn)
@@ -242,9 +233,7 @@ def test_the_offset_of_each_half_is_the_best_of_its_sentences(drawn: list[Any]) 
 
 @given(drawn=st.lists(trees(), min_size=1, max_size=4), subtypes=st.sampled_from(["keep", "fold"]))
 @SETTINGS
-def test_study_finds_the_relations_and_the_best_fixed_offset_of_each(
-    drawn: list[Any], subtypes: str
-) -> None:
+def test_study_finds_the_relations_and_the_best_fixed_offset_of_each(drawn, subtypes):
     corpus = [
         Example(str(number), (" ".join(word.text for word in words),), words)
         for number, (words, _, _) in enumerate(drawn)
@@ -257,7 +246,7 @@ def test_study_finds_the_relations_and_the_best_fixed_offset_of_each(
     assert json.loads(measure.attributes()["offsets"]) == measure.offsets
 
 
-def test_an_offset_of_more_than_ten_words_is_no_baseline() -> None:
+def test_an_offset_of_more_than_ten_words_is_no_baseline():
     assert best_offset(Counter({12: 9, -11: 9, -10: 1})) == -10
     assert best_offset(Counter({12: 9})) == 1
 
@@ -287,7 +276,7 @@ def treebank(*sentences: tuple[tuple[str, int, str], ...]) -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def planted() -> Atlas:
+def planted():
     return survey(planted_bert(), treebank(SENTENCE), measures=["dependency"], max_length=24)
 
 
@@ -304,8 +293,8 @@ def planted() -> Atlas:
     ],
 )
 def test_planted_heads_have_the_accuracy_counted_by_hand(
-    planted: Atlas, head: str, direction: str, relation: str, right: int, n: int
-) -> None:
+    planted, head, direction, relation, right, n
+):
     cell = planted["dependency"].sel(
         **place(head), direction=direction, relation=relation, words="every"
     )
@@ -313,9 +302,7 @@ def test_planted_heads_have_the_accuracy_counted_by_hand(
     assert float(cell["mean"]) == pytest.approx(right / n)
 
 
-def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(
-    tmp_path: Path,
-) -> None:
+def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(tmp_path):
     path = tmp_path / "bare.conllu"
     path.write_text(
         "".join(
@@ -325,18 +312,17 @@ def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(
         + "\n"
     )
     assert "dependency" not in survey(planted_bert(), read(path), max_length=24).measures
-    with pytest.raises(UserError) as caught:
-        survey(planted_bert(), read(path), measures=["dependency"], max_length=24)
+    error = refusal(
+        UserError, survey, planted_bert(), read(path), measures=["dependency"], max_length=24
+    )
     assert (
-        caught.value.message
+        error.message
         == f"the measure 'dependency' needs tree, which {path} does not have (it has words)"
     )
-    assert caught.value.hint == "use a treebank (.conllu), or parse plain text with parse=True"
+    assert error.hint == "use a treebank (.conllu), or parse plain text with parse=True"
 
 
-def test_a_treebank_with_heads_but_no_labels_has_only_the_accuracy_over_all_words(
-    tmp_path: Path,
-) -> None:
+def test_a_treebank_with_heads_but_no_labels_has_only_the_accuracy_over_all_words(tmp_path):
     path = tmp_path / "unlabelled.conllu"
     path.write_text("1\tthe\t_\t_\t_\t_\t2\t_\t_\t_\n2\tdog\t_\t_\t_\t_\t0\t_\t_\t_\n\n")
     assert survey(planted_bert(), read(path), measures=["dependency"], max_length=24)["dependency"][
@@ -363,7 +349,7 @@ UD = (
 """Ann 's dog did not quickly want to run in Rome because it rained."""
 
 
-def test_stanford_relations_are_made_from_ud() -> None:
+def test_stanford_relations_are_made_from_ud():
     words = tuple(Word(text, head=head, relation=name, upos=tag) for text, head, name, tag in UD)
     example = Example("1", (" ".join(word.text for word in words),), words)
     measure = Dependency(stanford=True).bind(Context(Shape(1, HEADS, 1)), [example])
@@ -394,6 +380,6 @@ def test_stanford_relations_are_made_from_ud() -> None:
     assert total[0]["dependent to head", ALL, "every"] == len(words)
 
 
-def test_stanford_relations_are_made_only_if_asked_for() -> None:
+def test_stanford_relations_are_made_only_if_asked_for():
     measure = Dependency().bind(Context(Shape(1, HEADS, 1)), treebank(SENTENCE))
     assert not [name for name in measure.relations if "SD" in name]

@@ -117,10 +117,7 @@ def view_of(maps: torch.Tensor) -> LayerView:
 
 
 def values_of(
-    measure: Measure,
-    batch: Batch,
-    maps: torch.Tensor,
-    blocks: Sequence[tuple[int, int]] = (),
+    measure: Measure, batch: Batch, maps: torch.Tensor, blocks: Sequence[tuple[int, int]] = ()
 ) -> torch.Tensor:
     """A bound measure's values of one layer, from whole maps or blocks of rows."""
     view, prepared = view_of(maps), measure.prepare(batch, "cpu")
@@ -213,7 +210,7 @@ def check(
     )
 )  # no full stop; nothing else
 @SETTINGS
-def test_a_measure_equals_its_twin(kind: type[Measure], case: Case) -> None:
+def test_a_measure_equals_its_twin(kind, case):
     batch, maps, causal = made(case)
     check(kind, batch, maps, run(kind, batch, maps, causal=causal), causal=causal)
 
@@ -221,9 +218,7 @@ def test_a_measure_equals_its_twin(kind: type[Measure], case: Case) -> None:
 @given(case=CASES, cuts=st.lists(st.integers(1, 12), max_size=4))
 @SETTINGS
 @pytest.mark.parametrize("kind", TWINS, ids=lambda kind: kind.name)
-def test_a_map_cut_anywhere_into_blocks_of_rows_gives_the_same(
-    kind: type[Measure], case: Case, cuts: list[int]
-) -> None:
+def test_a_map_cut_anywhere_into_blocks_of_rows_gives_the_same(kind, case, cuts):
     batch, maps, causal = made(case)
     measure = kind().bind(Context(Shape(1, HEADS, 1), causal), [])
     whole = values_of(measure, batch, maps).numpy()
@@ -242,7 +237,7 @@ def test_a_map_cut_anywhere_into_blocks_of_rows_gives_the_same(
     )
 )  # one split word, beside a text without words
 @SETTINGS
-def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case: Case) -> None:
+def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case):
     batch, maps, _ = made(case)
     mapped = word_map(batch)
     values = mapped.apply(maps).numpy()
@@ -271,9 +266,7 @@ def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case: Case) -> None:
 
 @given(case=CASES, bad=st.sampled_from([float("nan"), float("inf"), float("-inf")]))
 @SETTINGS
-def test_maps_that_are_not_finite_are_told_only_where_tokens_are_real(
-    case: Case, bad: float
-) -> None:
+def test_maps_that_are_not_finite_are_told_only_where_tokens_are_real(case, bad):
     batch, maps, _ = made(case)
     mask = torch.from_numpy(batch.mask)
     real = mask[:, None, :, None] & mask[:, None, None, :]

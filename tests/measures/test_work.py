@@ -155,7 +155,7 @@ def expected_work(
 
 @settings(deadline=None, max_examples=60)
 @given(CASES)
-def test_work_is_what_plain_loops_give(case: Any) -> None:
+def test_work_is_what_plain_loops_give(case):
     lists, first, seed, causal = case
     items = [encode(words, first) for words in lists]
     batch = collate(items)
@@ -185,7 +185,7 @@ def test_work_is_what_plain_loops_give(case: Any) -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(CASES)
-def test_activity_and_spread_are_what_plain_loops_give(case: Any) -> None:
+def test_activity_and_spread_are_what_plain_loops_give(case):
     lists, first, seed, causal = case
     items = [encode(words, first) for words in lists]
     batch = collate(items)
@@ -242,7 +242,7 @@ def run(measure: Any, batch: Any, maps: torch.Tensor) -> NDArray[Any]:
 
 
 @pytest.mark.parametrize("kinds", [(Spread, Entropy), (Entropy, Spread), (Spread, Spread)])
-def test_measures_that_share_logarithms_do_not_disturb_each_other(kinds: Any) -> None:
+def test_measures_that_share_logarithms_do_not_disturb_each_other(kinds):
     items = [encode([("det", 1, 1, 2, False, False, "")] * 4, START)]
     batch = collate(items)
     maps = maps_of(items, batch.width, 3, False)

@@ -18,9 +18,7 @@ MEANS = {
 
 @pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_a_pass_that_skips_layers_gives_what_a_full_pass_gives(
-    kind: str, stack: str, way: str
-) -> None:
+def test_a_pass_that_skips_layers_gives_what_a_full_pass_gives(kind, stack, way):
     model, batch = tiny_model(kind), tiny_batch(kind)
     cache = LayerCache(model)
     off = ["1-1", "1-4", "2-1", "2-4", "2-*", "1-2,2-3"]
@@ -38,7 +36,7 @@ def test_a_pass_that_skips_layers_gives_what_a_full_pass_gives(
 
 @pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_several_passes_at_once_give_what_full_passes_give(kind: str, stack: str, way: str) -> None:
+def test_several_passes_at_once_give_what_full_passes_give(kind, stack, way):
     model, batch = tiny_model(kind), tiny_batch(kind)
     cache = LayerCache(model)
     for off in (["2-1", "2-4", "2-*"], ["1-2", "1-1,2-3", "2-2"]):
@@ -53,9 +51,7 @@ def test_several_passes_at_once_give_what_full_passes_give(kind: str, stack: str
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_layers_from_the_changed_one_up_are_computed_and_keep_their_numbers(
-    kind: str,
-) -> None:
+def test_only_layers_from_the_changed_one_up_are_computed_and_keep_their_numbers(kind):
     model, batch = tiny_model(kind), tiny_batch(kind)
     stack = model.main_stack()
     cache, seen, whole = LayerCache(model), list[LayerView](), list[LayerView]()
@@ -63,9 +59,7 @@ def test_only_layers_from_the_changed_one_up_are_computed_and_keep_their_numbers
         cache.record(batch)
         cache.forward(Replacement("2-3", "zero", stack), listeners=[seen.append])
         model.forward(
-            batch,
-            replacement=Replacement("2-3", "zero", stack),
-            listeners=[whole.append],
+            batch, replacement=Replacement("2-3", "zero", stack), listeners=[whole.append]
         )
     assert [(view.stack, view.layer) for view in seen] == [
         (view.stack, view.layer) for view in whole if (view.stack, view.layer) != (stack, 0)
@@ -79,15 +73,10 @@ def test_only_layers_from_the_changed_one_up_are_computed_and_keep_their_numbers
 
 
 @pytest.mark.parametrize("kind", ["bert", "albert", "gpt2", "t5"])
-def test_only_what_differs_from_the_recorded_replacement_is_computed(
-    kind: str,
-) -> None:
+def test_only_what_differs_from_the_recorded_replacement_is_computed(kind):
     model, batch = tiny_model(kind), tiny_batch(kind)
     stack = model.main_stack()
-    base, more = (
-        Replacement("1-2", "zero", stack),
-        Replacement("1-2,2-4", "zero", stack),
-    )
+    base, more = (Replacement("1-2", "zero", stack), Replacement("1-2,2-4", "zero", stack))
     cache, seen = LayerCache(model), list[LayerView]()
     with torch.inference_mode():
         cache.record(batch, replacement=base)
@@ -108,7 +97,7 @@ def test_only_what_differs_from_the_recorded_replacement_is_computed(
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_change_in_the_decoder_skips_the_whole_encoder(kind: str) -> None:
+def test_a_change_in_the_decoder_skips_the_whole_encoder(kind):
     model, seen = tiny_model(kind), list[LayerView]()
     cache = LayerCache(model)
     with torch.inference_mode():
@@ -117,7 +106,7 @@ def test_a_change_in_the_decoder_skips_the_whole_encoder(kind: str) -> None:
     assert [(view.stack, view.layer) for view in seen] == [("decoder", 1), ("cross", 1)]
 
 
-def test_different_means_of_a_head_count_as_a_change() -> None:
+def test_different_means_of_a_head_count_as_a_change():
     model, batch = tiny_model("bert"), tiny_batch("bert")
     one, other = (Replacement("2-1", "mean", means={1: MEANS[1] * factor}) for factor in (1, 2))
     cache = LayerCache(model)
@@ -131,13 +120,13 @@ def test_different_means_of_a_head_count_as_a_change() -> None:
         )
 
 
-def test_the_network_is_restored_even_after_an_error() -> None:
+def test_the_network_is_restored_even_after_an_error():
     model, batch = tiny_model("bert"), tiny_batch("bert")
     cache = LayerCache(model)
     mine = cache.blocks[1].forward
     vars(cache.blocks[1])["forward"] = mine  # as accelerate would
 
-    def fail(_view: LayerView) -> None:
+    def fail(_view):
         raise RuntimeError("stop")
 
     with torch.inference_mode():
@@ -151,7 +140,7 @@ def test_the_network_is_restored_even_after_an_error() -> None:
             assert vars(cache.blocks[1])["forward"] is mine
 
 
-def test_with_attention_outside_the_list_of_layers_every_pass_is_a_full_one() -> None:
+def test_with_attention_outside_the_list_of_layers_every_pass_is_a_full_one():
     model, batch = tiny_model("bert"), tiny_batch("bert")
     cache = LayerCache(model)
     cache.blocks = cache.blocks[1:]
@@ -165,7 +154,7 @@ def test_with_attention_outside_the_list_of_layers_every_pass_is_a_full_one() ->
 
 
 @pytest.mark.parametrize("kind", RECENT)
-def test_passes_of_recent_models_that_skip_layers_give_what_full_passes_give(kind: str) -> None:
+def test_passes_of_recent_models_that_skip_layers_give_what_full_passes_give(kind):
     model, batch = tiny_model(kind), tiny_batch(kind)
     cache = LayerCache(model)
     with torch.inference_mode():
@@ -177,11 +166,11 @@ def test_passes_of_recent_models_that_skip_layers_give_what_full_passes_give(kin
     assert cache.skips == (kind != "gemma4")  # later layers of Gemma 4 need earlier keys
 
 
-def test_the_layers_of_t5_are_its_blocks_and_not_their_parts() -> None:
+def test_the_layers_of_t5_are_its_blocks_and_not_their_parts():
     blocks = layer_blocks(tiny_model("t5").network)
     assert [type(block).__name__ for block in blocks] == ["T5Block"] * 2 * LAYERS
 
 
-def test_a_pass_before_anything_is_recorded_is_an_error() -> None:
+def test_a_pass_before_anything_is_recorded_is_an_error():
     with pytest.raises(UserError, match="no batch has been recorded"):
         LayerCache(tiny_model("bert")).forward()

@@ -134,7 +134,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_maps_equal_eager_and_layers_have_the_models_own_numbers(family: str) -> None:
+def test_maps_equal_eager_and_layers_have_the_models_own_numbers(family):
     name, sizes, numbers = FAMILIES[family]
     tokenizer = tiny_tokenizer("llama")
     config = getattr(transformers, name)(**sizes, vocab_size=len(tokenizer))

@@ -60,7 +60,7 @@ def model_of(kind: str, auto: Any = AutoModel) -> Model:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_maps_equal_eager_and_are_those_of_a_decoder(kind: str) -> None:
+def test_maps_equal_eager_and_are_those_of_a_decoder(kind):
     batch, views = tiny_batch(KINDS[kind][1]), list[LayerView]()
     model = model_of(kind)
     ids, mask = torch.from_numpy(batch.ids), torch.from_numpy(batch.mask).long()
@@ -76,7 +76,7 @@ def test_maps_equal_eager_and_are_those_of_a_decoder(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_shape_and_limits_are_those_of_what_reads_text(kind: str) -> None:
+def test_shape_and_limits_are_those_of_what_reads_text(kind):
     model = model_of(kind)
     shared = model.network.config.get_text_config().num_key_value_heads
     expected = {
@@ -90,7 +90,7 @@ def test_shape_and_limits_are_those_of_what_reads_text(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_language_model_head_is_found(kind: str) -> None:
+def test_a_language_model_head_is_found(kind):
     plain, lm = model_of(kind), model_of(kind, AutoModelForImageTextToText)
     assert (plain.capabilities, lm.capabilities) == (frozenset(), frozenset({"lm"}))
     found = hs.survey(lm, [SENTENCES[0]], measures=["gradient", "position"], max_length=64)

@@ -42,9 +42,7 @@ def same(ours: dict[str, list[Tensor]], theirs: dict[str, tuple[Tensor, ...]]) -
 
 @pytest.mark.parametrize("lengths", [(9, 5, 12), (7, 7)], ids=["padded", "not padded"])
 @pytest.mark.parametrize("kind", [*KINDS, *RECENT])
-def test_maps_and_hidden_states_equal_eager_bit_for_bit(
-    kind: str, lengths: tuple[int, ...]
-) -> None:
+def test_maps_and_hidden_states_equal_eager_bit_for_bit(kind, lengths):
     batch = tiny_batch(kind, lengths)
     model = tiny_model(kind)
     with torch.no_grad():
@@ -64,7 +62,7 @@ def test_maps_and_hidden_states_equal_eager_bit_for_bit(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_layers_are_numbered_from_0_within_each_stack(kind: str) -> None:
+def test_layers_are_numbered_from_0_within_each_stack(kind):
     views = [(view.stack, view.layer) for view in views_of(tiny_model(kind), tiny_batch(kind))]
     stacks = STACKS[kind] if kind not in BOTH else ("decoder", "cross")
     expected = [(stack, layer) for layer in range(LAYERS) for stack in stacks]
@@ -72,13 +70,11 @@ def test_layers_are_numbered_from_0_within_each_stack(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_the_decoder_reads_a_batch_with_its_start_token_and_the_encoder_without(
-    kind: str,
-) -> None:
+def test_the_decoder_reads_a_batch_with_its_start_token_and_the_encoder_without(kind):
     plain = tiny_batch(kind)
     start = {"t5": 0, "bart": 2}[kind]
 
-    def before(array: np.ndarray, value: int) -> np.ndarray:
+    def before(array, value):
         return np.concatenate([np.full((len(array), 1), value, array.dtype), array], 1)
 
     batch = Batch(0, (), before(plain.ids, start), before(plain.types, 0), before(plain.mask, 1))
@@ -97,7 +93,7 @@ def test_the_decoder_reads_a_batch_with_its_start_token_and_the_encoder_without(
     assert expected.cross_attentions[0].shape[-2:] == (13, 12)
 
 
-def test_the_decoder_of_t5_begins_with_padding_unless_its_config_says_otherwise() -> None:
+def test_the_decoder_of_t5_begins_with_padding_unless_its_config_says_otherwise():
     batch = tiny_batch("t5")
     assert same(
         maps_of(tiny_model("t5", decoder_start_token_id=0), batch),
@@ -115,7 +111,7 @@ def test_the_decoder_of_t5_begins_with_padding_unless_its_config_says_otherwise(
         *((kind, AutoModelForSeq2SeqLM) for kind in BOTH),
     ],
 )
-def test_models_with_a_language_model_head_equal_eager_too(kind: str, auto: type) -> None:
+def test_models_with_a_language_model_head_equal_eager_too(kind, auto):
     batch = tiny_batch(kind)
     model = tiny_model(kind, auto=auto)
     with torch.no_grad():
@@ -124,7 +120,7 @@ def test_models_with_a_language_model_head_equal_eager_too(kind: str, auto: type
     assert same(maps_of(model, batch), maps)
 
 
-def test_a_bert_configured_as_a_decoder_is_a_decoder() -> None:
+def test_a_bert_configured_as_a_decoder_is_a_decoder():
     batch = tiny_batch("bert")
     model = tiny_model("bert", is_decoder=True)
     with torch.no_grad():
@@ -137,7 +133,7 @@ def test_a_bert_configured_as_a_decoder_is_a_decoder() -> None:
 
 
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_only_decoders_do_not_attend_to_later_tokens(kind: str, stack: str) -> None:
+def test_only_decoders_do_not_attend_to_later_tokens(kind, stack):
     model = tiny_model(kind)
     later = [bool(attention.triu(1).any()) for attention in maps_of(model, tiny_batch(kind))[stack]]
     assert later == [stack != "decoder"] * LAYERS
@@ -145,9 +141,7 @@ def test_only_decoders_do_not_attend_to_later_tokens(kind: str, stack: str) -> N
 
 
 @pytest.mark.parametrize(("kind", "changes"), [("bert", {}), ("roberta", {"type_vocab_size": 1})])
-def test_token_types_are_passed_to_models_that_have_them(
-    kind: str, changes: dict[str, int]
-) -> None:
+def test_token_types_are_passed_to_models_that_have_them(kind, changes):
     model, batch = tiny_model(kind, **changes), tiny_batch(kind)
     assert batch.types.any()
     plain = Batch(0, (), batch.ids, np.zeros_like(batch.types), batch.mask)

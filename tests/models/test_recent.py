@@ -21,7 +21,7 @@ from tiny import (
 
 
 @pytest.mark.parametrize("kind", RECENT)
-def test_shapes_are_those_of_the_configuration(kind: str) -> None:
+def test_shapes_are_those_of_the_configuration(kind):
     (stack, shape), *others = tiny_model(kind).shapes.items()
     assert (stack, others) == ("encoder" if kind == "eurobert" else "decoder", [])
     config = tiny_model(kind).network.config
@@ -39,14 +39,14 @@ def test_shapes_are_those_of_the_configuration(kind: str) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("kind", ["gpt-oss", "llama", "bert"])
-def test_a_learned_sink_is_noted_in_every_precision(kind: str, dtype: torch.dtype) -> None:
+def test_a_learned_sink_is_noted_in_every_precision(kind, dtype):
     model = wrap(tiny_network(kind).to(dtype), tiny_tokenizer(kind))
     assert any("sum to less than 1" in note for note in model.notes) == (kind == "gpt-oss")
 
 
 @pytest.mark.parametrize("kind", RECENT)
 @pytest.mark.parametrize("way", ["zero", "uniform"])
-def test_a_head_is_replaced_in_its_own_layer_alone(kind: str, way: str) -> None:
+def test_a_head_is_replaced_in_its_own_layer_alone(kind, way):
     model, batch = tiny_model(kind), tiny_batch(kind)
     last = model.shape(model.main_stack()).labels[-1]
     before = views_of(model, batch)
@@ -64,7 +64,7 @@ def test_a_head_is_replaced_in_its_own_layer_alone(kind: str, way: str) -> None:
         torch.testing.assert_close(after[top].weights[:, 1][real], expected[real])
 
 
-def test_minimax_shows_the_layers_that_have_attention() -> None:
+def test_minimax_shows_the_layers_that_have_attention():
     """Its linear layers return their state as if it were a map."""
     torch.manual_seed(0)
     config = MiniMaxConfig(

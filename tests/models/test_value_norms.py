@@ -44,7 +44,7 @@ def sent(view: LayerView, weight: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("kind", BY_HAND)
-def test_what_keys_send_sums_to_what_the_attention_module_adds(kind: str) -> None:
+def test_what_keys_send_sums_to_what_the_attention_module_adds(kind):
     network, batch, added = tiny_network(kind), tiny_batch(kind), list[Tensor]()
     for layer in range(2):
         output_module(kind, network, layer).register_forward_hook(
@@ -65,7 +65,7 @@ def test_what_keys_send_sums_to_what_the_attention_module_adds(kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", BY_HAND)
-def test_lengths_equal_those_of_the_vectors_themselves(kind: str) -> None:
+def test_lengths_equal_those_of_the_vectors_themselves(kind):
     model, batch = tiny_model(kind), tiny_batch(kind)
     norms = ValueNorms(model, model.main_stack())
     for layer, view in enumerate(views_of(model, batch)):
@@ -73,7 +73,7 @@ def test_lengths_equal_those_of_the_vectors_themselves(kind: str) -> None:
         torch.testing.assert_close(norms.of(view), vectors.norm(dim=-1), atol=1e-5, rtol=1e-5)
 
 
-def test_norm_weighted_maps_equal_a_plain_loop() -> None:
+def test_norm_weighted_maps_equal_a_plain_loop():
     generator = torch.Generator().manual_seed(0)
     block = torch.rand(2, 3, 4, 5, generator=generator).softmax(-1)
     lengths = torch.rand(2, 3, 5, generator=generator)
@@ -89,13 +89,13 @@ def test_norm_weighted_maps_equal_a_plain_loop() -> None:
                 torch.testing.assert_close(found[example, head, row], expected)
 
 
-def test_a_row_that_sends_nothing_is_zero() -> None:
+def test_a_row_that_sends_nothing_is_zero():
     found = norm_weighted(torch.full((1, 1, 2, 2), 0.5), torch.zeros(1, 1, 2))
     assert torch.equal(found, torch.zeros(1, 1, 2, 2))
 
 
 @pytest.mark.parametrize(("kind", "stack"), [("t5", "cross"), ("bart", "cross"), ("gemma4", "")])
-def test_cross_attention_and_heads_of_two_widths_have_lengths(kind: str, stack: str) -> None:
+def test_cross_attention_and_heads_of_two_widths_have_lengths(kind, stack):
     model, batch = tiny_model(kind), tiny_batch(kind)
     stack = stack or model.main_stack()
     norms = ValueNorms(model, stack)
@@ -104,7 +104,7 @@ def test_cross_attention_and_heads_of_two_widths_have_lengths(kind: str, stack: 
             assert norms.of(view).shape == (3, HEADS, batch.mask.shape[1])
 
 
-def test_a_norm_before_the_output_projection_is_an_error() -> None:
+def test_a_norm_before_the_output_projection_is_an_error():
     model = tiny_model("llama")
     first = model.network.layers[0].self_attn.o_proj
     first.register_forward_pre_hook(lambda _module, args: (args[0] / 2,), prepend=True)
@@ -112,7 +112,7 @@ def test_a_norm_before_the_output_projection_is_an_error() -> None:
         ValueNorms(model, "decoder")
 
 
-def test_an_unknown_output_projection_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_output_projection_is_an_error(monkeypatch):
     monkeypatch.setattr(projections, "OUTPUTS", ())
     with pytest.raises(ModelError, match=r"cannot be read from tiny-llama .*; supported are BERT"):
         ValueNorms(tiny_model("llama"), "decoder")

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from headscope.encode import Batch
-from headscope.models import LayerView, Model, Replacement, Shape, wrap
+from headscope.models import LayerView, Replacement, Shape, wrap
 from headscope.models.observe import current_watch
 from tiny import (
     BOTH,
@@ -63,18 +63,18 @@ def equal(one: list[LayerView], other: list[LayerView]) -> bool:
 @pytest.mark.parametrize(
     ("first", "second"), [("bert", "gpt2"), ("gpt", "mpnet"), ("llama", "gpt")]
 )
-def test_two_threads_can_observe_two_models_at_once(first: str, second: str) -> None:
+def test_two_threads_can_observe_two_models_at_once(first, second):
     meet = threading.Barrier(2, timeout=300)
     seen: dict[str, list[LayerView]] = {first: [], second: []}
     models = {kind: tiny_model(kind) for kind in seen}
     replacements = {first: None, second: Replacement("1-2")}
 
-    def observe(kind: str) -> Callable[[], None]:
-        def listen(view: LayerView) -> None:
+    def observe(kind):
+        def listen(view):
             meet.wait()  # both threads are inside a layer now
             seen[kind].append(view)
 
-        def job() -> None:
+        def job():
             with torch.no_grad():
                 models[kind].forward(
                     tiny_batch(kind), listeners=[listen], replacement=replacements[kind]
@@ -90,14 +90,14 @@ def test_two_threads_can_observe_two_models_at_once(first: str, second: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["bert", *PRIVATE])
-def test_two_threads_can_observe_one_model_at_once(kind: str) -> None:
+def test_two_threads_can_observe_one_model_at_once(kind):
     model = tiny_model(kind)
     texts = [tiny_batch(kind, seed=1), tiny_batch(kind, seed=2)]
     expected = [views_of(model, batch) for batch in texts]
     seen: list[list[LayerView]] = [[], []]
     meet = threading.Barrier(2, timeout=300)
 
-    def wait(*_: object) -> None:
+    def wait(*_):
         meet.wait()
 
     if kind in PRIVATE:  # the threads meet between the maps and the outputs of a layer
@@ -105,12 +105,12 @@ def test_two_threads_can_observe_one_model_at_once(kind: str) -> None:
             if name.endswith("attn_dropout" if kind == "gpt" else "attn.dropout"):
                 module.register_forward_hook(wait)
 
-    def observe(index: int) -> Callable[[], None]:
-        def listen(view: LayerView) -> None:
+    def observe(index):
+        def listen(view):
             meet.wait()
             seen[index].append(view)
 
-        def job() -> None:
+        def job():
             with torch.no_grad():
                 model.forward(texts[index], listeners=[listen])
 
@@ -122,7 +122,7 @@ def test_two_threads_can_observe_one_model_at_once(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_network_called_directly_computes_as_usual_and_calls_no_listener(kind: str) -> None:
+def test_a_network_called_directly_computes_as_usual_and_calls_no_listener(kind):
     batch, model = tiny_batch(kind), tiny_model(kind)
     seen = views_of(model, batch)
     number = len(seen)
@@ -134,10 +134,10 @@ def test_a_network_called_directly_computes_as_usual_and_calls_no_listener(kind:
 
 
 @pytest.mark.parametrize("kind", ["bert", *PRIVATE])
-def test_after_a_listener_that_fails_the_next_pass_is_observed_as_usual(kind: str) -> None:
+def test_after_a_listener_that_fails_the_next_pass_is_observed_as_usual(kind):
     batch, model = tiny_batch(kind), tiny_model(kind)
 
-    def fail(view: LayerView) -> None:
+    def fail(view):
         raise RuntimeError(f"layer {view.layer}")
 
     with pytest.raises(RuntimeError, match="layer 0"):
@@ -146,7 +146,7 @@ def test_after_a_listener_that_fails_the_next_pass_is_observed_as_usual(kind: st
     assert equal(views_of(model, batch), views_of(tiny_model(kind), batch))
 
 
-def test_listeners_are_called_in_order() -> None:
+def test_listeners_are_called_in_order():
     called: list[tuple[str, int]] = []
     model = tiny_model("bert")
     model.forward(
@@ -160,7 +160,7 @@ def test_listeners_are_called_in_order() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt", "mpnet", "t5"])
-def test_a_network_wrapped_twice_is_observed_once(kind: str) -> None:
+def test_a_network_wrapped_twice_is_observed_once(kind):
     network, batch = tiny_network(kind), tiny_batch(kind)
     once = wrap(network, tiny_tokenizer(kind))
     twice = wrap(network, tiny_tokenizer(kind))
@@ -175,9 +175,7 @@ def test_a_network_wrapped_twice_is_observed_once(kind: str) -> None:
     ids=["deepcopy", "pickle"],
 )
 @pytest.mark.parametrize("kind", ["bert", *DECODERS, *BOTH, "mpnet"])
-def test_a_copy_of_a_model_is_observed_like_the_original_and_names_its_own_modules(
-    kind: str, copied: Callable[[Model], Model]
-) -> None:
+def test_a_copy_of_a_model_is_observed_like_the_original_and_names_its_own_modules(kind, copied):
     batch, model = tiny_batch(kind), tiny_model(kind)
     other = copied(model)
     views = views_of(other, batch)
@@ -192,7 +190,7 @@ def test_a_copy_of_a_model_is_observed_like_the_original_and_names_its_own_modul
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("kind", ["bert", "gpt", "llama", "t5"])
-def test_maps_are_float32_whatever_the_dtype_of_the_model(kind: str, dtype: torch.dtype) -> None:
+def test_maps_are_float32_whatever_the_dtype_of_the_model(kind, dtype):
     batch = tiny_batch(kind)
     model = wrap(tiny_network(kind).to(dtype), tiny_tokenizer(kind))
     with torch.no_grad():
@@ -203,13 +201,13 @@ def test_maps_are_float32_whatever_the_dtype_of_the_model(kind: str, dtype: torc
         assert torch.equal(view.attention, maps[view.stack][view.layer].float())
 
 
-def test_float32_maps_are_not_copied() -> None:
+def test_float32_maps_are_not_copied():
     view = views_of(tiny_model("bert"), tiny_batch("bert"))[0]
     assert view.attention is view.weights
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_the_former_attention_implementation_does_not_matter(attention: str) -> None:
+def test_the_former_attention_implementation_does_not_matter(attention):
     batch = tiny_batch("bert")
     model = wrap(tiny_network("bert", attention=attention), tiny_tokenizer("bert"))
     with torch.no_grad():
@@ -220,7 +218,7 @@ def test_the_former_attention_implementation_does_not_matter(attention: str) -> 
     )
 
 
-def test_one_token_is_enough() -> None:
+def test_one_token_is_enough():
     batch = tiny_batch("bert", (1,))
     seen: list[Tensor] = [
         view.attention

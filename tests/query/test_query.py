@@ -15,6 +15,7 @@ from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.results.query import parse_query
 from page.samples import made_results, made_values
+from refusals import refusal
 from stats.heads.test_main_roles import atlas_of
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
@@ -41,10 +42,9 @@ def test_queries_are_read_as_the_shared_cases_say(case):
     if "tree" in case:
         assert parse_query(str(case["query"])) == case["tree"]
         return
-    with pytest.raises(UserError) as caught:
-        parse_query(str(case["query"]))
-    assert caught.value.message == case["error"]
-    assert "position:previous > 0.5" in caught.value.hint
+    error = refusal(UserError, parse_query, str(case["query"]))
+    assert error.message == case["error"]
+    assert "position:previous > 0.5" in error.hint
 
 
 @given(st.text(max_size=40) | st.text('is:layer "()<>=!.0 andornot-', max_size=40))

@@ -11,6 +11,7 @@ from headscope.tasks.glue import made_examples, training_data
 from headscope.tasks.make import GRAMMAR_SENTENCES
 from headscope.tasks.probing import find_tasks
 from headscope.tasks.task import MADE, TITLES
+from refusals import refusal
 
 pytestmark = pytest.mark.slow
 
@@ -107,7 +108,6 @@ def test_the_two_downstream_tasks_need_no_file(name):
 
 
 def test_the_grammar_has_no_examples_of_glue():
-    with pytest.raises(UserError) as error:
-        made_examples(find_task("rte"), "train")
-    assert error.value.message == "the built-in grammar has no examples of RTE"
-    assert "opinion, paraphrase" in error.value.hint
+    error = refusal(UserError, made_examples, find_task("rte"), "train")
+    assert error.message == "the built-in grammar has no examples of RTE"
+    assert "opinion, paraphrase" in error.hint

@@ -12,15 +12,15 @@ from headscope.corpus import Example
 from headscope.errors import CorpusError
 from headscope.tasks.senteval import read_senteval, read_tasks, write_senteval
 from headscope.tasks.task import SPLITS, TITLES, ProbingTask
+from refusals import refusal
+from written import written
 
 GOOD = 'tr\t10\t" A " dog \'s\ntr\t9\tTwo cats .\nva\t9\tThree cats .\nte\t10\tA  cow .\n'
 SHAPE = "each line is a split (tr, va or te), a label and a sentence, separated by tabs"
 
 
 def write(folder, text, name="task.txt"):
-    path = folder / name
-    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    return path
+    return written(folder / name, text)
 
 
 @pytest.mark.parametrize("name", ["task.txt", "task.txt.gz", "task.tsv", "task.TXT", "task.tsv.gz"])
@@ -108,9 +108,8 @@ def test_a_bad_line_is_reported_with_its_number_and_what_to_do(
     tmp_path, text, where, message, hint
 ):
     path = write(tmp_path, text)
-    with pytest.raises(CorpusError) as caught:
-        read_senteval(path)
-    assert (caught.value.message, caught.value.hint) == (f"{path}{where}: {message}", hint)
+    error = refusal(CorpusError, read_senteval, path)
+    assert (error.message, error.hint) == (f"{path}{where}: {message}", hint)
 
 
 @pytest.mark.parametrize(
@@ -124,9 +123,7 @@ def test_a_bad_line_is_reported_with_its_number_and_what_to_do(
 )
 def test_a_file_without_a_split_that_is_needed_is_refused(tmp_path, text, message):
     path = write(tmp_path, text)
-    with pytest.raises(CorpusError) as caught:
-        read_senteval(path)
-    assert caught.value.message == f"{path} {message}"
+    assert refusal(CorpusError, read_senteval, path).message == f"{path} {message}"
 
 
 def test_without_a_split_to_choose_on_folds_are_used_and_sentences_in_two_splits_are_counted(

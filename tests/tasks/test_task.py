@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,16 +12,12 @@ from headscope.errors import CorpusError, UserError
 from headscope.tasks import GLUE, custom_task, find_task, label_ids, task_examples
 from headscope.tasks.glue import labelled
 from headscope.tasks.task import ProbingTask, all_notes
+from refusals import refusal
+from written import written
 
 # --- tasks ---
 
 RTE = "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\tentailment\n1\tC.\tD.\tnot_entailment\n"
-
-
-def put(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
 
 
 @pytest.mark.parametrize("name", ["rte", "RTE", "Rte"])
@@ -39,10 +33,8 @@ def test_the_seven_tasks_are_those_of_the_table_in_its_order():
 
 
 def test_an_unknown_task_lists_the_known_ones():
-    with pytest.raises(UserError) as caught:
-        find_task("rtee")
     assert (
-        caught.value.message
+        refusal(UserError, find_task, "rtee").message
         == "the task must be one of mnli, mrpc, opinion, paraphrase, qnli, qqp, rte, sst-2, sts-b; "
         "got 'rtee' instead. Did you mean 'rte'?"
     )
@@ -50,7 +42,7 @@ def test_an_unknown_task_lists_the_known_ones():
 
 @pytest.mark.parametrize("place", ["RTE/dev.tsv", "rte/dev.tsv.gz", "Rte/DEV.tsv"])
 def test_the_files_of_a_task_are_found_in_any_case_gzip_or_not(tmp_path, place):
-    put(tmp_path / "glue" / place, RTE)
+    written(tmp_path / "glue" / place, RTE)
     corpus = task_examples(GLUE["rte"], tmp_path / "glue", "dev")
     assert [(example.texts, example.label) for example in corpus] == [
         (("A.", "B."), "entailment"),
@@ -59,7 +51,7 @@ def test_the_files_of_a_task_are_found_in_any_case_gzip_or_not(tmp_path, place):
 
 
 def test_the_folder_of_the_task_itself_or_a_file_can_be_given(tmp_path):
-    file = put(tmp_path / "SST2" / "train.tsv", "sentence\tlabel\nfine \t1\n")
+    file = written(tmp_path / "SST2" / "train.tsv", "sentence\tlabel\nfine \t1\n")
     for path in (tmp_path, file.parent, file):
         assert [
             (example.texts, example.label)
@@ -69,13 +61,13 @@ def test_the_folder_of_the_task_itself_or_a_file_can_be_given(tmp_path):
 
 def test_mnli_is_scored_on_its_matched_half(tmp_path):
     header = "index\tsentence1\tsentence2\tlabel1\tgold_label\n"
-    put(tmp_path / "MNLI" / "dev_matched.tsv", f"{header}0\tA.\tB.\tneutral\tcontradiction\n")
-    put(tmp_path / "MNLI" / "dev_mismatched.tsv", f"{header}0\tA.\tB.\tneutral\tentailment\n")
+    written(tmp_path / "MNLI" / "dev_matched.tsv", f"{header}0\tA.\tB.\tneutral\tcontradiction\n")
+    written(tmp_path / "MNLI" / "dev_mismatched.tsv", f"{header}0\tA.\tB.\tneutral\tentailment\n")
     assert label_ids(GLUE["mnli"], task_examples(GLUE["mnli"], tmp_path, "dev")).tolist() == [2]
 
 
 def test_a_subset_replaces_a_missing_training_file_with_a_note(tmp_path):
-    part = put(
+    part = written(
         tmp_path / "QNLI" / "train_subset99.tsv.gz",
         "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n",
     )
@@ -84,7 +76,7 @@ def test_a_subset_replaces_a_missing_training_file_with_a_note(tmp_path):
         str(part),
         (f"{part} holds only a part of the task's training examples",),
     )
-    whole = put(
+    whole = written(
         tmp_path / "QNLI" / "train.tsv",
         "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n",
     )
@@ -93,23 +85,23 @@ def test_a_subset_replaces_a_missing_training_file_with_a_note(tmp_path):
 
 
 def test_a_missing_task_or_split_lists_what_is_there(tmp_path):
-    put(tmp_path / "RTE" / "train.tsv", RTE)
-    with pytest.raises(CorpusError) as caught:
-        task_examples(GLUE["qqp"], tmp_path, "train")
-    assert caught.value.message == f"{tmp_path} has no folder for QQP; its folders are: RTE"
-    with pytest.raises(CorpusError) as caught:
-        task_examples(GLUE["rte"], tmp_path, "dev")
-    assert caught.value.message == f"{tmp_path / 'RTE'} has no dev split: no dev.tsv or dev.tsv.gz"
+    written(tmp_path / "RTE" / "train.tsv", RTE)
+    assert (
+        refusal(CorpusError, task_examples, GLUE["qqp"], tmp_path, "train").message
+        == f"{tmp_path} has no folder for QQP; its folders are: RTE"
+    )
+    assert (
+        refusal(CorpusError, task_examples, GLUE["rte"], tmp_path, "dev").message
+        == f"{tmp_path / 'RTE'} has no dev split: no dev.tsv or dev.tsv.gz"
+    )
     with pytest.raises(UserError, match="the split must be one of dev, train; got 'test' instead"):
         task_examples(GLUE["rte"], tmp_path, "test")
 
 
 def test_an_unknown_label_is_reported_with_its_line(tmp_path):
-    file = put(tmp_path / "rte.tsv", RTE + "2\tE.\tF.\tentailmant\n")
-    with pytest.raises(CorpusError) as caught:
-        task_examples(GLUE["rte"], file, "train")
+    file = written(tmp_path / "rte.tsv", RTE + "2\tE.\tF.\tentailmant\n")
     assert (
-        caught.value.message
+        refusal(CorpusError, task_examples, GLUE["rte"], file, "train").message
         == f"{file}, line 4: the label of RTE must be one of entailment, not_entailment; got "
         "'entailmant' instead. Did you mean 'entailment' or 'not_entailment'?"
     )
@@ -123,19 +115,18 @@ def test_an_unknown_label_is_reported_with_its_line(tmp_path):
     ],
 )
 def test_a_missing_column_or_empty_label_is_reported_with_its_line(tmp_path, rows, line):
-    file = put(tmp_path / "rte.tsv", rows)
-    with pytest.raises(CorpusError) as caught:
-        task_examples(GLUE["rte"], file, "train")
-    assert caught.value.message == f"{file}, line {line}: no label, which a task needs"
+    file = written(tmp_path / "rte.tsv", rows)
+    assert (
+        refusal(CorpusError, task_examples, GLUE["rte"], file, "train").message
+        == f"{file}, line {line}: no label, which a task needs"
+    )
 
 
 @pytest.mark.parametrize("label", ["high", "nan", "inf"])
 def test_a_score_must_be_a_number(tmp_path, label):
-    file = put(tmp_path / "sts.tsv", f"sentence1\tsentence2\tscore\nA.\tB.\t{label}\n")
-    with pytest.raises(CorpusError) as caught:
-        task_examples(GLUE["sts-b"], file, "train")
+    file = written(tmp_path / "sts.tsv", f"sentence1\tsentence2\tscore\nA.\tB.\t{label}\n")
     assert (
-        caught.value.message
+        refusal(CorpusError, task_examples, GLUE["sts-b"], file, "train").message
         == f"{file}, line 2: the label of STS-B must be a number, got {label!r} instead"
     )
 
@@ -221,7 +212,7 @@ def test_labels_that_are_no_classes_are_refused(labels, message):
     ],
 )
 def test_tables_of_two_and_three_columns_have_their_label_last(tmp_path, name, text, texts):
-    corpus = labelled(put(tmp_path / name, text))
+    corpus = labelled(written(tmp_path / name, text))
     assert [(example.texts, example.label) for example in corpus] == list(
         zip(texts, ["pos", "neg"], strict=True)
     )
@@ -234,7 +225,7 @@ def task(title: str, *notes: str) -> ProbingTask:
     return ProbingTask(title.lower(), title, ("0", "1"), {}, notes=notes)
 
 
-def test_a_note_of_several_tasks_is_listed_once() -> None:
+def test_a_note_of_several_tasks_is_listed_once():
     assert all_notes(
         [task("Length", "few"), task("Tense", "few", "no va lines"), task("Depth")]
     ) == ["Length, Tense: few", "Tense: no va lines"]

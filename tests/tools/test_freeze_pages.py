@@ -65,7 +65,7 @@ def write_paper(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def test_a_page_of_a_paper_agrees_with_itself_run_at_another_time(tmp_path: Path) -> None:
+def test_a_page_of_a_paper_agrees_with_itself_run_at_another_time(tmp_path):
     assert compare(write_paper(tmp_path / "a"), write_paper(tmp_path / "b", seconds=77.0))
 
 
@@ -79,15 +79,11 @@ def test_a_page_of_a_paper_agrees_with_itself_run_at_another_time(tmp_path: Path
         {"remark": "The mean is 3.14."},
     ],
 )
-def test_what_changed_in_the_page_of_a_paper_is_found(
-    tmp_path: Path, change: dict[str, Any]
-) -> None:
+def test_what_changed_in_the_page_of_a_paper_is_found(tmp_path, change):
     assert not compare(write_paper(tmp_path / "a"), write_paper(tmp_path / "b", **change))
 
 
-def test_a_page_in_html_is_compared_with_one_of_data(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_in_html_is_compared_with_one_of_data(tmp_path, capsys):
     new = write_paper(tmp_path / "new")
     for number, (accuracy, holds) in enumerate([("85.3", "yes"), ("85.2", "yes"), ("85.3", "no")]):
         (tmp_path / str(number)).mkdir()
@@ -99,8 +95,8 @@ def test_a_page_in_html_is_compared_with_one_of_data(
     assert not compare(tmp_path / "2", new)
 
 
-def test_numbers_in_the_atlas_of_a_page_are_compared_by_their_labels(tmp_path: Path) -> None:
-    def write(folder: str, ids: list[str], values: list[float]) -> Path:
+def test_numbers_in_the_atlas_of_a_page_are_compared_by_their_labels(tmp_path):
+    def write(folder, ids, values):
         document = {"statistics": [{"id": name, "n": 7} for name in ids]}
         content = pack(document, {"value": np.array(values, np.float32)[:, None, None]})
         (tmp_path / folder).mkdir()

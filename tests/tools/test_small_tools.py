@@ -50,9 +50,7 @@ def test_a_wheel_may_lack_nothing_and_hold_nothing_else():
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_the_built_in_corpus_passes_its_checks(
-    style: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_built_in_corpus_passes_its_checks(style, capsys):
     assert builtin_corpus.check(style) == 0
     assert capsys.readouterr().out.endswith("no errors\n")
 

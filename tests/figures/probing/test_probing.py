@@ -82,7 +82,7 @@ def test_each_task_has_a_map_with_layer_1_at_the_bottom_and_each_head_s_score_an
 
 
 def test_the_best_head_of_each_layer_is_on_the_left_and_one_without_a_score_on_the_right():
-    def hole(values: Any) -> Any:
+    def hole(values):
         values[0, 1, 2] = np.nan
         return values
 
@@ -193,7 +193,7 @@ def test_colours_can_begin_at_the_majority_and_heads_no_better_than_it_are_dotte
     results = made_probing(LAYERS, HEADS, SOME)
     floor = float(results["probe"]["majority"].sel(task="past_present"))
 
-    def low_heads(values: Any) -> Any:
+    def low_heads(values):
         values[2, 0, :2] = floor + HALF / 2 * np.array([-1, 1])
         return values
 
@@ -261,7 +261,7 @@ def rule_rows(spec: dict[str, Any], panel: dict[str, Any]) -> list[dict[str, Any
 
 
 def test_points_that_were_not_computed_are_not_drawn():
-    def none(values: Any) -> Any:
+    def none(values):
         values[:, 1] = np.nan
         return values
 
