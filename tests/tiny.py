@@ -554,6 +554,21 @@ def maps_of(model: Model, batch: Batch, **options: Any) -> dict[str, list[torch.
     return found
 
 
+def last_state(model: Model, batch: Batch, **options: Any) -> torch.Tensor:
+    """The last hidden states of one pass."""
+    with torch.no_grad():
+        return model.forward(batch, **options).last_hidden_state
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two tensors, or lists or dictionaries of them, are equal bit for bit."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    return len(one) == len(other) and all(map(same, one, other))
+
+
 def eager_inputs(kind: str, batch: Batch) -> dict[str, torch.Tensor]:
     """The inputs of transformers for a batch, written out by hand.
 

@@ -21,7 +21,9 @@ from tiny import (
     SPARSE,
     TOPK,
     eager_run,
+    last_state,
     maps_of,
+    same,
     tiny_batch,
     tiny_config,
     tiny_model,
@@ -40,16 +42,12 @@ LENGTHS = (40, 29)
 @pytest.mark.parametrize("kind", SPARSE)
 def test_sparse_models_equal_eager_bit_for_bit_beyond_what_their_index_chooses(kind):
     batch, model = tiny_batch(kind, LENGTHS), tiny_model(kind)
-    with torch.no_grad():
-        expected, maps = eager_run(kind, batch)
-        output = model.forward(batch)
+    expected, maps = eager_run(kind, batch)
     theirs = [one for one in maps["decoder"] if one is not None]
     chosen = [int((one[0, 0, -1] > 0).sum()) for one in theirs]
     assert min(chosen) == TOPK < LENGTHS[0], "the index must leave something out"
-    ours = maps_of(model, batch)["decoder"]
-    assert len(ours) == len(theirs)
-    assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
-    assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
+    assert same(maps_of(model, batch)["decoder"], theirs)
+    assert torch.equal(last_state(model, batch), expected.last_hidden_state)
 
 
 # ---- the name
@@ -80,15 +78,10 @@ def test_gpt2_that_attends_in_float32_equals_eager_bit_for_bit(dtype):
     """It then computes attention in code of its own, if the name is eager."""
     changes = {"reorder_and_upcast_attn": True, "scale_attn_by_inverse_layer_idx": True}
     batch, network = tiny_batch("gpt2"), tiny_network("gpt2", **changes).to(dtype)
-    with torch.no_grad():
-        expected, maps = eager_run("gpt2", batch, network=tiny_network("gpt2", **changes).to(dtype))
-        model = wrap(network, tiny_tokenizer("gpt2"))
-        output = model.forward(batch)
-    views = views_of(model, batch)
-    assert all(
-        torch.equal(view.weights, one) for view, one in zip(views, maps["decoder"], strict=True)
-    )
-    assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
+    expected, maps = eager_run("gpt2", batch, network=tiny_network("gpt2", **changes).to(dtype))
+    model = wrap(network, tiny_tokenizer("gpt2"))
+    assert same([view.weights for view in views_of(model, batch)], maps["decoder"])
+    assert torch.equal(last_state(model, batch), expected.last_hidden_state)
 
 
 # ---- the source

@@ -15,7 +15,7 @@ import headscope as hs
 from headscope.errors import ModelError
 from headscope.models import Model, load, wrap
 from refusals import refusal
-from tiny import maps_of, save_tiny, tiny_batch, tiny_tokenizer
+from tiny import maps_of, same, save_tiny, tiny_batch, tiny_tokenizer
 
 peft = pytest.importorskip("peft", reason="peft is not installed")
 
@@ -98,8 +98,7 @@ def test_an_adapter_that_was_trained_without_a_head_fits_a_model_with_one(
     headless = make_adapter(kind, model, tmp_path / "headless", auto=AutoModel)
     with_head = load(model, adapter=headless, head="lm")
     without = load(model, adapter=headless)
-    pairs = zip(layers_of(kind, with_head), layers_of(kind, without), strict=True)
-    assert all(torch.equal(one, other) for one, other in pairs)
+    assert same(layers_of(kind, with_head), layers_of(kind, without))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from refusals import refusal
 pytest.importorskip("gguf", reason="the package gguf is not installed")
 
 from models.tiny_gguf import tiny_llama, write_gguf
+from tiny import same
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +40,7 @@ def test_a_gguf_file_gives_the_weights_that_were_written(file):
     model = load(file, head="lm")
     assert model.shapes == {"decoder": Shape(2, 4, 8, kv_heads=(2, 2))}
     expected = tiny_llama().state_dict()
-    weights = model.network.state_dict()
-    assert weights.keys() == expected.keys()
-    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    assert same(model.network.state_dict(), expected)
     assert (model.label, model.network.dtype) == ("tiny.Q4.gguf", torch.float32)
 
 

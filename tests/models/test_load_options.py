@@ -11,10 +11,10 @@ from transformers import AutoModel, AutoModelForCausalLM
 
 import headscope as hs
 from headscope.errors import ModelError, UserError
-from headscope.models import Model, load, wrap
+from headscope.models import load, wrap
 from headscope.options import LoadOptions
 from refusals import refusal
-from tiny import maps_of, save_tiny, tiny_batch, tiny_model, tiny_network, tiny_tokenizer
+from tiny import maps_of, same, save_tiny, tiny_batch, tiny_model, tiny_network, tiny_tokenizer
 
 TEXTS = ["the cat sat on the mat.", "a small bird sang in the old tree while rain fell."]
 
@@ -25,10 +25,8 @@ def folder(tmp_path_factory):
     return save_tiny("llama", tmp_path_factory.mktemp("llama"), auto=AutoModelForCausalLM)
 
 
-def same_maps(one: Model, other: Model) -> bool:
-    batch = tiny_batch("llama")
-    pairs = zip(maps_of(one, batch)["decoder"], maps_of(other, batch)["decoder"], strict=True)
-    return all(torch.equal(left, right) for left, right in pairs)
+def same_maps(one, other):
+    return same(maps_of(one, tiny_batch("llama")), maps_of(other, tiny_batch("llama")))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -209,19 +207,12 @@ def test_other_models_have_no_such_note(kind):
 def test_bos_and_chat_are_recorded_and_make_another_run(tmp_path):
     network, tokenizer = tiny_network("gpt2"), tiny_tokenizer("gpt2")
     tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
-    plain = wrap(network, tokenizer)
-    added = wrap(network, tokenizer, bos="add")
-    chat = wrap(network, tokenizer, chat=True)
-    seen = [
-        hs.survey(model, TEXTS, measures="special", max_length=64) for model in (plain, added, chat)
-    ]
+    models = [wrap(network, tokenizer, **how) for how in ({}, {"bos": "add"}, {"chat": True})]
+    seen = [hs.survey(model, TEXTS, measures="special", max_length=64) for model in models]
     described = [atlas.provenance["model"] for atlas in seen]
-    assert [(one["bos"], one["chat"]) for one in described] == [
-        ("keep", False),
-        ("add", False),
-        ("keep", True),
-    ]
-    assert len({str(model.identity("decoder")) for model in (plain, added, chat)}) == 3
+    expected = [("keep", False), ("add", False), ("keep", True)]
+    assert [(one["bos"], one["chat"]) for one in described] == expected
+    assert len({str(model.identity("decoder")) for model in models}) == 3
     to_start = [atlas["special"]["mean"].sel(token="cls", row="all") for atlas in seen]
     assert np.isnan(to_start[0]).all()
     assert (to_start[1] > 0).all()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from headscope.encode import Batch
@@ -22,22 +21,12 @@ from tiny import (
     eager_inputs,
     eager_run,
     maps_of,
+    same,
     tiny_batch,
     tiny_model,
     tiny_network,
     views_of,
 )
-
-
-def same(ours: dict[str, list[Tensor]], theirs: dict[str, tuple[Tensor, ...]]) -> bool:
-    """Whether two sets of maps have the same stacks, layers and numbers."""
-    return {name: len(maps) for name, maps in ours.items()} == {
-        name: len(maps) for name, maps in theirs.items()
-    } and all(
-        torch.equal(one, other)
-        for name in ours
-        for one, other in zip(ours[name], theirs[name], strict=True)
-    )
 
 
 @pytest.mark.parametrize("lengths", [(9, 5, 12), (7, 7)], ids=["padded", "not padded"])
@@ -56,9 +45,7 @@ def test_maps_and_hidden_states_equal_eager_bit_for_bit(kind, lengths):
         ("decoder_hidden_states", "encoder_hidden_states") if kind in BOTH else ("hidden_states",)
     ):
         assert len(expected[name]) == LAYERS + 1
-        assert all(
-            torch.equal(one, other) for one, other in zip(output[name], expected[name], strict=True)
-        )
+        assert same(output[name], expected[name])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -95,12 +82,12 @@ def test_the_decoder_reads_a_batch_with_its_start_token_and_the_encoder_without(
 
 def test_the_decoder_of_t5_begins_with_padding_unless_its_config_says_otherwise():
     batch = tiny_batch("t5")
-    assert same(
-        maps_of(tiny_model("t5", decoder_start_token_id=0), batch),
-        {name: tuple(maps) for name, maps in maps_of(tiny_model("t5"), batch).items()},
+    usual, zero, other = (
+        maps_of(tiny_model("t5", **start), batch)["decoder"]
+        for start in ({}, {"decoder_start_token_id": 0}, {"decoder_start_token_id": 7})
     )
-    other = maps_of(tiny_model("t5", decoder_start_token_id=7), batch)
-    assert not torch.equal(other["decoder"][0], maps_of(tiny_model("t5"), batch)["decoder"][0])
+    assert same(zero, usual)
+    assert not torch.equal(other[0], usual[0])
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from transformers import (
 from headscope.errors import ModelError
 from headscope.models import Shape, load, wrap
 from refusals import refusal
-from tiny import save_tiny, tiny_network, tiny_tokenizer
+from tiny import same, save_tiny, tiny_network, tiny_tokenizer
 
 BELONG = "check that config.json and the weights belong together"
 SMALL = {
@@ -125,9 +125,7 @@ def test_pickled_weights_load_when_allowed(folder):
     torch.save(weights, folder / "pytorch_model.bin")
     model = load(folder, allow_pickle=True)
     assert model.shapes == {"encoder": Shape(2, 4, 8)}
-    assert all(
-        torch.equal(model.network.state_dict()[name], weight) for name, weight in weights.items()
-    )
+    assert same({name: model.network.state_dict()[name] for name in weights}, weights)
 
 
 QUERY = "attention.self.query"
@@ -306,8 +304,7 @@ def test_an_index_of_weights_in_the_folder_is_read(folder):
     (folder / "model.safetensors").unlink()
     network.save_pretrained(folder, max_shard_size="20kB")
     assert (folder / "model.safetensors.index.json").exists()
-    for name, weight in load(folder).network.state_dict().items():
-        assert torch.equal(weight, network.state_dict()[name])
+    assert same({**load(folder).network.state_dict()}, {**network.state_dict()})
 
 
 def test_a_tokenizer_that_adds_a_token_beyond_the_vocabulary_is_refused(folder):

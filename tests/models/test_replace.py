@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from headscope.encode import Batch
 from headscope.errors import UserError
 from headscope.heads import Head
-from headscope.models import Replacement
+from headscope.models import Model, Replacement
 from refusals import refusal
 from tiny import (
     BOTH,
@@ -23,7 +24,9 @@ from tiny import (
     WIDTH,
     WINDOW,
     eager_run,
+    last_state,
     place,
+    same,
     split_values,
     tiny_batch,
     tiny_model,
@@ -103,11 +106,8 @@ def fills(kind: str, stack: str, batch: Batch) -> dict[str, Callable[[int, Tenso
 def test_outputs_equal_those_of_an_eager_model_changed_by_hand(kind, stack, way):
     batch, model = tiny_batch(kind), tiny_model(kind)
     mask = torch.from_numpy(batch.mask)
-    with torch.no_grad():
-        output = model.forward(
-            batch, replacement=Replacement(HEADS_OFF, way, stack, MEANS)
-        ).last_hidden_state
-        untouched = model.forward(batch).last_hidden_state
+    output = last_state(model, batch, replacement=Replacement(HEADS_OFF, way, stack, MEANS))
+    untouched = last_state(model, batch)
     expected = by_hand(kind, stack, batch, fills(kind, stack, batch)[way])
     assert torch.allclose(output[mask], expected[mask], atol=1e-4)
     assert (output - untouched)[mask].abs().max() > 1e-2
@@ -152,32 +152,21 @@ def test_a_zero_or_mean_head_keeps_its_map_and_has_a_constant_output(kind, stack
     assert not torch.equal(after[1].weights, before[1].weights)
 
 
+def seen(model: Model, batch: Batch, **options: Any) -> list[list[Tensor]]:
+    return [[view.weights, view.output] for view in views_of(model, batch, **options)]
+
+
 @pytest.mark.parametrize("way", ["uniform", "zero", "mean"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_replacing_nothing_changes_nothing_bit_for_bit(kind, way):
     batch, model = tiny_batch(kind), tiny_model(kind)
     replacement = Replacement((), way)
-    before, after = views_of(model, batch), views_of(model, batch, replacement=replacement)
-    assert all(
-        torch.equal(one.weights, other.weights) and torch.equal(one.output, other.output)
-        for one, other in zip(before, after, strict=True)
-    )
-    with torch.no_grad():
-        assert torch.equal(
-            model.forward(batch).last_hidden_state,
-            model.forward(batch, replacement=replacement).last_hidden_state,
-        )
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_replacement_lasts_for_one_pass_only(kind):
-    batch, model = tiny_batch(kind), tiny_model(kind)
-    before = views_of(model, batch)
-    views_of(model, batch, replacement=Replacement(HEADS_OFF))
-    assert all(
-        torch.equal(one.weights, other.weights) and torch.equal(one.output, other.output)
-        for one, other in zip(before, views_of(model, batch), strict=True)
-    )
+    before = seen(model, batch)
+    assert same(seen(model, batch, replacement=replacement), before)
+    last = last_state(model, batch, replacement=replacement)
+    assert torch.equal(last_state(model, batch), last)
+    views_of(model, batch, replacement=Replacement(HEADS_OFF, way, means=MEANS))
+    assert same(seen(model, batch), before), "a replacement lasts for one pass only"
 
 
 @pytest.mark.parametrize("kind", BOTH)

@@ -9,9 +9,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
 
-from headscope.encode import Batch
 from headscope.models import LayerView, Replacement, Shape, wrap
 from headscope.models.observe import current_watch
 from tiny import (
@@ -22,6 +20,7 @@ from tiny import (
     eager_inputs,
     eager_run,
     maps_of,
+    same,
     tiny_batch,
     tiny_model,
     tiny_network,
@@ -52,12 +51,8 @@ def in_threads(*jobs: Callable[[], None]) -> None:
 
 
 def equal(one: list[LayerView], other: list[LayerView]) -> bool:
-    return [(view.stack, view.layer) for view in one] == [
-        (view.stack, view.layer) for view in other
-    ] and all(
-        torch.equal(a.weights, b.weights) and torch.equal(a.output, b.output)
-        for a, b in zip(one, other, strict=True)
-    )
+    named = ({(v.stack, v.layer): [v.weights, v.output] for v in views} for views in (one, other))
+    return same(*named)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +121,8 @@ def test_a_network_called_directly_computes_as_usual_and_calls_no_listener(kind)
     batch, model = tiny_batch(kind), tiny_model(kind)
     seen = views_of(model, batch)
     number = len(seen)
-    with torch.no_grad():
-        output = model.network(**eager_inputs(kind, batch))
-        expected, _ = eager_run(kind, batch)
+    output = model.network(**eager_inputs(kind, batch))
+    expected, _ = eager_run(kind, batch)
     assert len(seen) == number
     assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
 
@@ -147,23 +141,18 @@ def test_after_a_listener_that_fails_the_next_pass_is_observed_as_usual(kind):
 
 
 def test_listeners_are_called_in_order():
-    called: list[tuple[str, int]] = []
-    model = tiny_model("bert")
-    model.forward(
-        tiny_batch("bert"),
-        listeners=[
-            lambda view: called.append(("first", view.layer)),
-            lambda view: called.append(("second", view.layer)),
-        ],
-    )
+    called = []
+    listeners = [
+        lambda view, name=name: called.append((name, view.layer)) for name in ("first", "second")
+    ]
+    tiny_model("bert").forward(tiny_batch("bert"), listeners=listeners)
     assert called == [("first", 0), ("second", 0), ("first", 1), ("second", 1)]
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt", "mpnet", "t5"])
 def test_a_network_wrapped_twice_is_observed_once(kind):
     network, batch = tiny_network(kind), tiny_batch(kind)
-    once = wrap(network, tiny_tokenizer(kind))
-    twice = wrap(network, tiny_tokenizer(kind))
+    once, twice = (wrap(network, tiny_tokenizer(kind)) for _ in range(2))
     assert twice.shapes == once.shapes
     assert twice.shape(twice.main_stack()) == Shape(LAYERS, 4, 8)
     assert equal(views_of(twice, batch), views_of(tiny_model(kind), batch))
@@ -181,10 +170,8 @@ def test_a_copy_of_a_model_is_observed_like_the_original_and_names_its_own_modul
     views = views_of(other, batch)
     assert equal(views, views_of(model, batch))
     assert all(view.module in set(other.network.modules()) for view in views)
-    with torch.no_grad():
-        other.network.get_input_embeddings().weight.add_(
-            torch.randn(other.network.get_input_embeddings().weight.shape)
-        )
+    weight = other.network.get_input_embeddings().weight
+    weight.data += torch.randn(weight.shape)
     assert not equal(views_of(other, batch), views_of(model, batch))
 
 
@@ -210,18 +197,9 @@ def test_float32_maps_are_not_copied():
 def test_the_former_attention_implementation_does_not_matter(attention):
     batch = tiny_batch("bert")
     model = wrap(tiny_network("bert", attention=attention), tiny_tokenizer("bert"))
-    with torch.no_grad():
-        _, maps = eager_run("bert", batch)
-    assert all(
-        torch.equal(one, other)
-        for one, other in zip(maps_of(model, batch)["encoder"], maps["encoder"], strict=True)
-    )
+    assert same(maps_of(model, batch), eager_run("bert", batch)[1])
 
 
 def test_one_token_is_enough():
-    batch = tiny_batch("bert", (1,))
-    seen: list[Tensor] = [
-        view.attention
-        for view in views_of(tiny_model("bert"), Batch(0, (), batch.ids, batch.types, batch.mask))
-    ]
+    seen = maps_of(tiny_model("bert"), tiny_batch("bert", (1,)))["encoder"]
     assert [attention.tolist() for attention in seen] == [[[[[1.0]]] * 4]] * LAYERS
