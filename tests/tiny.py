@@ -400,6 +400,8 @@ ENCODERS = ("bert", "roberta", "xlmr", "electra", "albert", "distilbert", "moder
 DECODERS = ("gpt", "gpt2", "opt", "neox", "llama", "qwen3", "gemma")
 BOTH = ("t5", "bart")
 GROUPED = ("llama", "qwen3", "gemma")
+PRIVATE = ("gpt", "mpnet")
+"""Their attention is code of their own, not a registered function."""
 TYPED = ("bert", "roberta", "xlmr", "electra", "albert")
 STACKS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(ENCODERS, ("encoder",)),

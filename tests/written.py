@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,3 +21,12 @@ def written(path: Path, text: str | bytes) -> Path:
 def read_written(path: Path, text: str | bytes, **options: Any) -> list[corpus.Example]:
     """The examples in a file with this text."""
     return list(corpus.read(written(path, text), **options))
+
+
+def texts_of(examples: Iterable[corpus.Example]) -> list[tuple[str, ...]]:
+    return [example.texts for example in examples]
+
+
+def rows_of(examples: Iterable[corpus.Example]) -> list[tuple[tuple[str, ...], str | None]]:
+    """Texts and label of each."""
+    return [(example.texts, example.label) for example in examples]

@@ -9,7 +9,7 @@ from headscope import corpus
 from headscope.corpus import ROOT, Mention, Word
 from headscope.errors import CorpusError
 from refusals import refusal
-from written import written
+from written import texts_of, written
 
 # --- documents ---
 
@@ -583,10 +583,7 @@ def test_json_lines_give_one_document_per_line_with_words_counted_over_all_sente
 )
 def test_json_lines_without_sentences_and_mentions_are_still_texts(tmp_path, record):
     path = written(tmp_path / "a.jsonl", json.dumps(record))
-    assert (corpus.read(path).format, [example.texts for example in corpus.read(path)]) == (
-        "jsonl",
-        [("Hi.",)],
-    )
+    assert (corpus.read(path).format, texts_of(corpus.read(path))) == ("jsonl", [("Hi.",)])
 
 
 def test_named_columns_or_a_format_override_what_json_lines_look_like(tmp_path):

@@ -26,7 +26,7 @@ from headscope.errors import CorpusError
 from headscope.runs.examples import sentences
 from headscope.tasks.make import make_tasks
 from refusals import refusal
-from written import written
+from written import texts_of, written
 
 # --- corpus ---
 
@@ -43,9 +43,7 @@ def five(tmp_path):
 def test_a_limit_cuts_a_corpus_to_its_first_examples(five, limit, count):
     for cut in (corpus.read(five, limit=limit), corpus.read(five).first(limit)):
         for _ in range(2):  # it can be walked over again and again
-            assert [example.texts for example in cut] == [
-                (f"text {number}",) for number in range(1, count + 1)
-            ]
+            assert texts_of(cut) == [(f"text {number}",) for number in range(1, count + 1)]
 
 
 def test_the_first_examples_of_a_limited_corpus_stay_within_its_limit(five):
@@ -61,7 +59,7 @@ def test_a_limit_reads_no_further_than_it_needs(tmp_path):
 def test_a_given_format_overrides_the_ending(tmp_path):
     path = written(tmp_path / "a.txt", "One.\tTwo.\n\nThree.\tFour.\n")
     assert [
-        (read.format, [example.texts for example in read])
+        (read.format, texts_of(read))
         for read in (corpus.read(path), corpus.read(path, format="tsv"))
     ] == [
         ("text", [("One.\tTwo.", "Three.\tFour.")]),
@@ -254,7 +252,7 @@ def test_words_stay_in_their_sentence():
 
 def test_the_seed_decides_and_examples_differ():
     def texts(seed):
-        return [example.texts for example in shuffled_words(annotated(), seed=seed)]
+        return texts_of(shuffled_words(annotated(), seed=seed))
 
     assert texts(1) == texts(1)
     assert texts(1) != texts(2)
@@ -276,9 +274,7 @@ def test_documents_stay_in_their_buckets():
 
 def test_a_limit_cuts_the_shuffled_corpus_too():
     cut = shuffled_words(read(TEXTS).first(2), seed=0)
-    assert [example.texts for example in cut] == [
-        example.texts for example in shuffled_words(read(TEXTS), seed=0)
-    ][:2]
+    assert texts_of(cut) == texts_of(shuffled_words(read(TEXTS), seed=0))[:2]
 
 
 # --- group ---

@@ -9,6 +9,7 @@ from headscope.corpus import ROOT
 from headscope.corpus.grammar import grammar_corpus, grammar_trees, lexicon, opinions, paraphrases
 from headscope.corpus.treebank import BracketTree
 from headscope.errors import CorpusError
+from written import texts_of
 
 
 @pytest.fixture(scope="module")
@@ -236,4 +237,4 @@ def test_labels_come_in_turn_and_nothing_comes_twice(write):
     labels = [example.label for example in found]
     assert labels.count(labels[0]) == 300
     assert len({example.texts for example in found}) == 600
-    assert [one.texts for one in islice(write(), 600)] == [one.texts for one in found]
+    assert texts_of(islice(write(), 600)) == texts_of(found)

@@ -15,7 +15,7 @@ from headscope.corpus.reading import ENDINGS as FORMATS
 from headscope.corpus.reading import FORMATS as KINDS
 from headscope.errors import CorpusError, UserError
 from refusals import refusal
-from written import written
+from written import texts_of, written
 
 # --- read objects ---
 
@@ -133,8 +133,8 @@ def test_columns_of_a_data_frame_can_be_chosen():
 
 def test_the_columns_of_a_data_frame_may_be_called_by_numbers():
     frame = pd.DataFrame([["A dog.", "A cat."]])
-    assert [one.texts for one in corpus.read(frame, columns=[1])] == [("A cat.",)]
-    assert [one.texts for one in corpus.read(frame, columns=[0, 1])] == [("A dog.", "A cat.")]
+    assert texts_of(corpus.read(frame, columns=[1])) == [("A cat.",)]
+    assert texts_of(corpus.read(frame, columns=[0, 1])) == [("A dog.", "A cat.")]
 
 
 def test_a_missing_label_or_group_is_none():

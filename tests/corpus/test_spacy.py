@@ -24,7 +24,7 @@ from headscope.corpus.spacy import BATCH, ParseCache, load_parser, parse, parser
 from headscope.errors import CorpusError
 from headscope.files import cache_folder
 from refusals import refusal
-from written import written
+from written import texts_of, written
 
 # --- parser ---
 
@@ -592,10 +592,7 @@ def test_looking_at_annotations_is_the_start_of_the_parse(path, counted):
 
 def test_a_mistake_further_down_is_reported_when_it_is_reached(tmp_path, counted):
     path = written(tmp_path / "a.tsv", "a\tb\nDogs bark.\tWhy?\nCats sleep.\tWhere?\nonly one\n")
-    assert [example.texts for example in read(path, limit=2)] == [
-        ("Dogs bark .", "Why ?"),
-        ("Cats sleep .", "Where ?"),
-    ]
+    assert texts_of(read(path, limit=2)) == [("Dogs bark .", "Why ?"), ("Cats sleep .", "Where ?")]
     with pytest.raises(CorpusError, match="line 4: 1 columns, expected 2"):
         list(read(path))
     assert counted.texts == ["Dogs bark.", "Why?", "Cats sleep.", "Where?"]
@@ -626,7 +623,7 @@ def test_other_texts_are_parsed_and_the_old_ones_are_kept(tmp_path, counted):
         *("Dogs bark.", "Why?", "Why?", "Dogs bark.", "Why?", "a\tb Dogs bark.\tWhy?")
     ]
     path.write_text("a\tb\nDogs sit.\tWhy?\n")
-    assert [example.texts for example in read(path)] == [("Dogs sit .", "Why ?")]
+    assert texts_of(read(path)) == [("Dogs sit .", "Why ?")]
     assert len(list((tmp_path / "cache" / "parses").iterdir())) == 5
 
 
@@ -634,7 +631,7 @@ def test_a_file_that_changes_while_it_is_open_is_read_as_it_is(path, counted):
     opened = read(path, pairs=False)
     assert len(list(opened)) == 40
     path.write_text("Cats sleep.")
-    assert [example.texts for example in opened] == [("Cats sleep .",)]
+    assert texts_of(opened) == [("Cats sleep .",)]
 
 
 def test_another_parser_has_its_own_cache(path, counted, counting, tmp_path):

@@ -13,7 +13,7 @@ from headscope import corpus
 from headscope.corpus import Example
 from headscope.errors import CorpusError, UserError
 from refusals import refusal
-from written import read_written, written
+from written import read_written, rows_of, texts_of, written
 
 # --- table ---
 
@@ -91,20 +91,12 @@ def test_the_same_records_as_json_lines_give_the_same_texts_and_labels(tmp_path,
     ],
 )
 def test_without_a_header_the_first_two_columns_are_texts_and_the_third_a_label(tmp_path, text):
-    assert [(example.texts, example.label) for example in read(tmp_path, text)] == [
-        (("A.", "B."), "yes"),
-        (("C.", "D."), "no"),
-    ]
+    assert rows_of(read(tmp_path, text)) == [(("A.", "B."), "yes"), (("C.", "D."), "no")]
 
 
 def test_without_a_header_one_column_is_a_text_and_two_a_pair_without_label(tmp_path):
-    assert [(example.texts, example.label) for example in read(tmp_path, "A.\nC.\n")] == [
-        (("A.",), None),
-        (("C.",), None),
-    ]
-    assert [(example.texts, example.label) for example in read(tmp_path, "A.\tB.\n")] == [
-        (("A.", "B."), None)
-    ]
+    assert rows_of(read(tmp_path, "A.\nC.\n")) == [(("A.",), None), (("C.",), None)]
+    assert rows_of(read(tmp_path, "A.\tB.\n")) == [(("A.", "B."), None)]
 
 
 def test_a_header_may_follow_blank_lines_or_a_byte_order_mark(tmp_path):
@@ -172,7 +164,7 @@ def test_glue_reads_as_the_csv_module_reads_it_without_quoting(shared, file, col
         rows = list(csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE))
     found = list(corpus.read(path))
     assert len(rows) > 200
-    assert [(example.texts, example.label) for example in found] == [
+    assert rows_of(found) == [
         (tuple(row[column].strip() for column in columns), row[label]) for row in rows
     ]
 
@@ -221,20 +213,17 @@ def test_columns_given_by_name_make_the_first_line_a_header(table, columns):
 @pytest.mark.parametrize("number", [1, "1"])
 def test_columns_are_given_by_number_too_counted_from_one(table, number):
     found = corpus.read(table(REVIEWS), columns=[number], label="stars")
-    assert [(example.texts, example.label) for example in found] == [
-        (("Great film, really.",), "5"),
-        (("Dull.",), "1"),
-    ]
+    assert rows_of(found) == [(("Great film, really.",), "5"), (("Dull.",), "1")]
 
 
 def test_numbers_alone_do_not_say_whether_the_first_line_is_a_header(table):
     path = table(REVIEWS)
     assert "looks like a header" in complaint(path, columns=[1]).message
-    assert [example.texts for example in corpus.read(path, columns=[1], header=True)] == [
+    assert texts_of(corpus.read(path, columns=[1], header=True)) == [
         ("Great film, really.",),
         ("Dull.",),
     ]
-    assert [example.texts for example in corpus.read(path, columns=[1], header=False)] == [
+    assert texts_of(corpus.read(path, columns=[1], header=False)) == [
         ("review",),
         ("Great film, really.",),
         ("Dull.",),
@@ -273,7 +262,7 @@ def test_what_looks_like_a_header_is_never_read_as_a_text(table, text):
     ],
 )
 def test_lines_without_a_header_are_all_read(table, text):
-    assert [example.texts for example in corpus.read(table(text))] == [
+    assert texts_of(corpus.read(table(text))) == [
         tuple(line.split("\t")) for line in text.splitlines()
     ]
 
@@ -290,9 +279,7 @@ def test_a_known_name_of_a_label_is_a_header_whose_text_must_be_named(table):
 
 @pytest.mark.parametrize("name", ["Text", "SENTENCE", " text "])
 def test_known_names_are_known_in_capitals_and_between_spaces(table, name):
-    assert [example.texts for example in corpus.read(table(f"{name}\tLabel\nx y\t1\n"))] == [
-        ("x y",)
-    ]
+    assert texts_of(corpus.read(table(f"{name}\tLabel\nx y\t1\n"))) == [("x y",)]
 
 
 def test_a_sentence_that_is_a_known_name_is_not_a_header(table):
@@ -398,9 +385,7 @@ def test_what_the_csv_module_writes_is_read_back(tmp_path_factory, rows):
     csv.writer(held, lineterminator="\n").writerows([("a", "b"), *rows])
     path = tmp_path_factory.mktemp("csv") / "a.csv"
     path.write_bytes(held.getvalue().encode())
-    assert [example.texts for example in corpus.read(path)] == [
-        (one.strip(), two.strip()) for one, two in rows
-    ]
+    assert texts_of(corpus.read(path)) == [(one.strip(), two.strip()) for one, two in rows]
 
 
 def test_headers_of_csv_files_are_asked_about_too(table):

@@ -3,7 +3,7 @@
 import pytest
 
 from headscope import corpus
-from written import read_written
+from written import read_written, texts_of
 
 FOUR = "One.\n\nTwo,\nstill two.\n\n\n\nThree.\n\nFour.\n"
 
@@ -13,27 +13,16 @@ def read(tmp_path, text, name="a.txt", **options):
 
 
 def test_consecutive_paragraphs_pair_up_and_their_lines_are_joined_by_spaces(tmp_path):
-    assert [example.texts for example in read(tmp_path, FOUR)] == [
-        ("One.", "Two, still two."),
-        ("Three.", "Four."),
-    ]
+    assert texts_of(read(tmp_path, FOUR)) == [("One.", "Two, still two."), ("Three.", "Four.")]
 
 
 def test_an_odd_last_paragraph_stands_alone(tmp_path):
-    assert [example.texts for example in read(tmp_path, "One.\n\nTwo.\n\nThree.")] == [
-        ("One.", "Two."),
-        ("Three.",),
-    ]
+    assert texts_of(read(tmp_path, "One.\n\nTwo.\n\nThree.")) == [("One.", "Two."), ("Three.",)]
 
 
 def test_without_pairs_every_paragraph_is_an_example(tmp_path):
     found = read(tmp_path, FOUR, pairs=False)
-    assert [example.texts for example in found] == [
-        ("One.",),
-        ("Two, still two.",),
-        ("Three.",),
-        ("Four.",),
-    ]
+    assert texts_of(found) == [("One.",), ("Two, still two.",), ("Three.",), ("Four.",)]
 
 
 def test_an_example_is_named_by_the_line_of_its_first_paragraph(tmp_path):
@@ -48,9 +37,7 @@ def test_a_paragraph_of_several_lines_is_named_by_its_first(tmp_path):
 
 @pytest.mark.parametrize("blank", ["", " ", "\t \u3000"])
 def test_a_line_of_white_space_separates_paragraphs(tmp_path, blank):
-    assert [example.texts for example in read(tmp_path, f"One.\n{blank}\nTwo.\n")] == [
-        ("One.", "Two.")
-    ]
+    assert texts_of(read(tmp_path, f"One.\n{blank}\nTwo.\n")) == [("One.", "Two.")]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +53,7 @@ def test_a_line_of_white_space_separates_paragraphs(tmp_path, blank):
     ],
 )
 def test_line_ends_byte_order_marks_indents_and_gzip_change_nothing(tmp_path, name, data):
-    assert [example.texts for example in read(tmp_path, data, name)] == [
+    assert texts_of(read(tmp_path, data, name)) == [
         ("One.", "Two, still two."),
         ("Three.", "Four."),
     ]

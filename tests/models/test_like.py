@@ -180,19 +180,15 @@ def test_as_model_takes_a_name_a_folder_a_model_or_a_network_with_its_tokenizer(
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("name", "value"),
     [
-        {"device": "cuda"},
-        {"dtype": "float16"},
-        {"revision": "main"},
-        {"allow_pickle": True},
-        {"trust_remote_code": True},
-        {"seed": 1},
+        *(("device", "cuda"), ("dtype", "float16"), ("revision", "main"), ("seed", 1)),
+        *(("allow_pickle", True), ("trust_remote_code", True)),
     ],
 )
-def test_options_of_loading_are_refused_for_a_model_that_is_loaded(options):
-    ((name, value),) = options.items()
-    given = options if name == "seed" else {"loading": Loading(**options)}
+def test_options_of_loading_are_refused_for_a_model_that_is_loaded(name, value):
+    option = {name: value}
+    given = option if name == "seed" else {"loading": Loading(**option)}
     for model in (tiny_model("bert"), (tiny_network("bert"), tiny_tokenizer("bert"))):
         assert str(refusal(UserError, as_model, model, **given)) == (
             f"{name}= applies only to a model given by its name, and this one is loaded already; "

@@ -7,7 +7,7 @@ import torch
 
 from headscope.errors import ModelError
 from headscope.models.loading import random_init
-from tiny import KINDS, maps_of, tiny_batch, tiny_model, tiny_network
+from tiny import KINDS, maps_of, same, tiny_batch, tiny_model, tiny_network
 
 FAMILY = ("bert", "roberta", "xlmr", "electra", "albert", "distilbert", "modernbert", "mpnet")
 BIAS = "block.0.layer.0.SelfAttention.relative_attention_bias."
@@ -41,9 +41,7 @@ def test_the_model_and_the_random_state_of_torch_do_not_change():
     torch.manual_seed(5)
     random_init(model, seed=1)
     assert torch.equal(torch.rand(3), expected)
-    assert all(
-        torch.equal(value, before[name]) for name, value in model.network.state_dict().items()
-    )
+    assert same(model.network.state_dict(), before)
 
 
 def test_weights_are_drawn_by_the_models_own_rule():

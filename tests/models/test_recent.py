@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from transformers import AutoModel, MiniMaxConfig
 
-from headscope.models import LayerView, Replacement, Shape, wrap
+from headscope.models import Replacement, Shape, wrap
 from tiny import (
     HEADS,
     HYBRIDS,
@@ -62,30 +61,3 @@ def test_a_head_is_replaced_in_its_own_layer_alone(kind, way):
         real = torch.from_numpy(batch.mask)
         expected = seen / seen.sum(-1, keepdim=True).clamp_min(1)
         torch.testing.assert_close(after[top].weights[:, 1][real], expected[real])
-
-
-def test_minimax_shows_the_layers_that_have_attention():
-    """Its linear layers return their state as if it were a map."""
-    torch.manual_seed(0)
-    config = MiniMaxConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=8,
-        vocab_size=400,
-        num_local_experts=2,
-        num_experts_per_tok=1,
-        layer_types=["linear_attention", "full_attention"] * 2,
-        block_size=16,
-    )
-    network = AutoModel.from_config(config, attn_implementation="eager").eval()
-    batch, views = tiny_batch("llama", (12,)), list[LayerView]()
-    with torch.no_grad():
-        expected = network(input_ids=torch.from_numpy(batch.ids), output_attentions=True)
-        model = wrap(network, tiny_tokenizer("llama"), name="minimax")
-        model.forward(batch, listeners=[views.append])
-    assert [view.layer for view in views] == [1, 3]
-    for view in views:
-        assert torch.equal(view.attention, expected.attentions[view.layer])

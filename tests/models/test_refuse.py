@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import (
-    AutoModel,
-    DebertaV2Config,
-    DiffLlamaConfig,
-    MambaConfig,
-    ViTConfig,
-    ViTModel,
-    XLNetConfig,
-)
+from transformers import AutoModel, DebertaV2Config, DiffLlamaConfig, MambaConfig, XLNetConfig
 
 from headscope.errors import ModelError
 from headscope.models import Shape, load, wrap
@@ -42,17 +34,6 @@ def folder(tmp_path):
 
 def refused(folder: Path | str, **options: Any) -> ModelError:
     return refusal(ModelError, load, folder, **options)
-
-
-def test_a_folder_without_a_config_and_a_file_are_not_models(folder):
-    file = folder / "model.safetensors"
-    assert refused(file).message == f"{file} is a file, not a model folder"
-    (folder / "config.json").unlink()
-    error = refused(folder)
-    assert error.message == f"{folder} is not a model folder: it has no config.json"
-    assert error.hint == (
-        "give a hub id, a folder saved with save_pretrained, a .gguf file, 'demo' or 'demo-llm'"
-    )
 
 
 def test_a_model_with_several_maps_per_layer_is_refused():
@@ -252,15 +233,6 @@ def test_a_device_that_this_machine_lacks_is_refused(folder, device):
     error = refused(folder, device=device)
     assert error.message.startswith(f"the device '{device}' cannot be used: ")
     assert error.hint == "give device='cpu'" or device != "cuda"
-
-
-def test_a_network_that_does_not_read_text_is_refused():
-    network = ViTModel(ViTConfig(**SMALL, image_size=8, patch_size=4))
-    with pytest.raises(ModelError, match="picture cannot be run on text: ") as error:
-        wrap(network, tiny_tokenizer("bert"), name="picture")
-    assert error.value.hint == (
-        "choose a text model; the docs list what is supported under 'Supported models'"
-    )
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,20 @@ from headscope.models.observe import (
     can_skip_keys,
     eager_function,
 )
-from tiny import BOTH, DECODERS, KINDS, LAYERS, RECENT, SPARSE, eager_run, tiny_batch, tiny_model
+from tiny import (
+    BOTH,
+    DECODERS,
+    KINDS,
+    LAYERS,
+    PRIVATE,
+    RECENT,
+    SPARSE,
+    eager_run,
+    tiny_batch,
+    tiny_model,
+)
 
 LENGTHS = (50, 37, 44)
-PRIVATE = ("gpt", "mpnet")
 
 
 @pytest.fixture

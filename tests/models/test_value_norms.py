@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -11,20 +12,23 @@ from torch import Tensor
 from headscope.errors import ModelError
 from headscope.models import LayerView, projections
 from headscope.models.projections import ValueNorms, norm_weighted
-from tiny import HEADS, WIDTH, eager_inputs, tiny_batch, tiny_model, tiny_network, views_of
+from tiny import (
+    HEADS,
+    PLACES,
+    WIDTH,
+    eager_inputs,
+    place,
+    tiny_batch,
+    tiny_model,
+    tiny_network,
+    views_of,
+)
 
 BY_HAND = ("bert", "gpt2", "llama", "mpnet", "gpt")
 
 
 def output_module(kind: str, network: Any, layer: int) -> Any:
-    """The output projection, where each architecture keeps it."""
-    if kind == "bert":
-        return network.encoder.layer[layer].attention.output.dense
-    if kind == "mpnet":
-        return network.encoder.layer[layer].attention.attn.o
-    if kind == "llama":
-        return network.layers[layer].self_attn.o_proj
-    return network.h[layer].attn.c_proj
+    return place(network, kind, *PLACES[kind], layer)[1]
 
 
 def output_weight(kind: str, network: Any, layer: int) -> Tensor:
@@ -34,13 +38,10 @@ def output_weight(kind: str, network: Any, layer: int) -> Tensor:
 
 
 def sent(view: LayerView, weight: Tensor) -> Tensor:
-    """v_j W_O of every key and head, one at a time: (batch, head, key, hidden)."""
+    """v_j W_O of every key and head, (batch, head, key, hidden)."""
     assert view.values is not None
     groups = HEADS // view.values.shape[1]
-    found = [
-        [value[head // groups] @ weight[head] for head in range(HEADS)] for value in view.values
-    ]
-    return torch.stack([torch.stack(heads) for heads in found])
+    return torch.einsum("bhkw,hwd->bhkd", view.values.repeat_interleave(groups, 1), weight)
 
 
 @pytest.mark.parametrize("kind", BY_HAND)
@@ -78,15 +79,12 @@ def test_norm_weighted_maps_equal_a_plain_loop():
     block = torch.rand(2, 3, 4, 5, generator=generator).softmax(-1)
     lengths = torch.rand(2, 3, 5, generator=generator)
     found = norm_weighted(block, lengths)
-    for example in range(2):
-        for head in range(3):
-            for row in range(4):
-                weights = [
-                    float(block[example, head, row, key] * lengths[example, head, key])
-                    for key in range(5)
-                ]
-                expected = torch.tensor([weight / sum(weights) for weight in weights])
-                torch.testing.assert_close(found[example, head, row], expected)
+    for example, head, row in np.ndindex(2, 3, 4):
+        weights = [
+            float(block[example, head, row, key] * lengths[example, head, key]) for key in range(5)
+        ]
+        expected = torch.tensor([weight / sum(weights) for weight in weights])
+        torch.testing.assert_close(found[example, head, row], expected)
 
 
 def test_a_row_that_sends_nothing_is_zero():

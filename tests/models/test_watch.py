@@ -17,6 +17,7 @@ from tiny import (
     DECODERS,
     KINDS,
     LAYERS,
+    PRIVATE,
     eager_inputs,
     eager_run,
     maps_of,
@@ -27,8 +28,6 @@ from tiny import (
     tiny_tokenizer,
     views_of,
 )
-
-PRIVATE = ("gpt", "mpnet")
 
 
 def in_threads(*jobs: Callable[[], None]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from transformers import ViTConfig, ViTModel
 
 from headscope.errors import ModelError
 from headscope.models import Replacement, load, wrap
@@ -17,6 +18,7 @@ from refusals import refusal
 from tiny import (
     KINDS,
     LAYERS,
+    PRIVATE,
     eager_inputs,
     save_tiny,
     tiny_batch,
@@ -25,8 +27,6 @@ from tiny import (
     tiny_tokenizer,
     views_of,
 )
-
-PRIVATE = ("gpt", "mpnet")
 
 
 def outputs(network: Any, kind: str) -> torch.Tensor:
@@ -161,22 +161,16 @@ def test_a_copy_is_closed_by_itself(kind, copied):
     assert views_of(model, tiny_batch(kind))
 
 
-def test_a_network_that_is_refused_is_not_changed():
-    from transformers import ViTConfig, ViTModel
-
-    network = ViTModel(
-        ViTConfig(
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            intermediate_size=48,
-            image_size=8,
-            patch_size=4,
-        )
-    ).train()
+def test_a_network_that_does_not_read_text_is_refused_and_not_changed():
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 8}
+    config = ViTConfig(**sizes, intermediate_size=48, patch_size=4)
+    network = ViTModel(config).train()
     before = implementations(network)
-    with pytest.raises(ModelError, match="cannot be run on text"):
-        wrap(network, tiny_tokenizer("bert"))
+    error = refusal(ModelError, wrap, network, tiny_tokenizer("bert"), name="picture")
+    assert error.message.startswith("picture cannot be run on text: ")
+    assert error.hint == (
+        "choose a text model; the docs list what is supported under 'Supported models'"
+    )
     assert network.training
     assert implementations(network) == before
 

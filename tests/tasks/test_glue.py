@@ -13,7 +13,7 @@ from headscope.errors import CorpusError, UserError
 from headscope.tasks import GLUE, label_ids, task_examples
 from headscope.tasks.glue import training_data
 from refusals import refusal
-from written import written
+from written import texts_of, written
 
 # --- data ---
 
@@ -125,7 +125,7 @@ def asked(monkeypatch):
 def test_texts_and_labels_come_as_from_files(asked, task, split, call, texts, label):
     corpus = task_examples(GLUE[task], "hub", split)
     assert asked == [("nyu-mll/glue", *call)]
-    assert [example.texts for example in corpus] == [texts]
+    assert texts_of(corpus) == [texts]
     assert label_ids(GLUE[task], corpus).tolist() == [label]
 
 

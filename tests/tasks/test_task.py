@@ -13,7 +13,7 @@ from headscope.tasks import GLUE, custom_task, find_task, label_ids, task_exampl
 from headscope.tasks.glue import labelled
 from headscope.tasks.task import ProbingTask, all_notes
 from refusals import refusal
-from written import written
+from written import rows_of, written
 
 # --- tasks ---
 
@@ -44,19 +44,13 @@ def test_an_unknown_task_lists_the_known_ones():
 def test_the_files_of_a_task_are_found_in_any_case_gzip_or_not(tmp_path, place):
     written(tmp_path / "glue" / place, RTE)
     corpus = task_examples(GLUE["rte"], tmp_path / "glue", "dev")
-    assert [(example.texts, example.label) for example in corpus] == [
-        (("A.", "B."), "entailment"),
-        (("C.", "D."), "not_entailment"),
-    ]
+    assert rows_of(corpus) == [(("A.", "B."), "entailment"), (("C.", "D."), "not_entailment")]
 
 
 def test_the_folder_of_the_task_itself_or_a_file_can_be_given(tmp_path):
     file = written(tmp_path / "SST2" / "train.tsv", "sentence\tlabel\nfine \t1\n")
     for path in (tmp_path, file.parent, file):
-        assert [
-            (example.texts, example.label)
-            for example in task_examples(GLUE["sst-2"], path, "train")
-        ] == [(("fine",), "1")]
+        assert rows_of(task_examples(GLUE["sst-2"], path, "train")) == [(("fine",), "1")]
 
 
 def test_mnli_is_scored_on_its_matched_half(tmp_path):
@@ -213,9 +207,7 @@ def test_labels_that_are_no_classes_are_refused(labels, message):
 )
 def test_tables_of_two_and_three_columns_have_their_label_last(tmp_path, name, text, texts):
     corpus = labelled(written(tmp_path / name, text))
-    assert [(example.texts, example.label) for example in corpus] == list(
-        zip(texts, ["pos", "neg"], strict=True)
-    )
+    assert rows_of(corpus) == list(zip(texts, ["pos", "neg"], strict=True))
 
 
 # --- probing notes ---
