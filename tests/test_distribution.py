@@ -1,7 +1,5 @@
 """Tests are shared among processes file by file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The gallery page of the docs: every figure is on it, with a picture and how to draw it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The atlas on paper: one square per head, in the colour of its main role's family."""
 
-from __future__ import annotations
-
 import headscope as hs
 from headscope.measures.roles import FAMILIES
 from headscope.stats import main_roles

@@ -1,7 +1,5 @@
 """The layer cache: a pass that skips the lower layers gives what a full pass gives."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """What would silently give wrong numbers is an error."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Options of loading: precision, device maps, quantisation, memory, BOS and chat."""
 
-from __future__ import annotations
-
 import importlib.util
 
 import numpy as np

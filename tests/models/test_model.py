@@ -1,7 +1,5 @@
 """The properties of a model: its shape, its stacks, and how many tokens it takes."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

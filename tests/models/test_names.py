@@ -1,7 +1,5 @@
 """Model names are checked without torch, and shortened for provenance."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

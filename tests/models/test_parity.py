@@ -3,8 +3,6 @@
 This holds for every architecture.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

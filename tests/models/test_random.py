@@ -1,7 +1,5 @@
 """The random encoder keeps the embeddings bit for bit, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Today's architectures: their shapes, notes and replaced heads; maps are in ``test_parity.py``."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Results as labelled arrays: selecting, subtracting, and long tables."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import xarray as xr

@@ -1,7 +1,5 @@
 """What people read of a table: titles, units, intervals in one cell, nothing that says nothing."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from headscope.numbers import share

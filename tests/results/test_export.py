@@ -1,7 +1,5 @@
 """Tables as files: they come back as they were, and their text can do no harm."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -1,7 +1,5 @@
 """The attention of one text: its tables, its drawing, and how it prints itself."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import numpy as np

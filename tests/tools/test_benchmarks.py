@@ -1,7 +1,5 @@
 """Benchmarks: their arithmetic, their tables in the docs, and what they say when a tool fails."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import math

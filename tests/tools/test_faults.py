@@ -1,7 +1,5 @@
 """Damaged files of every kind are found or repaired, and the battery itself finds what is not."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

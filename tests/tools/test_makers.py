@@ -1,7 +1,5 @@
 """The folder of tools that make committed data and pictures says what each of them makes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

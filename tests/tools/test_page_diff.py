@@ -1,7 +1,5 @@
 """Rows of pages agree if some numbers could be shown as both."""
 
-from __future__ import annotations
-
 import pytest
 from freeze.pages import Page, compare_pages, compare_prose, rows_agree
 

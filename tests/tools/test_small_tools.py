@@ -1,7 +1,5 @@
 """The tools for whitespace, packages, the built-in corpus and contact sheets."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import zlib

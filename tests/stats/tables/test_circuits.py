@@ -1,7 +1,5 @@
 """The table of sinks: what was planted is found, and what was chosen is scored apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

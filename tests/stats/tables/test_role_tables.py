@@ -1,7 +1,5 @@
 """Tables of roles, and what a reader is warned of: against scipy's z test and plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The threshold of a role: as given, by role, or found from the data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
