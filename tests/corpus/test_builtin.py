@@ -48,22 +48,15 @@ def plain(style):
 def test_it_has_at_least_120_passages_of_two_paragraphs_and_offers_everything(passages):
     assert len(passages) >= 120
     assert {len(passage.texts) for passage in passages} == {2}
-    assert corpus.read("demo").annotations == {
-        "pair",
-        "words",
-        "tree",
-        "tags",
-        "mentions",
-        "frames",
-    }
+    expected = {"pair", "words", "tree", "tags", "mentions", "frames"}
+    assert corpus.read("demo").annotations == expected
 
 
 def test_names_are_unique_and_styles_take_turns(passages):
     assert len({passage.id for passage in passages}) == len(passages)
     assert [passage.id.rsplit("-", 1)[0] for passage in passages[:12]] == [*STYLES, *STYLES]
-    assert [passage.id for passage in corpus.read("demo", limit=7)] == [
-        passage.id for passage in passages[:7]
-    ]
+    expected = [passage.id for passage in passages[:7]]
+    assert [passage.id for passage in corpus.read("demo", limit=7)] == expected
 
 
 def test_at_least_40_passages_have_mentions_and_60_sentences_frame_links(passages):
@@ -154,16 +147,14 @@ def test_every_mention_is_a_span_of_one_paragraph_with_its_head_inside(passages)
             assert 0 <= mention.start <= mention.head <= mention.end < len(passage.words), (
                 passage.id
             )
-            assert (
-                len({word.segment for word in passage.words[mention.start : mention.end + 1]}) == 1
-            )
+            found = len({word.segment for word in passage.words[mention.start : mention.end + 1]})
+            assert found == 1
             assert mention.kind in {"pronoun", "proper", "nominal"}
             assert not mention.start <= passage.words[mention.head].head <= mention.end, (
                 f"{passage.id}: the head word of {mention} depends on another word of it"
             )
-        assert list(passage.mentions) == sorted(
-            passage.mentions, key=lambda mention: (mention.start, -mention.end)
-        )
+        expected = sorted(passage.mentions, key=lambda mention: (mention.start, -mention.end))
+        assert list(passage.mentions) == expected
 
 
 def test_the_mentions_are_those_of_the_markup(passages):
@@ -225,10 +216,8 @@ def test_trees_that_do_not_spell_the_text_are_an_error(tmp_path, monkeypatch):
         ]
         (tmp_path / f"{style}.conllu").write_text("\n\n".join(blocks) + "\n")
     monkeypatch.setattr("headscope.corpus.builtin.FOLDER", tmp_path)
-    assert (
-        str(refusal(CorpusError, lambda: list(corpus.read("demo"))))
-        == "built-in passage news-01: its trees do not spell its text at 'Why?'"
-    )
+    message = "built-in passage news-01: its trees do not spell its text at 'Why?'"
+    assert str(refusal(CorpusError, lambda: list(corpus.read("demo")))) == message
 
 
 @pytest.mark.parametrize(

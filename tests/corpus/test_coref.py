@@ -77,16 +77,10 @@ def test_conll2012_gives_one_example_per_part_and_the_last_word_heads_a_mention(
             "last word",
         ),
     )
-    assert (first.id, first.texts, first.source) == (
-        "bc/x_3",
-        ("Ann saw the dog of Bo This was hers",),
-        f"{path}, line 1",
-    )
-    assert first.words[5:8] == (
-        Word("Bo", xpos="NNP"),
-        Word("This", sentence=1, xpos="DT"),
-        Word("was", sentence=1),
-    )
+    expected = ("bc/x_3", ("Ann saw the dog of Bo This was hers",), f"{path}, line 1")
+    assert (first.id, first.texts, first.source) == expected
+    wanted = (Word("Bo", xpos="NNP"), Word("This", sentence=1, xpos="DT"), Word("was", sentence=1))
+    assert first.words[5:8] == wanted
     assert spans(first) == [
         (0, 0, 0, "1", "proper"),
         (2, 5, 5, "2", "proper"),
@@ -136,10 +130,8 @@ def test_conll2012_that_cannot_be_used_is_reported_with_its_line(tmp_path, text,
 def test_a_folder_of_conll2012_files_is_one_corpus_and_an_empty_one_an_error(tmp_path):
     written(tmp_path / "b.gold_conll", GOLD)
     written(tmp_path / "a.v4_gold_conll.gz", GOLD.replace("bc/x", "bc/w"))
-    assert [example.id for example in corpus.read(tmp_path, format="conll2012")] == [
-        "bc/w_3",
-        "bc/x_3",
-    ]
+    expected = ["bc/w_3", "bc/x_3"]
+    assert [example.id for example in corpus.read(tmp_path, format="conll2012")] == expected
     assert corpus.read(tmp_path, documents=True).format == "conll2012"
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -305,28 +297,12 @@ def test_conllu_with_documents_gives_one_example_per_document_with_trees_and_men
     )
     read = corpus.read(path, documents=True)
     first, second = read
-    assert (read.format, read.notes, read.annotations) == (
-        "coref-conllu",
-        (),
-        {"words", "tree", "tags", "mentions"},
-    )
-    assert (first.id, first.texts, first.source) == (
-        "d1",
-        ("Ann saw the dog of Bo . It was hers",),
-        f"{path}, line 3",
-    )
-    assert [(word.sentence, word.head) for word in first.words] == [
-        (0, 1),
-        (0, ROOT),
-        (0, 3),
-        (0, 1),
-        (0, 5),
-        (0, 3),
-        (0, 1),
-        (1, 9),
-        (1, 9),
-        (1, ROOT),
-    ]
+    expected = ("coref-conllu", (), {"words", "tree", "tags", "mentions"})
+    assert (read.format, read.notes, read.annotations) == expected
+    expected = ("d1", ("Ann saw the dog of Bo . It was hers",), f"{path}, line 3")
+    assert (first.id, first.texts, first.source) == expected
+    wanted = [(0, 1), (0, ROOT), (0, 3), (0, 1), (0, 5), (0, 3), (0, 1), (1, 9), (1, 9), (1, ROOT)]
+    assert [(word.sentence, word.head) for word in first.words] == wanted
     assert spans(first) == [
         (0, 0, 0, "1", "proper"),
         (2, 5, 3, "2", "nominal"),
@@ -363,9 +339,8 @@ def test_a_folder_or_an_archive_of_conllu_files_is_one_corpus(tmp_path, pack):
             for name in ("a.conllu", "b.conllu", "notes.txt", "._a.conllu"):
                 archive.add(folder / "in" / name, f"in/{name}")
     read = corpus.read(tmp_path / pack, documents=True)
-    assert [(example.id, len(example.mentions), example.source) for example in read] == [
-        (name, 5, f"{tmp_path / pack}/in/{name}.conllu, line 3") for name in ("a", "b")
-    ]
+    expected = [(name, 5, f"{tmp_path / pack}/in/{name}.conllu, line 3") for name in ("a", "b")]
+    assert [(example.id, len(example.mentions), example.source) for example in read] == expected
     before = read.checksum
     written(folder / "in" / "notes.txt", "changed")
     assert corpus.read(tmp_path / pack, format="coref-conllu").checksum == before
@@ -399,10 +374,8 @@ def test_the_header_says_which_field_is_the_entity_and_which_the_head(
         comments=[f"global.Entity = {header}"] if header else [],
     )
     (example,) = corpus.read(written(tmp_path / "ann.y.conllu", text), documents=True)
-    assert (example.id, spans(example)[0][:4]) == (
-        "ann",
-        (2, 5, head, "a-b" if header == "GRP" else "2"),
-    )
+    expected = ("ann", (2, 5, head, "a-b" if header == "GRP" else "2"))
+    assert (example.id, spans(example)[0][:4]) == expected
 
 
 def test_a_header_holds_across_documents_until_the_next_one(tmp_path):
@@ -557,16 +530,10 @@ def test_json_lines_give_one_document_per_line_with_words_counted_over_all_sente
     read = corpus.read(path)
     first, second = read
     assert (read.format, read.notes, read.annotations) == ("coref-jsonl", (), {"words", "mentions"})
-    assert (first.id, first.texts, first.source) == (
-        "d1",
-        ("Ann saw the dog of Bo . It was hers .",),
-        f"{path}, line 2",
-    )
-    assert [(word.text, word.sentence, word.segment, word.head) for word in first.words[5:8]] == [
-        ("Bo", 0, 0, None),
-        (".", 0, 0, None),
-        ("It", 2, 0, None),
-    ]
+    expected = ("d1", ("Ann saw the dog of Bo . It was hers .",), f"{path}, line 2")
+    assert (first.id, first.texts, first.source) == expected
+    found = [(word.text, word.sentence, word.segment, word.head) for word in first.words[5:8]]
+    assert found == [("Bo", 0, 0, None), (".", 0, 0, None), ("It", 2, 0, None)]
     assert first.mentions == (
         Mention(0, 0, 0, "1", "proper"),
         Mention(1, 1, 1, "e", "nominal"),

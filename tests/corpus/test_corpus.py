@@ -229,9 +229,8 @@ def test_what_joins_positions_stays_and_what_belongs_to_a_word_moves_with_it():
     for old, new in zip(corpus, shuffled_words(corpus, seed=1), strict=True):
         assert new.annotations == old.annotations
         assert (new.mentions, new.links) == (old.mentions, old.links)
-        assert [(word.head, word.relation) for word in new.words] == [
-            (word.head, word.relation) for word in old.words
-        ]
+        expected = [(word.head, word.relation) for word in old.words]
+        assert [(word.head, word.relation) for word in new.words] == expected
         assert [word.text for word in new.words] != [word.text for word in old.words]
         for word in new.words:  # each word was made with its own text as tag, lemma and feature
             assert {word.upos, word.xpos, word.lemma, word.feats} == {word.text}
@@ -308,10 +307,8 @@ def test_without_a_group_the_bucket_comes_from_the_id_and_the_texts(texts):
 
 @pytest.mark.parametrize("buckets", [0, -1])
 def test_a_number_of_buckets_below_one_is_refused(buckets):
-    assert (
-        str(refusal(CorpusError, bucket_of, Example("1", ("a",)), buckets))
-        == f"the number of buckets must be 1 or more, got {buckets} instead"
-    )
+    message = f"the number of buckets must be 1 or more, got {buckets} instead"
+    assert str(refusal(CorpusError, bucket_of, Example("1", ("a",)), buckets)) == message
 
 
 @pytest.mark.parametrize(
@@ -371,9 +368,8 @@ def test_frame_links_keep_the_group_of_their_line(tmp_path):
 
 def test_plain_text_and_texts_in_memory_have_no_group(tmp_path):
     assert groups(tmp_path / "a.txt", "One.\n\nTwo.\n\nThree.") == ["", ""]
-    assert [example.group for example in corpus.from_texts(["One.", ("Two.", "Three.")])] == [
-        ""
-    ] * 2
+    found = [example.group for example in corpus.from_texts(["One.", ("Two.", "Three.")])]
+    assert found == [""] * 2
 
 
 def test_a_built_in_passage_is_a_group_and_its_sentences_keep_it():

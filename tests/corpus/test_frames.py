@@ -69,9 +69,8 @@ def test_columns_or_a_format_override_the_keys(tmp_path):
     path = written(tmp_path / "a.jsonl", AGITATED)
     assert corpus.read(path, columns=["sentence"]).format == "jsonl"
     assert corpus.read(path, format="jsonl").format == "jsonl"
-    assert (
-        corpus.read(written(tmp_path / "b.jsonl", {"sentence": "x", "links": []})).format == "jsonl"
-    )
+    found = corpus.read(written(tmp_path / "b.jsonl", {"sentence": "x", "links": []})).format
+    assert found == "jsonl"
 
 
 NUMBERS = "must have two whole numbers, start and end; got"
@@ -101,10 +100,8 @@ WRONG = [  # what the record says instead, the message and the hint
 def test_what_is_wrong_is_reported_with_its_line(tmp_path, change, message, hint):
     record = ["x"] if change is None else AGITATED | change
     path = written(tmp_path / "a.jsonl", AGITATED, record)
-    assert (
-        str(refusal(CorpusError, lambda: list(corpus.read(path, format="frames-jsonl"))))
-        == f"{path}, line 2: {message}\nnext: {hint}"
-    )
+    found = str(refusal(CorpusError, lambda: list(corpus.read(path, format="frames-jsonl"))))
+    assert found == f"{path}, line 2: {message}\nnext: {hint}"
 
 
 def test_a_record_without_a_sentence_is_reported(tmp_path):
@@ -236,12 +233,8 @@ def test_framenet_by_name_is_the_filtered_exemplars_held_in_memory(monkeypatch):
     ]
     monkeypatch.setattr(module, "open_framenet", lambda: framenet(*sentences))
     read = corpus.read("framenet")
-    assert (read.name, read.format, read.size(), read.annotations) == (
-        "framenet",
-        "framenet",
-        3,
-        {"words", "frames"},
-    )
+    expected = ("framenet", "framenet", 3, {"words", "frames"})
+    assert (read.name, read.format, read.size(), read.annotations) == expected
     assert [example.id for example in corpus.read("framenet", limit=2)] == ["1", "2"]
     assert read.checksum != corpus.read("framenet", limit=2).checksum
 

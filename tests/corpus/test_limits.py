@@ -232,9 +232,8 @@ def test_json_may_be_nested_as_deeply_as_the_limit_says(tmp_path):
         if fits:
             assert corpus.read(path).size() == 1
         else:
-            assert told(path).message == (
-                f"{path}, line 1: nested more deeply than 400 levels, which is the limit"
-            )
+            message = f"{path}, line 1: nested more deeply than 400 levels, which is the limit"
+            assert told(path).message == message
 
 
 def test_brackets_in_strings_do_not_count_as_nesting(tmp_path):

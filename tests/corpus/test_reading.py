@@ -141,11 +141,8 @@ def test_a_missing_label_or_group_is_none():
     frame = pd.DataFrame(
         {"text": ["a", "b", "c"], "label": ["x", None, np.nan], "group": ["g", pd.NA, None]}
     )
-    assert [(one.label, one.group) for one in corpus.read(frame)] == [
-        ("x", "g"),
-        (None, ""),
-        (None, ""),
-    ]
+    expected = [("x", "g"), (None, ""), (None, "")]
+    assert [(one.label, one.group) for one in corpus.read(frame)] == expected
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
@@ -269,9 +266,8 @@ def test_an_object_without_usable_texts_is_refused(source, message):
 
 
 def test_a_bare_string_is_not_a_list_of_letters():
-    assert str(refusal(CorpusError, corpus.from_texts, "The dog")) == (
-        "the texts must be a list, got one str instead\nnext: put it into a list: ['The dog']"
-    )
+    message = "the texts must be a list, got one str instead\nnext: put it into a list: ['The dog']"
+    assert str(refusal(CorpusError, corpus.from_texts, "The dog")) == message
 
 
 @pytest.mark.parametrize("text", ["The dog barks at night.", "The dog\nbarks", "Who barks"])
@@ -294,9 +290,8 @@ def test_a_sentence_in_place_of_a_path_is_advised_to_be_put_into_a_list(text):
 )
 def test_an_item_that_is_not_a_text_is_reported(items, given):
     error = refusal(CorpusError, corpus.read, items)
-    assert error.message == (
-        f"item 2 of the list must be a text or a pair of texts, got {given} instead"
-    )
+    message = f"item 2 of the list must be a text or a pair of texts, got {given} instead"
+    assert error.message == message
 
 
 @pytest.mark.parametrize(
@@ -429,10 +424,8 @@ def test_a_missing_file_is_reported_whatever_its_ending(tmp_path, monkeypatch, n
 @pytest.mark.parametrize("name", ["folder", "folder.txt", "folder.tsv.gz"])
 def test_a_folder_is_reported_whatever_its_ending(tmp_path, name):
     (tmp_path / name).mkdir()
-    assert (
-        complaint(tmp_path / name)
-        == f"{tmp_path / name} is a folder, not a corpus file\nnext: give one file"
-    )
+    message = f"{tmp_path / name} is a folder, not a corpus file\nnext: give one file"
+    assert complaint(tmp_path / name) == message
 
 
 def test_a_file_that_may_not_be_read_is_reported(tmp_path):
@@ -561,7 +554,5 @@ def test_an_unknown_column_is_reported_with_those_there_are(tmp_path, name, text
 
 
 def test_an_example_made_by_hand_has_one_text_or_two():
-    assert (
-        str(refusal(CorpusError, Example, "7", ("a", "b", "c")))
-        == "example 7: one text or two are allowed, got 3 instead"
-    )
+    message = "example 7: one text or two are allowed, got 3 instead"
+    assert str(refusal(CorpusError, Example, "7", ("a", "b", "c"))) == message

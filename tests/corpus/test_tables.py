@@ -68,18 +68,16 @@ def read(tmp_path, text, name="a.tsv", **options):
 @pytest.mark.parametrize("task", GLUE)
 def test_the_columns_of_a_public_task_are_known_by_its_header(tmp_path, task, ending):
     header, row, texts, label = GLUE[task]
-    assert read(tmp_path, f"{header}\n{row}\n", f"{task}{ending}") == [
-        Example("2", texts, label=label)
-    ]
+    expected = [Example("2", texts, label=label)]
+    assert read(tmp_path, f"{header}\n{row}\n", f"{task}{ending}") == expected
 
 
 @pytest.mark.parametrize("task", GLUE)
 def test_the_same_records_as_json_lines_give_the_same_texts_and_labels(tmp_path, task):
     header, row, texts, label = GLUE[task]
     record = dict(zip(header.split("\t"), row.split("\t"), strict=True)) | {"id": 12}
-    assert read(tmp_path, json.dumps(record) + "\n\n", "a.jsonl") == [
-        Example("12", texts, label=label)
-    ]
+    expected = [Example("12", texts, label=label)]
+    assert read(tmp_path, json.dumps(record) + "\n\n", "a.jsonl") == expected
 
 
 @pytest.mark.parametrize(
@@ -100,9 +98,8 @@ def test_without_a_header_one_column_is_a_text_and_two_a_pair_without_label(tmp_
 
 
 def test_a_header_may_follow_blank_lines_or_a_byte_order_mark(tmp_path):
-    assert read(tmp_path, "\ufeff\n\nlabel\tsentence\n1\tFine.\n") == [
-        Example("4", ("Fine.",), label="1")
-    ]
+    expected = [Example("4", ("Fine.",), label="1")]
+    assert read(tmp_path, "\ufeff\n\nlabel\tsentence\n1\tFine.\n") == expected
 
 
 def test_named_columns_override_known_ones_and_keep_their_order(tmp_path):
@@ -116,9 +113,8 @@ def test_named_columns_override_known_ones_and_keep_their_order(tmp_path):
 
 def test_quotes_are_ordinary_characters(tmp_path):
     row = '"A\t"" b "" "\t\'c'
-    assert read(tmp_path, f"sentence1\tsentence2\tlabel\n{row}\n")[0] == Example(
-        "2", ('"A', '"" b "" "'), label="'c"
-    )
+    expected = Example("2", ('"A', '"" b "" "'), label="'c")
+    assert read(tmp_path, f"sentence1\tsentence2\tlabel\n{row}\n")[0] == expected
 
 
 def test_json_keeps_tabs_and_line_breaks_inside_a_text(tmp_path):
@@ -164,9 +160,8 @@ def test_glue_reads_as_the_csv_module_reads_it_without_quoting(shared, file, col
         rows = list(csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE))
     found = list(corpus.read(path))
     assert len(rows) > 200
-    assert rows_of(found) == [
-        (tuple(row[column].strip() for column in columns), row[label]) for row in rows
-    ]
+    expected = [(tuple(row[column].strip() for column in columns), row[label]) for row in rows]
+    assert rows_of(found) == expected
 
 
 # --- headers ---
@@ -204,10 +199,8 @@ def test_the_column_that_is_proposed_is_the_one_with_most_words(table):
 
 @pytest.mark.parametrize("columns", ["review", ["review"], ("review",)])
 def test_columns_given_by_name_make_the_first_line_a_header(table, columns):
-    assert list(corpus.read(table(REVIEWS), columns=columns)) == [
-        Example("2", ("Great film, really.",)),
-        Example("3", ("Dull.",)),
-    ]
+    expected = [Example("2", ("Great film, really.",)), Example("3", ("Dull.",))]
+    assert list(corpus.read(table(REVIEWS), columns=columns)) == expected
 
 
 @pytest.mark.parametrize("number", [1, "1"])
@@ -219,15 +212,10 @@ def test_columns_are_given_by_number_too_counted_from_one(table, number):
 def test_numbers_alone_do_not_say_whether_the_first_line_is_a_header(table):
     path = table(REVIEWS)
     assert "looks like a header" in complaint(path, columns=[1]).message
-    assert texts_of(corpus.read(path, columns=[1], header=True)) == [
-        ("Great film, really.",),
-        ("Dull.",),
-    ]
-    assert texts_of(corpus.read(path, columns=[1], header=False)) == [
-        ("review",),
-        ("Great film, really.",),
-        ("Dull.",),
-    ]
+    expected = [("Great film, really.",), ("Dull.",)]
+    assert texts_of(corpus.read(path, columns=[1], header=True)) == expected
+    expected = [("review",), ("Great film, really.",), ("Dull.",)]
+    assert texts_of(corpus.read(path, columns=[1], header=False)) == expected
 
 
 def test_a_column_that_is_called_by_a_number_is_found_by_its_name(table):
@@ -262,17 +250,15 @@ def test_what_looks_like_a_header_is_never_read_as_a_text(table, text):
     ],
 )
 def test_lines_without_a_header_are_all_read(table, text):
-    assert texts_of(corpus.read(table(text))) == [
-        tuple(line.split("\t")) for line in text.splitlines()
-    ]
+    expected = [tuple(line.split("\t")) for line in text.splitlines()]
+    assert texts_of(corpus.read(table(text))) == expected
 
 
 def test_a_known_name_of_a_label_is_a_header_whose_text_must_be_named(table):
     path = table("review\tlabel\nFine.\tgood\n")
     error = complaint(path)
-    assert error.message == (
-        f"{path}: none of the columns is known to hold text; the columns are review, label"
-    )
+    message = f"{path}: none of the columns is known to hold text; the columns are review, label"
+    assert error.message == message
     assert error.hint == "name one or two of them, e.g. columns=['review']"
     assert next(iter(corpus.read(path, columns="review"))).label == "good"
 
@@ -364,10 +350,8 @@ def test_a_csv_file_is_read_as_the_csv_module_reads_it(table):
 
 def test_a_csv_file_may_be_gzipped_and_break_lines_inside_quotes(table):
     path = table('sentence1,sentence2\r\n"One\r\ntwo",Three\r\n\r\nFour,Five\r\n', "a.CSV.gz")
-    assert [(example.id, example.texts) for example in corpus.read(path)] == [
-        ("2", ("One\ntwo", "Three")),
-        ("5", ("Four", "Five")),
-    ]
+    expected = [("2", ("One\ntwo", "Three")), ("5", ("Four", "Five"))]
+    assert [(example.id, example.texts) for example in corpus.read(path)] == expected
 
 
 @given(
@@ -398,10 +382,8 @@ def test_headers_of_csv_files_are_asked_about_too(table):
 
 def test_an_open_quote_is_named_with_its_line(table):
     path = table('text,label\nFine,1\n"Dull,0\n', "films.csv")
-    assert (
-        refusal(CorpusError, lambda: list(corpus.read(path))).message
-        == f"{path}, line 3: not valid CSV (unexpected end of data)"
-    )
+    message = f"{path}, line 3: not valid CSV (unexpected end of data)"
+    assert refusal(CorpusError, lambda: list(corpus.read(path))).message == message
 
 
 def test_a_row_of_a_csv_file_that_is_too_short_is_named_with_its_line(table):
@@ -466,9 +448,8 @@ def test_lines_are_refused_for_tables(table):
 
 def test_reading_paragraphs_alone_is_refused_for_tables_and_for_lines(table):
     error = complaint(table("text\nOne.\n"), pairs=False)
-    assert error.message == (
-        "reading every paragraph alone applies to plain text, not to the format tsv"
-    )
+    message = "reading every paragraph alone applies to plain text, not to the format tsv"
+    assert error.message == message
     assert error.hint == "leave pairs=False out"
     error = complaint(table("One.\n", "a.txt"), pairs=False, lines=True)
     assert error.message == (

@@ -26,9 +26,8 @@ def test_without_pairs_every_paragraph_is_an_example(tmp_path):
 
 
 def test_an_example_is_named_by_the_line_of_its_first_paragraph(tmp_path):
-    assert [(example.id, example.source) for example in read(tmp_path, FOUR)] == [
-        (line, f"{tmp_path / 'a.txt'}, line {line}") for line in ("1", "8")
-    ]
+    expected = [(line, f"{tmp_path / 'a.txt'}, line {line}") for line in ("1", "8")]
+    assert [(example.id, example.source) for example in read(tmp_path, FOUR)] == expected
 
 
 def test_a_paragraph_of_several_lines_is_named_by_its_first(tmp_path):
@@ -53,10 +52,8 @@ def test_a_line_of_white_space_separates_paragraphs(tmp_path, blank):
     ],
 )
 def test_line_ends_byte_order_marks_indents_and_gzip_change_nothing(tmp_path, name, data):
-    assert texts_of(read(tmp_path, data, name)) == [
-        ("One.", "Two, still two."),
-        ("Three.", "Four."),
-    ]
+    expected = [("One.", "Two, still two."), ("Three.", "Four.")]
+    assert texts_of(read(tmp_path, data, name)) == expected
 
 
 def test_a_byte_order_mark_inside_a_file_is_a_character_like_any_other(tmp_path):
@@ -80,11 +77,8 @@ def notes(tmp_path, text, **options):
 
 def test_lines_makes_every_line_that_is_not_blank_a_text(tmp_path):
     found = read(tmp_path, "One.\n  Two, \n\n \nThree.", lines=True)
-    assert [(example.id, example.texts) for example in found] == [
-        ("1", ("One.",)),
-        ("2", ("Two,",)),
-        ("5", ("Three.",)),
-    ]
+    expected = [("1", ("One.",)), ("2", ("Two,",)), ("5", ("Three.",))]
+    assert [(example.id, example.texts) for example in found] == expected
     assert found[2].source == f"{tmp_path / 'a.txt'}, line 5"
 
 

@@ -38,11 +38,8 @@ DOG = "1\tDogs\t_\tN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tV\tVBP\t_\t0\troot\t_\
 
 def test_multi_word_tokens_and_empty_nodes_are_skipped_and_comments_keep_equals_signs(tmp_path):
     (example,) = read_written(tmp_path / "a.conllu", VAMONOS)
-    assert (example.id, example.texts, example.source) == (
-        "es-1",
-        ("vamos nos a el mar",),
-        f"{tmp_path / 'a.conllu'}, line 7",
-    )
+    expected = ("es-1", ("vamos nos a el mar",), f"{tmp_path / 'a.conllu'}, line 7")
+    assert (example.id, example.texts, example.source) == expected
     assert example.words == (
         Word("vamos", 0, 0, ROOT, "root", "VERB", "V", "ir", "Mood=Imp"),
         Word("nos", 0, 0, 0, "obj", "PRON", "", "nosotros"),
@@ -222,29 +219,19 @@ def test_traces_function_tags_and_the_outer_bracket_are_removed(tmp_path, name):
     assert is_brackets(path)
     first, second = read_brackets(path)
     assert (first.label, first.top, first.depth) == ("S", ("NP", "VP", "."), 4)
-    assert [(leaf.label, leaf.word) for leaf in first.leaves()] == [
-        ("DT", "The"),
-        ("NN", "dog"),
-        ("VBD", "was"),
-        ("VBN", "seen"),
-        (".", "."),
-    ]
+    expected = [("DT", "The"), ("NN", "dog"), ("VBD", "was"), ("VBN", "seen"), (".", ".")]
+    assert [(leaf.label, leaf.word) for leaf in first.leaves()] == expected
     assert (second.label, second.top) == ("SINV", ("``", "S", "''", "VP", "NP"))
-    assert [(leaf.label, leaf.word) for leaf in second.leaves()][3:6] == [
-        ("-LRB-", "("),
-        ("RB", "1/2"),
-        ("-RRB-", ")"),
-    ]
+    expected = [("-LRB-", "("), ("RB", "1/2"), ("-RRB-", ")")]
+    assert [(leaf.label, leaf.word) for leaf in second.leaves()][3:6] == expected
 
 
 def test_examples_have_words_and_tags_but_no_heads_and_know_their_line(tmp_path):
     path = written(tmp_path / "a.mrg", PENN)
     (example, tree), _ = bracket_examples(path)
     assert example.texts == ("The dog was seen .",)
-    assert [(word.xpos, word.upos, word.head) for word in example.words][:2] == [
-        ("DT", "", None),
-        ("NN", "", None),
-    ]
+    expected = [("DT", "", None), ("NN", "", None)]
+    assert [(word.xpos, word.upos, word.head) for word in example.words][:2] == expected
     assert (example.source, tree.top) == (f"{path}, line 1", ("NP", "VP", "."))
     assert [found.id for found in read_any(path)] == ["1", "2"]
 
@@ -278,10 +265,8 @@ def test_a_folder_of_files_is_read_by_name(tmp_path):
 )
 def test_bad_brackets_are_reported_with_their_line(tmp_path, text, line, message):
     path = written(tmp_path / "a.mrg", text)
-    assert (
-        refusal(CorpusError, lambda: list(read_brackets(path))).message
-        == f"{path}, line {line}: {message}"
-    )
+    expected = f"{path}, line {line}: {message}"
+    assert refusal(CorpusError, lambda: list(read_brackets(path))).message == expected
 
 
 def test_a_file_without_trees_is_an_empty_corpus(tmp_path):

@@ -182,11 +182,8 @@ def test_the_glove_wheel_gives_the_vectors_of_glove_6b():
     assert found.rows(["The", ",", "sandberger", "Xqzzt"]).tolist() == [0, 1, 399_999, -1]
     # The first line of Stanford's glove.6B.50d.txt:
     # the 0.418 0.24968 -0.41242 0.1217 0.34527 -0.044457 …
-    np.testing.assert_allclose(
-        found.take(found.rows(["the"]))[0, :6],
-        [0.418, 0.24968, -0.41242, 0.1217, 0.34527, -0.044457],
-        rtol=1e-6,
-    )
+    expected = [0.418, 0.24968, -0.41242, 0.1217, 0.34527, -0.044457]
+    np.testing.assert_allclose(found.take(found.rows(["the"]))[0, :6], expected, rtol=1e-6)
     king, queen, banana = found.take(found.rows(["king", "queen", "banana"]))
     assert (
         king @ queen / np.linalg.norm(king) / np.linalg.norm(queen)

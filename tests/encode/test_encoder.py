@@ -70,12 +70,10 @@ def reference(kind, first, second=None, **options):
 def check(found, expected):
     assert found.ids.tolist() == expected["input_ids"][0]
     assert found.types.tolist() == expected["token_type_ids"][0]
-    assert found.segment.tolist() == [
-        -1 if sequence is None else sequence for sequence in expected.sequence_ids(0)
-    ]
-    assert (found.kind == TEXT).tolist() == [
-        sequence is not None for sequence in expected.sequence_ids(0)
-    ]
+    wanted = [-1 if sequence is None else sequence for sequence in expected.sequence_ids(0)]
+    assert found.segment.tolist() == wanted
+    wanted = [sequence is not None for sequence in expected.sequence_ids(0)]
+    assert (found.kind == TEXT).tolist() == wanted
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -304,10 +302,8 @@ def test_the_words_of_a_pair_are_separate_where_one_text_ends_and_the_other_begi
     )
     assert counts.words_lost == 0
     assert [found.segment[found.word == word].tolist()[0] for word in range(4)] == [0, 0, 1, 1]
-    assert (
-        tokenizer(kind).decode(pieces(found, 1)).strip()
-        == tokenizer(kind).decode(pieces(found, 2)).strip()
-    )
+    expected = tokenizer(kind).decode(pieces(found, 2)).strip()
+    assert tokenizer(kind).decode(pieces(found, 1)).strip() == expected
 
 
 @pytest.mark.parametrize(
@@ -424,9 +420,8 @@ def test_in_real_treebanks_wordpiece_aligns_words_as_its_own_word_ids_do(shared,
     for found in encoder.encode(corpus.read(shared / "data" / "treebank" / name, limit=200)):
         reference = made([word.text for word in found.example.words], is_split_into_words=True)
         assert found.ids.tolist() == reference["input_ids"]
-        assert found.word.tolist() == [
-            -1 if word is None else word for word in reference.word_ids()
-        ]
+        expected = [-1 if word is None else word for word in reference.word_ids()]
+        assert found.word.tolist() == expected
     assert encoder.counts.used == 200
 
 
@@ -667,18 +662,14 @@ def test_the_parts_of_a_split_hold_every_piece_once_in_order(kind, words, room):
     encoder = Encoder(tokenizer(kind), max_length=room, long="split")
     parts = list(encoder.encode([given_example]))
     assert all(len(part) <= room and (part.kind == TEXT).any() for part in parts)
-    assert (encoder.counts.split, encoder.counts.used, encoder.counts.truncated) == (
-        len(full) > room,
-        len(parts),
-        0,
-    )
+    expected = (len(full) > room, len(parts), 0)
+    assert (encoder.counts.split, encoder.counts.used, encoder.counts.truncated) == expected
     for segment in range(len(given_example.texts)):
         before, at = text_part(full, segment), 0
         for part in parts:
             after = text_part(part, segment)
-            assert [token for token, _ in after] == [
-                token for token, _ in before[at : at + len(after)]
-            ]
+            expected = [token for token, _ in before[at : at + len(after)]]
+            assert [token for token, _ in after] == expected
             assert [word for _, word in after] == owners_of_part(before, at, at + len(after))
             at += len(after)
         assert at == len(before)
@@ -751,10 +742,8 @@ def test_the_words_of_an_empty_side_are_none_and_those_of_the_other_are_found(lo
 def test_only_the_first_dropped_examples_are_named():
     encoder = Encoder(tokenizer("gpt2"))
     assert list(encoder.encode(Example(str(number), ("",)) for number in range(NAMED + 5))) == []
-    assert (encoder.counts.empty, encoder.counts.dropped) == (
-        NAMED + 5,
-        [f"{number}: no tokens" for number in range(NAMED)],
-    )
+    expected = (NAMED + 5, [f"{number}: no tokens" for number in range(NAMED)])
+    assert (encoder.counts.empty, encoder.counts.dropped) == expected
 
 
 def test_encoding_does_not_change_earlier_results():

@@ -47,10 +47,8 @@ def test_the_frame_of_every_family_is_found(kind):
     template = find_template(made)
     one, two = FRAMES[kind]
     assert (spelled(made, template.one), spelled(made, template.two)) == (one, two)
-    assert (template.specials(1), template.specials(2)) == (
-        len(one.split()) - 1,
-        len(two.split()) - 2,
-    )
+    expected = (len(one.split()) - 1, len(two.split()) - 2)
+    assert (template.specials(1), template.specials(2)) == expected
     assert template.separates() == ("0 1" not in two)
 
 
@@ -98,10 +96,8 @@ def test_a_tokenizer_that_drops_letters_is_probed_with_its_own_tokens():
     assert digits("a", add_special_tokens=False)["input_ids"] == []
     assert probe(digits) == "7"
     template = find_template(digits)
-    assert (spelled(digits, template.one), spelled(digits, template.two)) == (
-        "[CLS] 0 [SEP]",
-        "[CLS] 0 [SEP] 1 [SEP]",
-    )
+    expected = ("[CLS] 0 [SEP]", "[CLS] 0 [SEP] 1 [SEP]")
+    assert (spelled(digits, template.one), spelled(digits, template.two)) == expected
     assert [part.type for part in template.two] == [0, 0, 0, 1, 1]
     assert marks_words(digits)
 
@@ -123,10 +119,8 @@ def test_a_tokenizer_that_makes_nothing_of_any_text_is_refused():
     nothing = framed(models.BPE({}, []))
     error = refusal(ModelError, find_template, nothing)
     name = type(nothing).__name__
-    assert (
-        str(error)
-        == f"{name} makes no tokens of any text\nnext: check the tokenizer.json beside the model"
-    )
+    message = f"{name} makes no tokens of any text\nnext: check the tokenizer.json beside the model"
+    assert str(error) == message
 
 
 def test_a_tokenizer_without_offsets_is_refused():
@@ -191,10 +185,8 @@ def test_the_token_takes_room():
 
 
 def test_what_cannot_be_done_is_refused():
-    assert (
-        refusal(ModelError, encode, "bert", ONE, bos="add").message
-        == "the model has no beginning-of-sequence token that could be added"
-    )
+    message = "the model has no beginning-of-sequence token that could be added"
+    assert refusal(ModelError, encode, "bert", ONE, bos="add").message == message
     assert refusal(UserError, encode, "gpt2", ONE, bos="ad").message == (
         "the treatment of the beginning-of-sequence token must be one of add, keep, none; "
         "got 'ad' instead. Did you mean 'add'?"
@@ -259,9 +251,8 @@ def test_the_pieces_of_each_word_spell_it(kind, texts):
         if unit >= 0:
             spelt[unit] += piece
     assert [word.strip() for word in spelt] == words
-    assert {segment for segment in encoded.segment.tolist() if segment >= 0} == set(
-        range(len(texts))
-    )
+    expected = set(range(len(texts)))
+    assert {segment for segment in encoded.segment.tolist() if segment >= 0} == expected
 
 
 def test_marks_of_turns_are_neither_text_nor_beginnings():
@@ -317,9 +308,8 @@ def refused(template: str | None, **options: Any) -> ModelError:
 
 def test_a_tokenizer_without_a_chat_template_is_refused():
     error = refused(None)
-    assert error.message == (
-        "the tokenizer has no chat template, so that texts cannot be made turns of a chat"
-    )
+    message = "the tokenizer has no chat template, so that texts cannot be made turns of a chat"
+    assert error.message == message
     assert error.hint == "leave chat=True out, or choose a model that was tuned for chats"
 
 
@@ -335,6 +325,5 @@ def test_a_template_that_fails_is_refused_with_its_own_words():
 
 
 def test_a_chat_cannot_lose_its_special_tokens():
-    assert refused(CHATML, bos="none").message == (
-        "a chat template writes its own special tokens, which cannot be removed"
-    )
+    message = "a chat template writes its own special tokens, which cannot be removed"
+    assert refused(CHATML, bos="none").message == message

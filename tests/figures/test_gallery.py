@@ -133,9 +133,8 @@ def test_an_unknown_figure_gets_a_suggestion():
 def test_a_figure_that_needs_another_measure_says_how_to_get_it(name, python):
     need = find_figure(name).needs[0]
     error = refusal(UserError, find_figure, name, only("position"))
-    assert error.message == (
-        f"the figure {name!r} needs the measure {need!r}, which these results do not have"
-    )
+    message = f"the figure {name!r} needs the measure {need!r}, which these results do not have"
+    assert error.message == message
     assert error.hint == f"make results that have it with {python}"
 
 

@@ -30,9 +30,8 @@ def surface(**changes: tuple[tuple[int, ...], float]) -> dict[str, NDArray[np.fl
 
 def found(results: Atlas, **limits: float) -> dict[str, str]:
     table = behaviours(results, BehaviourThresholds(**limits) if limits else None)
-    assert table["name"].tolist() == [
-        f"{layer}-{head}" for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)
-    ]
+    expected = [f"{layer}-{head}" for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)]
+    assert table["name"].tolist() == expected
     assert table["layer"].tolist() == [1, 1, 1, 2, 2, 2]
     return {
         name: what
@@ -180,6 +179,5 @@ def test_a_treebank_of_few_words_or_none_does_not_stand_in_the_way(words):
         "all": {"n": words, "offset_right": 0, "offset": 1, "right": {(UP, 1, 1): (words, 0)}},
         "det": {"n": words, "offset_right": 0, "offset": 1, "right": {(UP, 1, 2): (words, 0)}},
     }
-    assert found(
-        results(surface=surface(position_1=((1, 0, 0), 0.9)), dependency=dependency(few))
-    ) == {"2-1": "previous token"}
+    seen = found(results(surface=surface(position_1=((1, 0, 0), 0.9)), dependency=dependency(few)))
+    assert seen == {"2-1": "previous token"}

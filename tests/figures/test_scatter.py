@@ -91,9 +91,8 @@ def test_entropy_starts_at_0_and_has_the_uniform_line():
     assert layer_of(spec, "point")[0]["encoding"]["y"]["scale"] == {"zero": True}
     reference = layer_of(spec, "line")[1]
     assert reference["mark"]["strokeDash"]
-    assert [(row["layer"], row["value"]) for row in rows_of(spec, reference)] == [
-        (layer, pytest.approx(np.log(20))) for layer in (1, 2, 3, 4)
-    ]
+    expected = [(layer, pytest.approx(np.log(20))) for layer in (1, 2, 3, 4)]
+    assert [(row["layer"], row["value"]) for row in rows_of(spec, reference)] == expected
     assert rows_of(spec, layer_of(spec, "text")[0])[0]["what"] == "uniform attention"
 
 
@@ -167,15 +166,13 @@ def test_series_of_a_layer_stand_beside_each_other_without_mixing():
 
 
 def test_the_subtitle_names_model_corpus_and_number_of_examples():
-    assert draw("position", model="google/bert", corpus="data/deep/en.conllu")["title"][
-        "subtitle"
-    ] == ["google/bert on en.conllu, 8 examples"]
+    found = draw("position", model="google/bert", corpus="data/deep/en.conllu")["title"]["subtitle"]
+    assert found == ["google/bert on en.conllu, 8 examples"]
 
 
 def test_a_model_folder_is_named_by_its_last_part():
-    assert draw("position", model="/home/me/models/bert/")["title"]["subtitle"] == [
-        "bert on texts.txt, 8 examples"
-    ]
+    expected = ["bert on texts.txt, 8 examples"]
+    assert draw("position", model="/home/me/models/bert/")["title"]["subtitle"] == expected
 
 
 def test_a_subtitle_is_cut_rather_than_widening_the_figure():

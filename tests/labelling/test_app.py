@@ -179,11 +179,8 @@ def test_the_state_has_the_map_but_neither_the_prediction_nor_the_head(app, sess
     shown = session.current()
     side = len(shown.attention)
     assert state["map"]["tokens"] == list(shown.example.tokens)
-    np.testing.assert_allclose(
-        np.array(state["map"]["cells"]).reshape(side, side) / 255,
-        np.sqrt(shown.attention),
-        atol=0.5 / 255 + 1e-6,
-    )
+    found = np.array(state["map"]["cells"]).reshape(side, side) / 255
+    np.testing.assert_allclose(found, np.sqrt(shown.attention), atol=0.5 / 255 + 1e-6)
     assert set(state["map"]) == {"number", "tokens", "second", "cells"}
     assert state["last"] is None
     assert "guess" not in state

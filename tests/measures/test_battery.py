@@ -141,9 +141,8 @@ def same(one: Atlas, other: Atlas) -> None:
     assert one.measures == other.measures
     for name in one:
         xr.testing.assert_identical(one[name], other[name])
-        assert {key: value.dtype for key, value in one[name].data_vars.items()} == {
-            key: value.dtype for key, value in other[name].data_vars.items()
-        }
+        expected = {key: value.dtype for key, value in other[name].data_vars.items()}
+        assert {key: value.dtype for key, value in one[name].data_vars.items()} == expected
 
 
 @each_case

@@ -61,11 +61,8 @@ def test_a_map_of_zeros_has_no_likeness():
 def test_the_difference_of_a_measure_says_that_it_is_one():
     measure = Difference(Entropy()).bind(Context(Shape(1, HEADS, 1)), [])
     assert isinstance(measure.measure, Entropy)
-    assert (measure.name, measure.unit, measure.dims) == (
-        "entropy-change",
-        "change in nats",
-        Entropy.dims,
-    )
+    expected = ("entropy-change", "change in nats", Entropy.dims)
+    assert (measure.name, measure.unit, measure.dims) == expected
     assert measure.attributes()["title"] == "Entropy of attention: change"
     assert Entropy.name == "entropy"
 

@@ -239,9 +239,8 @@ def test_study_finds_the_relations_and_the_best_fixed_offset_of_each(drawn, subt
         for number, (words, _, _) in enumerate(drawn)
     ]
     measure = Dependency(subtypes=subtypes).bind(Context(Shape(1, HEADS, 1)), corpus)
-    assert measure.offsets == twins.best_offsets(
-        [words for words, _, _ in drawn], fold=subtypes == "fold"
-    )
+    expected = twins.best_offsets([words for words, _, _ in drawn], fold=subtypes == "fold")
+    assert measure.offsets == expected
     assert measure.relations == (ALL, CORE, *sorted(set(measure.offsets) - {ALL, CORE}))
     assert json.loads(measure.attributes()["offsets"]) == measure.offsets
 
@@ -315,10 +314,8 @@ def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(
     error = refusal(
         UserError, survey, planted_bert(), read(path), measures=["dependency"], max_length=24
     )
-    assert (
-        error.message
-        == f"the measure 'dependency' needs tree, which {path} does not have (it has words)"
-    )
+    message = f"the measure 'dependency' needs tree, which {path} does not have (it has words)"
+    assert error.message == message
     assert error.hint == "use a treebank (.conllu), or parse plain text with parse=True"
 
 

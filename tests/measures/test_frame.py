@@ -53,9 +53,8 @@ def test_values_equal_those_of_the_twin(case):
     values = values_of(Frame, batch, maps, causal=causal)
     for row, head, item, real in real_maps(batch, maps):
         expected = frame(real, item.word.tolist(), item.example.links, causal=causal)
-        assert values[row, head].tolist() == pytest.approx(
-            [expected[name] for name in DIRECTIONS], nan_ok=True
-        )
+        wanted = pytest.approx([expected[name] for name in DIRECTIONS], nan_ok=True)
+        assert values[row, head].tolist() == wanted
 
 
 # [CLS] the old dog s saw the cat [SEP]: "dogs" is two pieces

@@ -116,13 +116,9 @@ def test_an_example_has_the_same_gradients_in_any_batch(kind):
     for row, text in enumerate(TEXTS):
         alone = collate([batch_of(model_of(kind)).items[row]], pad=model_of(kind).pad)
         size = alone.width
-        torch.testing.assert_close(
-            gradients_of(kind, alone)[:, 0],
-            together[:, row, :, :size, :size],
-            rtol=1e-5,
-            atol=1e-8,
-            msg=text,
-        )
+        found = gradients_of(kind, alone)[:, 0]
+        expected = together[:, row, :, :size, :size]
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-8, msg=text)
 
 
 @pytest.mark.parametrize("kind", AUTO)
@@ -236,10 +232,8 @@ def test_a_model_without_a_language_model_head_is_refused_by_name():
         measures=["gradient"],
         max_length=60,
     )
-    assert (
-        error.message
-        == "the measure 'gradient' needs a language-model head, which this model lacks"
-    )
+    message = "the measure 'gradient' needs a language-model head, which this model lacks"
+    assert error.message == message
     assert "head='lm'" in error.hint
 
 

@@ -94,9 +94,8 @@ def test_values_equal_those_of_the_twin(case):
         expected = link(
             real, item.word.tolist(), item.kind.tolist(), item.example.words, causal=causal
         )
-        assert values[row, head].tolist() == pytest.approx(
-            [expected[name] for name in LINKS], nan_ok=True
-        )
+        wanted = pytest.approx([expected[name] for name in LINKS], nan_ok=True)
+        assert values[row, head].tolist() == wanted
 
 
 @pytest.mark.parametrize(

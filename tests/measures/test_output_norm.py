@@ -87,9 +87,8 @@ def test_a_head_that_writes_nothing_has_norm_0_and_the_others_more():
     mean = atlas.mean("output_norm").sel(layer=1).values
     assert mean[0] == 0.0
     np.testing.assert_allclose(mean.mean(), 1.0, rtol=1e-6)
-    assert label_text("output_norm", {}, atlas["output_norm"].attrs) == (
-        "norm of the head's output over the layer's mean"
-    )
+    message = "norm of the head's output over the layer's mean"
+    assert label_text("output_norm", {}, atlas["output_norm"].attrs) == message
 
 
 def test_a_model_whose_projections_cannot_be_read_is_refused(monkeypatch):

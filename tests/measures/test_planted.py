@@ -120,9 +120,8 @@ def test_remarks_name_the_planted_heads(found):
         "Two heads rest (under 5 % of their attention is active): 1-4 and 1-5 (layer 1).",
         "Intervals are rough: in effect there are only 5 texts.",
     ]
-    assert [HEADS[name] for name in ("previous", "next", "current", "cls", "sep")] == [
-        (1, number) for number in range(1, 6)
-    ]
+    expected = [(1, number) for number in range(1, 6)]
+    assert [HEADS[name] for name in ("previous", "next", "current", "cls", "sep")] == expected
 
 
 def test_layers_and_heads_are_labelled_from_1_in_the_order_of_the_model(found):

@@ -85,11 +85,8 @@ def test_without_names_every_measure_that_the_annotations_allow_is_chosen():
         for name, measure in ((name, MEASURES[name]) for name in MEASURES)
         if measure.offered and measure.needs <= everything
     ] + ["profile", "arc_offset"]  # what arcs are compared with: computed wherever they are
-    assert [measure.name for measure in choose(None, (), corpus="plain")][:3] == [
-        "position",
-        "special",
-        "entropy",
-    ]
+    expected = ["position", "special", "entropy"]
+    assert [measure.name for measure in choose(None, (), corpus="plain")][:3] == expected
     assert not any(measure.needs for measure in choose(None, (), corpus="plain"))
 
 
@@ -121,12 +118,10 @@ def test_a_measure_of_another_package_is_run_with_ours(package):
     assert results.measures[-1] == "largest"
     dataset = results["largest"]
     assert dataset["mean"].dims == ("layer", "head")
-    assert float(dataset["mean"].sel(layer=1, head=3)) == pytest.approx(
-        1.0
-    )  # the head on the current token
-    assert float(dataset["mean"].sel(layer=2, head=5)) == pytest.approx(
-        (1 / 6 + 1 / 4) / 2
-    )  # the uniform head
+    expected = pytest.approx(1.0)
+    assert float(dataset["mean"].sel(layer=1, head=3)) == expected  # the head on the current token
+    expected = pytest.approx((1 / 6 + 1 / 4) / 2)
+    assert float(dataset["mean"].sel(layer=2, head=5)) == expected  # the uniform head
     assert (dataset["n"] == 2).all()
 
 
@@ -141,17 +136,12 @@ def test_a_measure_without_labels_has_its_rows_in_tables_and_summaries_and_survi
     for opened in (results, Atlas.open(results.save(package / "run.nc"))):
         table = opened.table("largest")
         assert table["label"].tolist() == [""] * 10
-        assert list(zip(table["layer"], table["head"], strict=True)) == [
-            (layer, head) for layer in (1, 2) for head in (1, 2, 3, 4, 5)
-        ]
+        expected = [(layer, head) for layer in (1, 2) for head in (1, 2, 3, 4, 5)]
+        assert list(zip(table["layer"], table["head"], strict=True)) == expected
         assert table["mean"].tolist() == results["largest"]["mean"].values.ravel().tolist()
         assert len(opened.table()) == 10 + 30
-        assert summary(opened)["measure"].tolist() == [
-            "largest",
-            "position",
-            "position",
-            "position",
-        ]
+        expected = ["largest", "position", "position", "position"]
+        assert summary(opened)["measure"].tolist() == expected
 
 
 def test_a_measure_whose_annotation_is_missing_says_what_the_corpus_has_and_what_to_give(package):
@@ -166,10 +156,8 @@ def test_a_measure_whose_annotation_is_missing_says_what_the_corpus_has_and_what
         measures=["largest"],
         max_length=24,
     )
-    assert (
-        error.message
-        == "the measure 'largest' needs tree, which mine.txt does not have (it has pair)"
-    )
+    message = "the measure 'largest' needs tree, which mine.txt does not have (it has pair)"
+    assert error.message == message
     assert error.hint == "use a treebank (.conllu), or parse plain text with parse=True"
     with pytest.raises(
         UserError, match=r"needs tree, which mine does not have \(it has plain text only\)"

@@ -200,16 +200,15 @@ def test_the_direction_is_written_beside_the_numbers_and_changes_them():
         scores(planted_bert(), tree(), roles=("amod",), direction=direction)
         for direction in ("to head", "from head")
     )
-    assert (up["role"].attrs["direction"], down["role"].attrs["direction"]) == (
-        "to head",
-        "from head",
-    )
-    assert at(up, "next", "amod") == pytest.approx(
-        8 / 2, rel=1e-5
-    )  # from "old" to "dog", one of its head's two pieces
+    expected = ("to head", "from head")
+    assert (up["role"].attrs["direction"], down["role"].attrs["direction"]) == expected
+    expected = pytest.approx(8 / 2, rel=1e-5)
+    assert at(up, "next", "amod") == expected  # from "old" to "dog", one of its head's two pieces
     assert at(down, "next", "amod") == pytest.approx(0.0, abs=1e-5)
-    assert at(down, "previous", "amod") == pytest.approx(
-        8 / 2, rel=1e-5
+    expected = pytest.approx(8 / 2, rel=1e-5)
+    wanted = expected
+    assert (
+        at(down, "previous", "amod") == wanted
     )  # of "dog" and "##s" the first has "old" before it
 
 

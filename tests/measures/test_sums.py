@@ -136,10 +136,8 @@ def test_a_dataset_names_buckets_layers_and_heads_from_1_and_the_labels(name):
     sums.add([4], values)
     dataset = sums.dataset()
     assert dataset[name].dims == ("bucket", "layer", "head", "label")
-    assert (
-        float(dataset[name].sel(bucket=5, layer=2, head=1, label="c"))
-        == {"sum": 2.0, "square": 4.0, "count": 1}[name]
-    )
+    expected = {"sum": 2.0, "square": 4.0, "count": 1}[name]
+    assert float(dataset[name].sel(bucket=5, layer=2, head=1, label="c")) == expected
     assert float(dataset[name].sum()) == {"sum": 2.0, "square": 4.0, "count": 6}[name]
     assert (
         dataset.attrs.items() >= {"title": "Nothing", "unit": "share", "source": "a test"}.items()

@@ -248,16 +248,10 @@ def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case):
             words, between, outside = twins.word_map(real, item.word.tolist())
             assert mapped.words[row].tolist() == words
             count, others = len(words), len(item) - int((item.word >= 0).sum())
-            np.testing.assert_allclose(
-                values[row, head, :count, :count],
-                np.array(between).reshape(count, count),
-                atol=2e-6,
-            )
-            np.testing.assert_allclose(
-                values[row, head, :count, most : most + others],
-                np.array(outside).reshape(count, others),
-                atol=2e-6,
-            )
+            expected = np.array(between).reshape(count, count)
+            np.testing.assert_allclose(values[row, head, :count, :count], expected, atol=2e-6)
+            found = values[row, head, :count, most : most + others]
+            np.testing.assert_allclose(found, np.array(outside).reshape(count, others), atol=2e-6)
             np.testing.assert_allclose(values[row, head, :count].sum(-1), np.ones(count), atol=1e-5)
             assert not values[row, head, count:].any()
             assert not values[row, head, :, count:most].any()

@@ -67,10 +67,8 @@ def test_fewer_than_two_checkpoints_are_refused(tmp_path):
 
 def test_revisions_belong_to_one_model_of_the_hub(tmp_path):
     found = find_checkpoints("pythia", ["step0", "step1000"])
-    assert [(one.name, one.model, one.revision) for one in found] == [
-        ("step0", "pythia", "step0"),
-        ("step1000", "pythia", "step1000"),
-    ]
+    expected = [("step0", "pythia", "step0"), ("step1000", "pythia", "step1000")]
+    assert [(one.name, one.model, one.revision) for one in found] == expected
     with pytest.raises(ModelError, match="is a folder, which has no revisions"):
         find_checkpoints(model_folder(tmp_path / "a"), ["x", "y"])
     with pytest.raises(UserError, match="revisions are of one hub model"):

@@ -72,9 +72,8 @@ def test_a_wrong_network_is_refused(network, message, hint):
 
 def test_a_model_or_a_tokenizer_in_place_of_the_network_is_refused():
     error = refusal(ModelError, wrap, tiny_model("bert"), tiny_tokenizer("bert"))
-    assert error.message == (
-        "the network must be a transformers model; got a Model of Headscope's instead"
-    )
+    message = "the network must be a transformers model; got a Model of Headscope's instead"
+    assert error.message == message
     error = refusal(ModelError, wrap, tiny_tokenizer("bert"), tiny_network("bert"))
     assert str(error) == (
         "the network must be a transformers model; got a tokenizer (TokenizersBackend) instead\n"
@@ -121,10 +120,8 @@ def test_a_tokenizer_with_more_tokens_than_the_network_has_embeddings_is_refused
     )
     network.resize_token_embeddings(len(tokenizer))
     assert wrap(network, tokenizer).encode(["the cat"]).shape == (1, 32)
-    assert wrap(tiny_network("bert", vocab_size=500), tokenizer).encode(["the cat"]).shape == (
-        1,
-        32,
-    )
+    found = wrap(tiny_network("bert", vocab_size=500), tokenizer).encode(["the cat"]).shape
+    assert found == (1, 32)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +159,8 @@ def test_loading_a_model_or_an_unknown_head_is_refused(tmp_path):
     with pytest.raises(ModelError, match="got Model instead") as error:
         load(tiny_model("bert"))  # type: ignore[arg-type]
     assert error.value.hint == "use the Model as it is: it is loaded already"
-    assert refusal(ModelError, load, tmp_path, head="mlm").message == (
-        "head must be None, 'lm', 'own' or a transformers auto class; got 'mlm' instead"
-    )
+    message = "head must be None, 'lm', 'own' or a transformers auto class; got 'mlm' instead"
+    assert refusal(ModelError, load, tmp_path, head="mlm").message == message
 
 
 def test_as_model_takes_a_name_a_folder_a_model_or_a_network_with_its_tokenizer(tmp_path):

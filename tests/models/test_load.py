@@ -83,9 +83,8 @@ def test_a_model_loads_with_its_language_model_head(kind, auto, tmp_path):
 
 
 def test_a_checkpoint_with_a_head_loads_without_it(tmp_path):
-    assert load(save_tiny("bert", tmp_path, auto=AutoModelForMaskedLM)).shapes == {
-        "encoder": Shape(2, 4, 8)
-    }
+    expected = {"encoder": Shape(2, 4, 8)}
+    assert load(save_tiny("bert", tmp_path, auto=AutoModelForMaskedLM)).shapes == expected
 
 
 def test_a_checkpoint_that_lacks_only_a_pooler_loads(tmp_path):
@@ -150,9 +149,8 @@ def test_a_hub_model_that_cannot_be_reached_is_an_error_with_alternatives(hub):
     assert error.message.startswith(
         "'someone/other' is neither a folder nor a model that can be reached on the hub ("
     )
-    assert error.hint == (
-        "check the spelling and the connection, give a folder, or use 'demo' or 'demo-llm'"
-    )
+    message = "check the spelling and the connection, give a folder, or use 'demo' or 'demo-llm'"
+    assert error.hint == message
 
 
 def test_an_embedded_model_with_a_similar_name_is_suggested(hub):

@@ -199,9 +199,8 @@ def test_an_adapter_of_another_model_is_refused(llama, tmp_path, kind, changes, 
 
 def test_a_folder_that_is_not_an_adapter_is_refused(llama):
     error = refused(llama[0], llama[0])
-    assert error.message == (
-        f"{llama[0]} is not the folder of an adapter: it has no adapter_config.json"
-    )
+    message = f"{llama[0]} is not the folder of an adapter: it has no adapter_config.json"
+    assert error.message == message
 
 
 @pytest.mark.parametrize("pickled", [True, False])
@@ -232,9 +231,8 @@ def test_a_damaged_adapter_is_refused(llama, tmp_path):
 
 def test_an_adapter_on_weights_on_disk_is_refused(llama):
     error = refused(*llama, device_map={"": "disk"})
-    assert error.message == (
-        f"the adapter {llama[1]} cannot be put on {llama[0]}: some of its weights are on disk"
-    )
+    message = f"the adapter {llama[1]} cannot be put on {llama[0]}: some of its weights are on disk"
+    assert error.message == message
 
 
 def merged(kind: str, model: Path, adapter: Path) -> Model:

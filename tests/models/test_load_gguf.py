@@ -111,9 +111,8 @@ def test_the_first_conversion_is_announced(file, caplog):
     for _ in range(2):
         with converted(file):
             pass
-    assert caplog.messages == [
-        "tiny.Q4.gguf is converted to safetensors, once; this takes ten seconds or longer"
-    ]
+    expected = ["tiny.Q4.gguf is converted to safetensors, once; this takes ten seconds or longer"]
+    assert caplog.messages == expected
 
 
 def message(name: Any, *, loading: bool = False) -> tuple[str, str]:
@@ -169,9 +168,8 @@ def test_a_gguf_file_that_is_too_large_for_the_memory_is_refused(file, kept, mon
 
 
 def test_a_gguf_file_is_not_spread_over_devices_without_a_cache(file, monkeypatch):
-    assert load(file, device_map={"": "disk"}).shapes == {
-        "decoder": Shape(2, 4, 8, kv_heads=(2, 2))
-    }
+    expected = {"decoder": Shape(2, 4, 8, kv_heads=(2, 2))}
+    assert load(file, device_map={"": "disk"}).shapes == expected
     monkeypatch.setenv("HEADSCOPE_CACHE", "off")
     with pytest.raises(ModelError, match="cannot be spread over devices without a cache"):
         load(file, device_map={"": "disk"})

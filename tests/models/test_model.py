@@ -44,11 +44,8 @@ def test_a_stack_that_the_model_lacks_is_refused_with_a_list_of_its_stacks():
 
 def test_encoder_and_decoder_may_differ_in_depth_and_heads():
     model = tiny_model("bart", encoder_layers=3, encoder_attention_heads=2)
-    assert model.shapes == {
-        "encoder": Shape(3, 2, 16),
-        "decoder": Shape(2, 4, 8),
-        "cross": Shape(2, 4, 8),
-    }
+    expected = {"encoder": Shape(3, 2, 16), "decoder": Shape(2, 4, 8), "cross": Shape(2, 4, 8)}
+    assert model.shapes == expected
 
 
 def test_heads_are_query_heads_where_queries_are_grouped():

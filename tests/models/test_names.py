@@ -82,16 +82,13 @@ def test_a_folder_needs_a_config_and_a_file_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "mine").mkdir()
     for name in ("mine", "./mine/", "~/mine", tmp_path / "mine"):
-        assert str(refusal(ModelError, check_model_name, name)) == (
-            f"{name} is not a model folder: it has no config.json\nnext: {ANYTHING}"
-        )
+        message = f"{name} is not a model folder: it has no config.json\nnext: {ANYTHING}"
+        assert str(refusal(ModelError, check_model_name, name)) == message
     (tmp_path / "mine" / "config.json").write_text("{}")
     for name in ("mine", "./mine/", "~/mine", tmp_path / "mine"):
         check_model_name(name)
-    assert (
-        refusal(ModelError, check_model_name, "mine/config.json").message
-        == "mine/config.json is a file, not a model folder"
-    )
+    message = "mine/config.json is a file, not a model folder"
+    assert refusal(ModelError, check_model_name, "mine/config.json").message == message
 
 
 @pytest.mark.parametrize("name", [None, 3, ["bert"]])
@@ -109,9 +106,8 @@ def test_a_name_of_the_wrong_type_is_refused(name):
 )
 def test_an_embedded_model_needs_its_wheel(name, install, monkeypatch):
     monkeypatch.setitem(EMBEDDED, name, replace(EMBEDDED[name], wheel="no-such-wheel"))
-    assert str(refusal(ModelError, check_model_name, name)) == (
-        f"the embedded model is not installed (wheel no-such-wheel)\nnext: {install}"
-    )
+    message = f"the embedded model is not installed (wheel no-such-wheel)\nnext: {install}"
+    assert str(refusal(ModelError, check_model_name, name)) == message
 
 
 @pytest.mark.parametrize(

@@ -225,11 +225,8 @@ def test_a_sentence_without_text_is_an_error_that_names_it(kind, blank):
 
 def test_one_text_of_a_pair_may_be_empty_but_three_texts_are_refused():
     model = tiny_model("bert")
-    assert np.allclose(
-        model.encode([("the cat", "")])[0],
-        at("cls", hidden_states("bert", alone("bert", "the cat", ""))[-1][0]),
-        atol=1e-5,
-    )
+    expected = at("cls", hidden_states("bert", alone("bert", "the cat", ""))[-1][0])
+    assert np.allclose(model.encode([("the cat", "")])[0], expected, atol=1e-5)
     with pytest.raises(CorpusError, match="one text or two are allowed, got 3 instead"):
         model.encode([("a", "b", "c")])  # type: ignore[list-item]
 
@@ -252,9 +249,8 @@ def test_one_text_instead_of_a_list_is_an_error():
     ],
 )
 def test_a_head_or_layer_that_the_model_does_not_have_is_an_error(pooling, message):
-    assert (
-        refusal(UserError, tiny_model("bert").encode, SENTENCES, pooling=pooling).message == message
-    )
+    found = refusal(UserError, tiny_model("bert").encode, SENTENCES, pooling=pooling).message
+    assert found == message
 
 
 def test_a_contradictory_pooling_is_an_error():
@@ -262,9 +258,8 @@ def test_a_contradictory_pooling_is_an_error():
         Pooling("1-1", layer=1)
     with pytest.raises(UserError, match=r"^the set of heads is empty"):
         Pooling([])
-    assert refusal(UserError, Pooling, position="men").message == (
-        "the position must be one of cls, last, mean; got 'men' instead. Did you mean 'mean'?"
-    )
+    message = "the position must be one of cls, last, mean; got 'men' instead. Did you mean 'mean'?"
+    assert refusal(UserError, Pooling, position="men").message == message
 
 
 def test_heads_are_read_in_every_form_and_each_is_taken_once():
@@ -338,10 +333,8 @@ def test_a_loaded_model_uses_the_pooling_in_its_folder(tmp_path):
     Pooling(HEADS, position="mean").write(tmp_path)
     model: Model = load(tmp_path)
     assert model.pooling == Pooling(HEADS, position="mean")
-    assert np.array_equal(
-        model.encode(SENTENCES),
-        tiny_model("bert").encode(SENTENCES, pooling=Pooling(HEADS, position="mean")),
-    )
+    expected = tiny_model("bert").encode(SENTENCES, pooling=Pooling(HEADS, position="mean"))
+    assert np.array_equal(model.encode(SENTENCES), expected)
 
 
 @pytest.mark.parametrize(
@@ -366,6 +359,5 @@ def test_a_bad_pooling_file_is_an_error_that_says_why(text, why, tmp_path):
 def test_modules_json_names_the_class_for_sentence_transformers(tmp_path):
     path = write_modules(tmp_path)
     assert path == tmp_path / "modules.json"
-    assert json.loads(path.read_text()) == [
-        {"idx": 0, "name": "0", "path": "", "type": "headscope.sentences.HeadVectors"}
-    ]
+    expected = [{"idx": 0, "name": "0", "path": "", "type": "headscope.sentences.HeadVectors"}]
+    assert json.loads(path.read_text()) == expected

@@ -182,9 +182,8 @@ def test_code_that_comes_with_a_model_is_not_run(folder):
         )
     )
     error = refused(folder)
-    assert error.message == (
-        f"{folder} comes with its own code, which is not run unless you allow it"
-    )
+    message = f"{folder} comes with its own code, which is not run unless you allow it"
+    assert error.message == message
     assert error.hint == "if you trust it, pass trust_remote_code=True"
     assert not mark.exists()
 

@@ -102,9 +102,8 @@ def test_blocks_make_up_the_maps_of_eager_attention(kind):
         expected, maps = eager_run(kind, batch)
     found = gather.maps()
     eager = {name: [one for one in layers if one is not None] for name, layers in maps.items()}
-    assert {name: len(layers) for name, layers in found.items()} == {
-        name: len(layers) for name, layers in eager.items()
-    }
+    wanted = {name: len(layers) for name, layers in eager.items()}
+    assert {name: len(layers) for name, layers in found.items()} == wanted
     # padded rows that see nothing may differ in others
     rows = torch.from_numpy(batch.mask | (kind in KINDS))
     for stack, layers in found.items():

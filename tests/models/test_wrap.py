@@ -168,9 +168,8 @@ def test_a_network_that_does_not_read_text_is_refused_and_not_changed():
     before = implementations(network)
     error = refusal(ModelError, wrap, network, tiny_tokenizer("bert"), name="picture")
     assert error.message.startswith("picture cannot be run on text: ")
-    assert error.hint == (
-        "choose a text model; the docs list what is supported under 'Supported models'"
-    )
+    message = "choose a text model; the docs list what is supported under 'Supported models'"
+    assert error.hint == message
     assert network.training
     assert implementations(network) == before
 

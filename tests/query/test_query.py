@@ -84,9 +84,8 @@ def test_conditions_are_those_of_numpy(atlas, query, mask):
 
 
 def test_heads_are_named_in_every_way(atlas):
-    assert [str(head) for head in atlas.find("heads 1-2,L2H3,2-*")] == [
-        *("1-2", "2-1", "2-2", "2-3", "2-4", "3-4")
-    ]
+    expected = [*("1-2", "2-1", "2-2", "2-3", "2-4", "3-4")]
+    assert [str(head) for head in atlas.find("heads 1-2,L2H3,2-*")] == expected
 
 
 def test_a_value_that_is_not_defined_fulfils_no_comparison():

@@ -13,9 +13,8 @@ def test_means_are_selected_by_layer_head_and_label_from_1(make):
     values = np.zeros((2, 2, 3, 3))
     values[:, 1, 2, 0] = [0.2, 0.6]
     results = make(position=values)
-    assert float(results.mean("position").sel(layer=2, head=3, offset="previous")) == pytest.approx(
-        0.4
-    )
+    expected = pytest.approx(0.4)
+    assert float(results.mean("position").sel(layer=2, head=3, offset="previous")) == expected
     assert float(results.mean("position").sum()) == pytest.approx(0.4)
     assert results.measures == tuple(results) == ("position",)
 
@@ -51,9 +50,8 @@ def test_a_table_has_one_row_for_each_layer_head_and_label(make):
     assert len(rows) == 2 * 2 * 9
     assert rows.index.is_unique
     row, seen = rows.loc[2, 1, "sep, other"], values[:, 1, 0, 1, 2]
-    assert row[["mean", "deviation", "n"]].tolist() == pytest.approx(
-        [seen.mean(), seen.std(ddof=1), 5]
-    )
+    expected = pytest.approx([seen.mean(), seen.std(ddof=1), 5])
+    assert row[["mean", "deviation", "n"]].tolist() == expected
     unknown = rows.loc[1, 1, "punctuation, sep"]
     assert unknown[numbers].isna().all()
     assert unknown["n"] == 0

@@ -114,9 +114,7 @@ def test_a_table_as_latex_has_its_title_and_notes(tmp_path):
 
 def test_a_latex_table_that_fits_no_page_is_refused_and_nothing_is_written(tmp_path):
     path = tmp_path / "t.tex"
-    assert (
-        refusal(ResultsError, write_table, pd.DataFrame({"a": range(101)}), path).message
-        == "a LaTeX table of 101 rows fits no page; the most is 100"
-    )
+    found = refusal(ResultsError, write_table, pd.DataFrame({"a": range(101)}), path).message
+    assert found == "a LaTeX table of 101 rows fits no page; the most is 100"
     assert not path.exists()
     assert len(pd.read_csv(write_table(pd.DataFrame({"a": range(101)}), tmp_path / "t.csv"))) == 101

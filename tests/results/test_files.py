@@ -163,9 +163,8 @@ def test_a_folder_that_is_a_file_cannot_be_written_into(some, tmp_path, below):
     (tmp_path / "taken").write_text("mine")
     path = tmp_path / "taken" / below
     error = refusal(ResultsError, some.save, path)
-    assert (
-        error.message == f"{path} cannot be written: {tmp_path / 'taken'} is a file, not a folder"
-    )
+    message = f"{path} cannot be written: {tmp_path / 'taken'} is a file, not a folder"
+    assert error.message == message
     assert error.command == "choose another place with -o"
     assert (tmp_path / "taken").read_text() == "mine"
 

@@ -117,10 +117,8 @@ def test_the_numbers_of_a_column_have_the_same_decimals_and_stand_on_the_right()
         }
     )
     assert to_latex(frame).splitlines()[1] == r"\begin{tabular}{rrrrr}"
-    assert body(frame)[1:] == [
-        ["3-9", "0.500", "34.57", "12", "1"],
-        ["1-2", "1.000", "8.00", "1,204", "--"],
-    ]
+    expected = [["3-9", "0.500", "34.57", "12", "1"], ["1-2", "1.000", "8.00", "1,204", "--"]]
+    assert body(frame)[1:] == expected
 
 
 @pytest.mark.parametrize("name", ["p", "p corrected", "p_corrected"])
@@ -156,10 +154,8 @@ def test_an_empty_table_is_a_table():
 
 def test_a_paper_has_both_sides_of_an_interval_and_the_best_cells_in_bold():
     frame = pd.DataFrame({"a": ["0.5 ± 0.1", Best("0.5 (+0.1, −0.2)")]}, dtype=object)
-    assert [line for line in to_latex(frame).splitlines() if "0.5" in line] == [
-        r"0.5 $\pm$ 0.1 \\",
-        r"\textbf{0.5$^{+0.1}_{-0.2}$} \\",
-    ]
+    expected = [r"0.5 $\pm$ 0.1 \\", r"\textbf{0.5$^{+0.1}_{-0.2}$} \\"]
+    assert [line for line in to_latex(frame).splitlines() if "0.5" in line] == expected
 
 
 def test_a_wide_table_spans_both_columns_of_a_page():

@@ -64,10 +64,8 @@ def test_shards_in_any_order_merge_to_the_whole(make):
 def test_a_whole_run_merges_to_itself(some):
     merged = merge([some])
     assert all(merged[name].identical(some[name]) for name in some)
-    assert merged.provenance == {
-        **some.provenance,
-        "identity": "",
-    }  # but it is not what one call made
+    expected = {**some.provenance, "identity": ""}
+    assert merged.provenance == expected  # but it is not what one call made
 
 
 def test_missing_shards_are_listed_unless_what_there_is_will_do(make):
@@ -85,10 +83,8 @@ def test_partial_merges_merge_on_to_the_whole(make):
     merged = merge([merge([last, first], partial=True), second])
     xr.testing.assert_identical(merged["position"], make(position=VALUES)["position"])
     assert merged.provenance["shards"] == ["1/1"]
-    assert (
-        refused([merge([last, first], partial=True), first], partial=True)[0]
-        == "shard 1/3 is given more than once"
-    )
+    message = "shard 1/3 is given more than once"
+    assert refused([merge([last, first], partial=True), first], partial=True)[0] == message
 
 
 def test_more_than_nine_shards_are_listed_in_the_order_of_their_numbers(make):
@@ -101,23 +97,17 @@ def test_more_than_nine_shards_are_listed_in_the_order_of_their_numbers(make):
 @pytest.mark.parametrize("partial", [False, True])
 def test_a_shard_given_twice_is_refused(make, partial):
     first, second, last = parts(make)
-    assert refused([first, second, last, second], partial=partial) == (
-        "shard 2/3 is given more than once",
-        "give each shard once",
-    )
+    expected = ("shard 2/3 is given more than once", "give each shard once")
+    assert refused([first, second, last, second], partial=partial) == expected
 
 
 @pytest.mark.parametrize("partial", [False, True])
 def test_shards_of_different_cuts_are_refused_for_they_share_examples(make, partial):
     halves, thirds = parts(make, 1), parts(make, 3)
-    assert (
-        refused([*halves, thirds[1]], partial=partial)[0]
-        == "shards 1/1 and 2/3 divide the corpus differently and cannot be added"
-    )
-    assert (
-        refused([thirds[0], make(position=VALUES[:1], shards=["2/2"])], partial=partial)[0]
-        == "shards 2/2 and 1/3 divide the corpus differently and cannot be added"
-    )
+    message = "shards 1/1 and 2/3 divide the corpus differently and cannot be added"
+    assert refused([*halves, thirds[1]], partial=partial)[0] == message
+    found = refused([thirds[0], make(position=VALUES[:1], shards=["2/2"])], partial=partial)[0]
+    assert found == "shards 2/2 and 1/3 divide the corpus differently and cannot be added"
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,8 @@ def test_mean_and_deviation_are_those_of_the_raw_values(values, blocks):
     if len(raw) < 2:
         assert np.isnan([float(derived[name]) for name in ("deviation", "low", "high")]).all()
         return
-    assert float(derived["deviation"]) == pytest.approx(
-        np.sqrt(stats.describe(raw).variance) if np.ptp(raw) else 0.0, **near
-    )
+    expected = pytest.approx(np.sqrt(stats.describe(raw).variance) if np.ptp(raw) else 0.0, **near)
+    assert float(derived["deviation"]) == expected
 
 
 def test_with_one_value_per_document_the_interval_is_students_and_a_little_wider():
@@ -58,9 +57,8 @@ def test_with_one_value_per_document_the_interval_is_students_and_a_little_wider
     derived = moments.derive(sums(raw.tolist(), 4))
     low, high = stats.ttest_1samp(raw, 0.0).confidence_interval(0.95)
     centre, half = raw.mean(), (high - low) / 2 * np.sqrt(4 / 3)  # as leaving out gives
-    assert (float(derived["low"]), float(derived["high"])) == pytest.approx(
-        (centre - half, centre + half)
-    )
+    expected = pytest.approx((centre - half, centre + half))
+    assert (float(derived["low"]), float(derived["high"])) == expected
 
 
 def test_texts_of_one_document_count_as_one():
@@ -108,9 +106,8 @@ def test_a_share_that_rounding_has_put_outside_is_put_at_the_end_with_its_interv
     for value, end in ((1 + 1e-7, 1.0), (-1e-7, 0.0)):
         found = moments.derive(sums([value] * 3, 3).assign_attrs(unit="share of attention"))
         low, high = wilson_interval(3 * end, 3)  # no text differs from another
-        assert [float(found[name]) for name in ("low", "mean", "high")] == pytest.approx(
-            [low, end, high], abs=1e-6
-        )
+        expected = pytest.approx([low, end, high], abs=1e-6)
+        assert [float(found[name]) for name in ("low", "mean", "high")] == expected
         assert float(found["mean"]) == end
         assert 0 <= float(found["low"]) < float(found["high"]) <= 1
 

@@ -29,12 +29,8 @@ def test_a_reader_finds_the_values_of_probes_whatever_else_is_there():
     assert values_of(data).values.ravel().tolist() == [0.6, 0.8]
     assert (label_dims(data), of_heads(data), has_values(data)) == (["task"], True, True)
     shown = statistics(data).sel(task="mine", layer=1, head=2)
-    assert {name: float(shown[name]) for name in shown.data_vars} == {
-        "value": 0.8,
-        "low": 0.7,
-        "high": 0.9,
-        "count": 50.0,
-    }
+    expected = {"value": 0.8, "low": 0.7, "high": 0.9, "count": 50.0}
+    assert {name: float(shown[name]) for name in shown.data_vars} == expected
 
 
 def test_a_table_has_the_columns_of_what_it_shows():

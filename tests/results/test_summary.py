@@ -44,12 +44,8 @@ def test_a_summary_has_a_row_for_each_label_with_its_strongest_head(make):
         for label in labels
     ]
     previous = table.loc["position", "previous"]
-    assert (previous["strongest"], previous["over"], previous["n"], previous["heads"]) == (
-        "2-1",
-        2,
-        3,
-        6,
-    )
+    expected = ("2-1", 2, 3, 6)
+    assert (previous["strongest"], previous["over"], previous["n"], previous["heads"]) == expected
     assert previous["value"] == pytest.approx(0.8)
     assert previous["low"] < 0.8 < previous["high"]
     assert previous["mean"] == pytest.approx((0.8 + 0.6 + 4 * 0.1) / 6)

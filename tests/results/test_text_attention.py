@@ -28,9 +28,8 @@ def test_tokens_that_repeat_are_told_apart_by_position(found):
 
 def test_the_table_has_the_strongest_links_of_each_head(found):
     table = found.table(top=4)
-    assert table["head"].tolist() == [
-        name for name in ("1-1", "1-2", "1-3", "2-1", "2-2", "2-3") for _ in range(4)
-    ]
+    expected = [name for name in ("1-1", "1-2", "1-3", "2-1", "2-2", "2-3") for _ in range(4)]
+    assert table["head"].tolist() == expected
     for head, rows in table.groupby("head"):
         weights = found.head(str(head)).values
         assert rows["weight"].tolist() == sorted(weights.ravel().tolist(), reverse=True)[:4]
@@ -104,13 +103,10 @@ def test_lines_draw_one_head_or_several_beside_each_other(found):
     one = found.lines("1-3", red=["the"], hide=["[SEP]"], threshold=0)
     records = one.to_dict()["layer"][0]["data"]
     drawn = one.to_dict()["datasets"][records["name"]] if "name" in records else records["values"]
-    assert {(line["query"], line["key"]) for line in drawn} == {
-        (i, j) for i in range(5) for j in range(4)
-    }
-    assert [chart.title.text for chart in found.lines("1-3,2-1").concat] == [
-        ["Head 1-3"],
-        ["Head 2-1"],
-    ]
+    expected = {(i, j) for i in range(5) for j in range(4)}
+    assert {(line["query"], line["key"]) for line in drawn} == expected
+    expected = [["Head 1-3"], ["Head 2-1"]]
+    assert [chart.title.text for chart in found.lines("1-3,2-1").concat] == expected
 
 
 def test_a_head_that_is_not_there_is_refused(found):

@@ -72,10 +72,8 @@ def test_values_between_0_and_1_are_written_to_the_last_bit(tmp_path):
     gates, sink, recent = read_duoattention(folder)
     np.testing.assert_array_equal(gates, exact)
     assert (sink, recent) == (128, 256)
-    assert sorted(file.name for file in folder.iterdir()) == [
-        "config.json",
-        "full_attention_heads.tsv",
-    ]
+    expected = ["config.json", "full_attention_heads.tsv"]
+    assert sorted(file.name for file in folder.iterdir()) == expected
     about = json.loads((folder / "config.json").read_text())["headscope"]
     assert about == {
         "value": BY,

@@ -64,9 +64,8 @@ def test_sparse_maps_are_those_of_eager_attention(exported):
         sparse[divmod(index, one["seq_len"])] = weight
     for row, kept in zip(maps, sparse, strict=True):
         largest = np.sort(row)[::-1][:8]
-        assert np.sort(kept)[::-1][: (largest > 0.005).sum()] == pytest.approx(
-            largest[largest > 0.005], abs=2e-5
-        )
+        expected = pytest.approx(largest[largest > 0.005], abs=2e-5)
+        assert np.sort(kept)[::-1][: (largest > 0.005).sum()] == expected
     np.testing.assert_allclose(sparse[sparse > 0], maps[sparse > 0], atol=2e-5)
     assert one["max_activation"] == pytest.approx(maps[:, 1:].max(), abs=2e-5)
 

@@ -99,9 +99,8 @@ def test_the_two_downstream_tasks_need_no_file(name):
     assert not train & dev
     for corpus in (data.train, data.dev):
         labels = [example.label for example in corpus]
-        assert {label: 2 * labels.count(label) for label in labels} == dict.fromkeys(
-            data.task.labels, len(labels)
-        )
+        expected = dict.fromkeys(data.task.labels, len(labels))
+        assert {label: 2 * labels.count(label) for label in labels} == expected
     [probing] = find_tasks([name])
     assert probing.splits["test"] == tuple(data.dev)
     assert {len(example.texts) for example in data.dev} == {1 if name == "opinion" else 2}

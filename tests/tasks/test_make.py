@@ -18,9 +18,8 @@ from tasks.handmade import CLAUSES, examples, words
 
 def test_the_built_in_corpus_gives_all_ten_tasks_in_the_order_of_the_paper(made):
     assert list(made) == list(TITLES.values())
-    assert [task.group for task in made.values()] == ["surface"] * 2 + ["syntactic"] * 3 + [
-        "semantic"
-    ] * 5
+    expected = ["surface"] * 2 + ["syntactic"] * 3 + ["semantic"] * 5
+    assert [task.group for task in made.values()] == expected
 
 
 @pytest.mark.parametrize("title", TITLES.values())
@@ -112,9 +111,8 @@ def test_a_treebank_too_small_for_a_task_skips_it_with_a_reason():
 
 def test_a_size_too_small_for_the_classes_skips_the_task(demo):
     (report,) = report_tasks(demo, tasks=["Length"], size=50)
-    assert (
-        report.reason == "a size of 50 leaves fewer than 10 for each of 6 classes: give at least 60"
-    )
+    message = "a size of 50 leaves fewer than 10 for each of 6 classes: give at least 60"
+    assert report.reason == message
 
 
 def test_without_words_or_sentences_there_is_nothing_to_make():
@@ -157,18 +155,10 @@ def test_passages_are_cut_into_sentences_with_heads_of_their_own():
     first, second = sentences_of(
         [Example("p", ("Dogs bark", "Cats sleep"), (*parts[0], *moved), source="file, line 1")]
     )
-    assert (first.id, first.source, first.text, first.root) == (
-        "p-1",
-        "file, line 1, sentence 1",
-        "Dogs bark",
-        1,
-    )
-    assert (second.id, second.text, second.root, second.words[0].head) == (
-        "p-2",
-        "Cats sleep",
-        1,
-        1,
-    )
+    expected = ("p-1", "file, line 1, sentence 1", "Dogs bark", 1)
+    assert (first.id, first.source, first.text, first.root) == expected
+    expected = ("p-2", "Cats sleep", 1, 1)
+    assert (second.id, second.text, second.root, second.words[0].head) == expected
 
 
 def test_sentences_of_5_to_28_words_are_used_once_whatever_their_capitals():
@@ -244,11 +234,8 @@ def test_frequent_target_words_do_not_keep_a_small_task_from_being_made():
         sentence = Sentence(str(number), "", (Word(text),))
         drafts.items.append(Draft(sentence, "AB"[number % 2], text, f"word {number % 24}"))
     splits = divide(drafts, make_sizes((80, 40, 40)), Random(0))
-    assert {split: len(found) for split, found in splits.items()} == {
-        "train": 80,
-        "dev": 40,
-        "test": 40,
-    }
+    expected = {"train": 80, "dev": 40, "test": 40}
+    assert {split: len(found) for split, found in splits.items()} == expected
     words = {split: {draft.target for draft in found} for split, found in splits.items()}
     assert len(words["test"]) == 8
     assert not words["test"] & (words["train"] | words["dev"])

@@ -30,13 +30,8 @@ def test_sentences_are_kept_as_they_are_and_labels_that_are_numbers_are_sorted_a
 ):
     path = write(tmp_path, GOOD.replace("\n", end), name)
     task = read_senteval(path)
-    assert (task.name, task.title, task.group, task.labels, task.notes) == (
-        "task",
-        "task",
-        "",
-        ("9", "10"),
-        (),
-    )
+    expected = ("task", "task", "", ("9", "10"), ())
+    assert (task.name, task.title, task.group, task.labels, task.notes) == expected
     assert [
         [(example.label, example.texts, example.words) for example in task.splits[split]]
         for split in SPLITS
@@ -185,9 +180,8 @@ def test_what_is_written_is_read_back(tmp_path_factory, rows):
     task = read_senteval(path)
     assert (task.name, task.labels) == ("mine", ("a", "b"))
     for split in SPLITS:
-        assert [(example.label, example.texts) for example in task.splits.get(split, ())] == [
-            (example.label, example.texts) for example in splits[split]
-        ]
+        found = [(example.label, example.texts) for example in task.splits.get(split, ())]
+        assert found == [(example.label, example.texts) for example in splits[split]]
 
 
 @pytest.mark.shared
@@ -201,8 +195,7 @@ def test_the_public_tasks_are_read_as_the_csv_module_reads_them(shared):
             rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
         for mark, split in zip(("tr", "va", "te"), SPLITS, strict=True):
             assert task.counts(split) == Counter(label for found, label, _ in rows if found == mark)
-            assert [example.texts[0] for example in task.splits[split]] == [
-                text for found, _, text in rows if found == mark
-            ]
+            expected = [text for found, _, text in rows if found == mark]
+            assert [example.texts[0] for example in task.splits[split]] == expected
     assert len(tasks["word_content"].labels) == 1000
     assert tasks["tree_depth"].labels == ("3", "4", "5", "6", "7")

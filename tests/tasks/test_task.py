@@ -66,10 +66,8 @@ def test_a_subset_replaces_a_missing_training_file_with_a_note(tmp_path):
         "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n",
     )
     found = task_examples(GLUE["qnli"], tmp_path, "train")
-    assert (found.name, found.notes) == (
-        str(part),
-        (f"{part} holds only a part of the task's training examples",),
-    )
+    expected = (str(part), (f"{part} holds only a part of the task's training examples",))
+    assert (found.name, found.notes) == expected
     whole = written(
         tmp_path / "QNLI" / "train.tsv",
         "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n",
@@ -80,14 +78,10 @@ def test_a_subset_replaces_a_missing_training_file_with_a_note(tmp_path):
 
 def test_a_missing_task_or_split_lists_what_is_there(tmp_path):
     written(tmp_path / "RTE" / "train.tsv", RTE)
-    assert (
-        refusal(CorpusError, task_examples, GLUE["qqp"], tmp_path, "train").message
-        == f"{tmp_path} has no folder for QQP; its folders are: RTE"
-    )
-    assert (
-        refusal(CorpusError, task_examples, GLUE["rte"], tmp_path, "dev").message
-        == f"{tmp_path / 'RTE'} has no dev split: no dev.tsv or dev.tsv.gz"
-    )
+    message = f"{tmp_path} has no folder for QQP; its folders are: RTE"
+    assert refusal(CorpusError, task_examples, GLUE["qqp"], tmp_path, "train").message == message
+    message = f"{tmp_path / 'RTE'} has no dev split: no dev.tsv or dev.tsv.gz"
+    assert refusal(CorpusError, task_examples, GLUE["rte"], tmp_path, "dev").message == message
     with pytest.raises(UserError, match="the split must be one of dev, train; got 'test' instead"):
         task_examples(GLUE["rte"], tmp_path, "test")
 
@@ -110,19 +104,15 @@ def test_an_unknown_label_is_reported_with_its_line(tmp_path):
 )
 def test_a_missing_column_or_empty_label_is_reported_with_its_line(tmp_path, rows, line):
     file = written(tmp_path / "rte.tsv", rows)
-    assert (
-        refusal(CorpusError, task_examples, GLUE["rte"], file, "train").message
-        == f"{file}, line {line}: no label, which a task needs"
-    )
+    message = f"{file}, line {line}: no label, which a task needs"
+    assert refusal(CorpusError, task_examples, GLUE["rte"], file, "train").message == message
 
 
 @pytest.mark.parametrize("label", ["high", "nan", "inf"])
 def test_a_score_must_be_a_number(tmp_path, label):
     file = written(tmp_path / "sts.tsv", f"sentence1\tsentence2\tscore\nA.\tB.\t{label}\n")
-    assert (
-        refusal(CorpusError, task_examples, GLUE["sts-b"], file, "train").message
-        == f"{file}, line 2: the label of STS-B must be a number, got {label!r} instead"
-    )
+    message = f"{file}, line 2: the label of STS-B must be a number, got {label!r} instead"
+    assert refusal(CorpusError, task_examples, GLUE["sts-b"], file, "train").message == message
 
 
 def test_classes_are_numbered_by_the_task_and_scores_stay_numbers():
@@ -130,10 +120,8 @@ def test_classes_are_numbered_by_the_task_and_scores_stay_numbers():
         Example("1", ("a", "b"), label="not_entailment"),
         Example("2", ("a", "b"), label=" entailment "),
     ]
-    assert (label_ids(GLUE["rte"], examples).tolist(), label_ids(GLUE["rte"], examples).dtype) == (
-        [1, 0],
-        np.int64,
-    )
+    found = (label_ids(GLUE["rte"], examples).tolist(), label_ids(GLUE["rte"], examples).dtype)
+    assert found == ([1, 0], np.int64)
     scores = label_ids(GLUE["sts-b"], [Example("1", ("a", "b"), label="3.25")])
     assert (scores.tolist(), scores.dtype) == ([3.25], np.float64)
 
@@ -155,13 +143,8 @@ def rows(*labels: str):
 )
 def test_the_classes_of_a_custom_table_are_its_labels_in_order(labels, classes):
     task = custom_task(rows(*labels))
-    assert (task.name, task.title, task.kind, task.labels, task.metrics) == (
-        "custom",
-        "mine.tsv",
-        "classification",
-        classes,
-        ("accuracy",),
-    )
+    expected = ("custom", "mine.tsv", "classification", classes, ("accuracy",))
+    assert (task.name, task.title, task.kind, task.labels, task.metrics) == expected
 
 
 def test_labels_that_are_fractions_make_a_regression():
@@ -218,9 +201,8 @@ def task(title: str, *notes: str) -> ProbingTask:
 
 
 def test_a_note_of_several_tasks_is_listed_once():
-    assert all_notes(
-        [task("Length", "few"), task("Tense", "few", "no va lines"), task("Depth")]
-    ) == ["Length, Tense: few", "Tense: no va lines"]
+    found = all_notes([task("Length", "few"), task("Tense", "few", "no va lines"), task("Depth")])
+    assert found == ["Length, Tense: few", "Tense: no va lines"]
     assert all_notes([task("Length", "few"), task("Tense", "few")]) == ["all tasks: few"]
     assert all_notes([task("Length", "few")]) == ["Length: few"]
     assert all_notes([task("Length")]) == []

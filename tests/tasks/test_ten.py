@@ -376,19 +376,16 @@ def test_what_is_not_two_clauses_is_not_inverted(old, new):
 
 def test_an_inverted_sentence_has_the_words_it_had(made, demo):
     for example, old in originals(made["CoordInv"], demo):
-        assert Counter(example.texts[0].lower().split()) == Counter(
-            word.text.lower() for word in old
-        )
+        expected = Counter(word.text.lower() for word in old)
+        assert Counter(example.texts[0].lower().split()) == expected
 
 
 def test_sentences_that_cannot_be_changed_are_counted():
     same = sentence("no/UH/0/root no/UH/1/dep no/UH/1/dep !/PUNCT/1/punct")
-    assert bigram_shift(Treebank([same]), Random(0)).skipped == {
-        "without two words that could be swapped": 1
-    }
-    assert odd_man_out(Treebank([same]), Random(0)).skipped == {
-        "without a noun or verb that has a fitting replacement": 1
-    }
+    expected = {"without two words that could be swapped": 1}
+    assert bigram_shift(Treebank([same]), Random(0)).skipped == expected
+    expected = {"without a noun or verb that has a fitting replacement": 1}
+    assert odd_man_out(Treebank([same]), Random(0)).skipped == expected
 
 
 def test_a_change_that_spells_another_sentence_is_not_made():

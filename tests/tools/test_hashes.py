@@ -26,9 +26,8 @@ def test_every_pin_but_torch_and_the_demo_data_has_hashes():
     run, dev = entries("run"), entries("dev")
     assert not set(run) & set(dev)
     pinned = hashes.pins()
-    assert run | dev == {
-        name: version for name, version in pinned.items() if name not in hashes.LEFT_OUT
-    }
+    expected = {name: version for name, version in pinned.items() if name not in hashes.LEFT_OUT}
+    assert run | dev == expected
     assert pinned["torch"]
 
 

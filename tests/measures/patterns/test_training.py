@@ -172,17 +172,14 @@ def test_the_scores_are_scikit_learns_and_the_table_is_plain_counting():
     pairs = Counter(zip(labelled.labels, found, strict=True))
     for label in CLASSES:
         right = pairs[label, label]
-        assert report.classes.loc[label, "precision"] == pytest.approx(
-            right / max(sum(pairs[other, label] for other in CLASSES), 1)
-        )
-        assert report.classes.loc[label, "recall"] == pytest.approx(
-            right / max(sum(pairs[label, other] for other in CLASSES), 1)
-        )
+        expected = pytest.approx(right / max(sum(pairs[other, label] for other in CLASSES), 1))
+        assert report.classes.loc[label, "precision"] == expected
+        expected = pytest.approx(right / max(sum(pairs[label, other] for other in CLASSES), 1))
+        assert report.classes.loc[label, "recall"] == expected
         for other in CLASSES:
             assert report.confusion.loc[label, other] == pairs[label, other]
-    assert report.accuracy == pytest.approx(
-        sum(pairs[name, name] for name in CLASSES) / len(labelled)
-    )
+    expected = pytest.approx(sum(pairs[name, name] for name in CLASSES) / len(labelled))
+    assert report.accuracy == expected
 
 
 @pytest.mark.parametrize(("maps", "bar"), [("1", 0.75), ("2", 0.58)])

@@ -260,9 +260,8 @@ def pairs_of(one: Sieve, item: Encoded) -> Pairs:
     if found is None:
         return set()
     pairs = {(int(query), int(key)) for query, key in np.argwhere(found.matrix())}
-    assert found.sizes().tolist() == [
-        sum(query == row for query, _ in pairs) for row in range(len(item))
-    ]
+    expected = [sum(query == row for query, _ in pairs) for row in range(len(item))]
+    assert found.sizes().tolist() == expected
     assert found.sizes(causal=True).tolist() == [
         sum(query == row and key <= query for query, key in pairs) for row in range(len(item))
     ]
@@ -316,15 +315,12 @@ def test_a_sieve_is_the_set_of_pairs_that_its_twin_finds(made):
 def test_dependency_sieves_follow_direction_and_subtypes(made, direction, fold):
     ours = dependency_sieves(direction, fold)
     assert set(ours) == {"syntactic", *SYNTACTIC}
-    assert pairs_of(ours["syntactic"], made.item) == dependency(
-        made.item, FOUR, direction, fold=fold
-    )
-    assert pairs_of(ours["nsubj"], made.item) == dependency(
-        made.item, ["nsubj"], direction, fold=fold
-    )
-    assert pairs_of(dependency_sieve("det", ["det"], direction, fold), made.item) == dependency(
-        made.item, ["det"], direction, fold=fold
-    )
+    expected = dependency(made.item, FOUR, direction, fold=fold)
+    assert pairs_of(ours["syntactic"], made.item) == expected
+    expected = dependency(made.item, ["nsubj"], direction, fold=fold)
+    assert pairs_of(ours["nsubj"], made.item) == expected
+    expected = dependency(made.item, ["det"], direction, fold=fold)
+    assert pairs_of(dependency_sieve("det", ["det"], direction, fold), made.item) == expected
 
 
 @given(corpus=st.lists(items(), min_size=1, max_size=4))
@@ -436,10 +432,8 @@ def test_a_sieve_of_the_wrong_shape_or_type_is_told_with_the_example(returned, t
         "the sieve 'mine' must give true and false for each of the example's 6 tokens, or for "
         f"each pair of them; it gave {told} for example 1"
     )
-    assert (
-        error.hint
-        == "return a boolean array of shape (T, T) or (T,): see the docs, 'Write a sieve'"
-    )
+    message = "return a boolean array of shape (T, T) or (T,): see the docs, 'Write a sieve'"
+    assert error.hint == message
 
 
 @pytest.mark.parametrize("wrong", ["raises", "ragged", "learning"])
@@ -491,13 +485,14 @@ def test_a_file_brings_its_sieves_as_rows_and_as_matrices(tmp_path):
         .encoder(max_length=24, long="truncate", stack="encoder")
         .encode(from_texts(["a Dog sat"]))
     )
-    assert pairs_of(known_sieves()["capitals"], item) == {
-        (query, 2) for query in range(5)
-    }  # [CLS] a Dog sat [SEP]
+    expected = {(query, 2) for query in range(5)}
+    assert pairs_of(known_sieves()["capitals"], item) == expected  # [CLS] a Dog sat [SEP]
     assert pairs_of(known_sieves()["itself"], item) == {(place, place) for place in range(5)}
     own = asked("itself")["mean"]
-    assert float(own.sel(layer=1, head=3, role="itself")) == pytest.approx(
-        (6 + 7) / 2, rel=1e-6
+    expected = pytest.approx((6 + 7) / 2, rel=1e-6)
+    wanted = expected
+    assert (
+        float(own.sel(layer=1, head=3, role="itself")) == wanted
     )  # the head on the current token, of 6 and of 7
 
 

@@ -22,12 +22,8 @@ def roles_of(*heads: dict[str, Any], **options: Any) -> list[tuple[str, str]]:
 
 
 def test_a_role_counts_from_a_tenth_on_by_the_lower_end_of_its_interval():
-    assert roles_of({"itself": 0.5}, {"itself": 0.08}, {"same": 0.13}, {"same": -0.5}) == [
-        ("itself", ""),
-        ("no clear role", ""),
-        ("same", ""),
-        ("no clear role", ""),
-    ]
+    expected = [("itself", ""), ("no clear role", ""), ("same", ""), ("no clear role", "")]
+    assert roles_of({"itself": 0.5}, {"itself": 0.08}, {"same": 0.13}, {"same": -0.5}) == expected
     wide = main_roles(atlas_of([{"same": (0.22, 0.04)}])).iloc[0]  # 0.13 ± 0.04
     assert (wide["role"], wide["family"]) == ("no clear role", "no clear role")
 
@@ -129,9 +125,8 @@ def test_excess_and_interval_are_those_of_a_jackknife_written_out():
     degrees = left.sum() ** 2 / np.sum(left**2) - 1
     assert row["excess"] == pytest.approx(whole)
     assert row["high"] - row["excess"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
-    assert row["p_corrected"] == pytest.approx(
-        len(ROLES) * stats.t.sf(whole / error, degrees), rel=1e-6
-    )
+    expected = pytest.approx(len(ROLES) * stats.t.sf(whole / error, degrees), rel=1e-6)
+    assert row["p_corrected"] == expected
 
 
 def retrieval_of(*scores: float) -> xr.Dataset:
@@ -191,10 +186,8 @@ def test_a_head_that_looks_more_at_the_same_word_is_not_one_for_antecedents():
     )
     heads = [{"antecedent": 0.4, "same": 0.3}, {"antecedent": 0.3, "same": 0.4}]
     options: dict[str, Any] = {"roles": roles, "noise": 0.001}
-    assert roles_of(*heads, more={"coreference": coreference}, **options) == [
-        ("antecedent", ""),
-        ("same", ""),
-    ]
+    expected = [("antecedent", ""), ("same", "")]
+    assert roles_of(*heads, more={"coreference": coreference}, **options) == expected
     assert roles_of(*heads, **options) == [("same", ""), ("same", "")]
 
 

@@ -76,13 +76,10 @@ def test_where_no_bucket_differs_a_share_has_wilsons_interval_and_others_no_widt
     low, high = interval(never, count, "share")
     assert (float(low), float(high)) == pytest.approx(wilson_interval(0, 20), abs=1e-12)
     always = ratio(count.values + 1e-9, count.values)  # as sums of float32 may be
-    assert [float(end) for end in always.interval("share")] == pytest.approx(
-        wilson_interval(20, 20), abs=1e-6
-    )
-    assert [float(end) for end in ratio(np.full(4, 6.0), np.full(4, 2.0)).interval("positive")] == [
-        3.0,
-        3.0,
-    ]
+    expected = pytest.approx(wilson_interval(20, 20), abs=1e-6)
+    assert [float(end) for end in always.interval("share")] == expected
+    found = [float(end) for end in ratio(np.full(4, 6.0), np.full(4, 2.0)).interval("positive")]
+    assert found == [3.0, 3.0]
 
 
 @given(

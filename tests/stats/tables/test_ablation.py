@@ -32,14 +32,11 @@ from stats.made_ablation import EXAMPLES, HEADS, LAYERS, made_ablation, planted
 def test_planted_gains_and_drops_are_found_and_the_other_heads_are_not():
     data = scored(planted())["head_off"]
     assert data.attrs["baseline"] == pytest.approx(0.75)
-    assert data["mean"].values.tolist() == pytest.approx(
-        np.array([[0.75, 0.95, 0.75], [0.75, 0.75, 0.5]])
-    )
+    expected = pytest.approx(np.array([[0.75, 0.95, 0.75], [0.75, 0.75, 0.5]]))
+    assert data["mean"].values.tolist() == expected
     assert data["difference"].sel(layer=1, head=2).item() == pytest.approx(0.2)
-    assert (data["p_corrected"].values < 0.05).tolist() == [
-        [False, True, False],
-        [False, False, True],
-    ]
+    expected = [[False, True, False], [False, False, True]]
+    assert (data["p_corrected"].values < 0.05).tolist() == expected
     assert data["p"].sel(layer=1, head=1).item() == 1.0
     gain = data.sel(layer=1, head=2)
     assert 0 < gain["difference_low"] < 0.2 < gain["difference_high"]
@@ -88,9 +85,8 @@ def test_a_head_is_placed_by_its_name_and_heads_that_stayed_on_have_no_score():
         raw.isel(run=order), (range(1, LAYERS + 1), HEADS), seed=0, resamples=200
     )
     assert list(data) == ["head_off"]
-    assert data["head_off"]["mean"].values.tolist() == pytest.approx(
-        np.array([[np.nan, 0.95, np.nan], [0.75, np.nan, 0.5]]), nan_ok=True
-    )
+    expected = pytest.approx(np.array([[np.nan, 0.95, np.nan], [0.75, np.nan, 0.5]]), nan_ok=True)
+    assert data["head_off"]["mean"].values.tolist() == expected
     assert int(data["head_off"]["n"].notnull().sum()) == 3
 
 
@@ -145,10 +141,8 @@ def test_examples_of_one_document_are_drawn_together_by_all_that_resamples():
         np.testing.assert_allclose(other, one, atol=1e-9)
         if name == "deviation":
             assert float(wrong.mean()) < 0.8 * float(one.mean())
-    np.testing.assert_allclose(
-        agreement(grouped, resamples=50)[["low", "high"]],
-        agreement(once, resamples=50)[["low", "high"]],
-    )
+    expected = agreement(once, resamples=50)[["low", "high"]]
+    np.testing.assert_allclose(agreement(grouped, resamples=50)[["low", "high"]], expected)
     first, second = (disabling_summary(results, resamples=99) for results in (once, grouped))
     assert (first.mean_low, first.mean_high) == pytest.approx((second.mean_low, second.mean_high))
     assert first.fitted == pytest.approx(second.fitted)

@@ -155,9 +155,8 @@ def test_a_bare_label_means_attention_maps():
     assert both().find(f"previous > {threshold}") == found
     weighted = both().mean("norm_position").sel(offset="previous")
     largest = str(both().find(f"norm_position:previous >= {float(weighted.max())!r}")[0])
-    assert largest == "{}-{}".format(
-        *(1 + np.argwhere(weighted.values == weighted.max().values)[0])
-    )
+    expected = "{}-{}".format(*(1 + np.argwhere(weighted.values == weighted.max().values)[0]))
+    assert largest == expected
     with pytest.raises(UserError):
         both().find("norm_work > 1")
 

@@ -86,10 +86,8 @@ def test_the_best_head_has_a_corrected_p_over_each_baseline(made):
             # Head 2-1 is the first of the second layer.
             found = scores.loc[("head 2-1", kind), f"p over {name}"]
             assert found == pytest.approx(holm(every)[HEADS])
-    assert (
-        antecedent_table(made).iloc[3]["p over rules"]
-        == (scores.loc[("head 2-1", "all"), "p over rules"])
-    )
+    expected = scores.loc[("head 2-1", "all"), "p over rules"]
+    assert antecedent_table(made).iloc[3]["p over rules"] == expected
 
 
 def test_the_head_is_also_chosen_on_one_half_and_scored_on_the_other(made):

@@ -77,7 +77,5 @@ def test_bands_are_intervals_of_the_change_and_grey_is_the_range_of_draws():
     assert rows.loc[("random", 1, "loss"), ends].tolist() == pytest.approx([3.5, 3.7])
     assert rows.loc[("random", 4, "recall"), ends].tolist() == pytest.approx([0.8, 1.0])
     assert rows.loc[("worse", 0, "recall"), ends].tolist() == pytest.approx([0.08, 0.12])
-    assert [one["layer"][0]["encoding"]["x"]["scale"]["reverse"] for one in spec["hconcat"]] == [
-        True,
-        True,
-    ]
+    found = [one["layer"][0]["encoding"]["x"]["scale"]["reverse"] for one in spec["hconcat"]]
+    assert found == [True, True]

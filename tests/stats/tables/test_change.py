@@ -174,9 +174,8 @@ def test_undefined_statistics_have_no_head_that_changed():
     before[:, 0, 0, 2] = np.nan
     table = difference_table(sampled({"feature": before}), sampled({"feature": after}))
     row = table.to_dict("records")[3]
-    assert [row[key] for key in ("largest rise", "largest fall", "heads", "heads changed")] == [
-        *("", "", 0, 0)
-    ]
+    found = [row[key] for key in ("largest rise", "largest fall", "heads", "heads changed")]
+    assert found == [*("", "", 0, 0)]
     assert np.isnan(row["mean change"])
     assert table["heads"][2] == 5
 
@@ -255,10 +254,8 @@ def test_models_of_different_shapes_are_compared_where_they_overlap():
     np.testing.assert_allclose(
         data["mean"].values, after.mean(0)[:, :3] - before.mean(0)[:2], rtol=1e-12
     )
-    assert not_compared(table.attrs) == [
-        "Only the first has layers 3–4.",
-        "Only the second has heads 4–5 of each layer.",
-    ]
+    expected = ["Only the first has layers 3–4.", "Only the second has heads 4–5 of each layer."]
+    assert not_compared(table.attrs) == expected
 
 
 def test_results_without_a_measure_in_common_are_refused():
@@ -268,9 +265,8 @@ def test_results_without_a_measure_in_common_are_refused():
         sampled({"feature": random_values("feature")}),
         sampled({"frame": random_values("frame")}),
     )
-    assert error.message == (
-        "the two results have no measure in common: the first has feature, the second frame"
-    )
+    message = "the two results have no measure in common: the first has feature, the second frame"
+    assert error.message == message
     assert error.hint == "survey both models with the same measures"
 
 
@@ -286,9 +282,8 @@ def test_results_without_a_label_in_common_are_refused():
         "the two results share no value of a head that can be compared "
         "(feature: the two have no feature in common)"
     )
-    assert error.hint == (
-        "survey both models with the same measures, on corpora with the same labels"
-    )
+    message = "survey both models with the same measures, on corpora with the same labels"
+    assert error.hint == message
 
 
 def test_measures_that_have_no_heads_or_other_units_are_skipped_and_named():
@@ -368,9 +363,8 @@ def test_the_cosine_of_each_layer_and_the_head_that_changed_most():
     means = values.mean(0)
     assert table["layer"].tolist() == [1, 2, 3]
     assert table["cosine"].tolist() == pytest.approx(means.mean(1).tolist())
-    assert table["changed most"].tolist() == [
-        f"{layer + 1}-{means[layer].argmin() + 1}" for layer in range(3)
-    ]
+    expected = [f"{layer + 1}-{means[layer].argmin() + 1}" for layer in range(3)]
+    assert table["changed most"].tolist() == expected
     assert table["its cosine"].tolist() == pytest.approx(means.min(1).tolist())
     share = values[:, 0, means[0].argmin()]
     odds = np.log(share.mean() / (1 - share.mean()))

@@ -52,10 +52,8 @@ def test_without_a_relation_the_strongest_come_first_with_their_links():
     assert table["score"].tolist() == [0.8, 0.3]
     assert table["text"].tolist() == ["the dog saw a cat ."] * 2
     # Neither the full stop nor a special token has a link.
-    assert table["links"].tolist() == [
-        "the → dog 0.70; a → cat 0.60",
-        "a → cat 0.50; the → saw 0.30; the → dog 0.20",
-    ]
+    expected = ["the → dog 0.70; a → cat 0.60", "a → cat 0.50; the → saw 0.30; the → dog 0.20"]
+    assert table["links"].tolist() == expected
     assert example_table(maps, "3-9", k=1)["id"].tolist() == ["text 1"]
 
 

@@ -61,9 +61,8 @@ def test_the_table_has_the_scores_of_layers_and_chosen_heads_in_percent():
         assert row["best layer"] == best + 1
         assert row["majority"] == pytest.approx(100 * heads["majority"].values[place])
         for name, score in expected.items():
-            assert (row[name], row[f"{name} low"], row[f"{name} high"]) == pytest.approx(
-                (100 * score, 100 * (score - HALF), 100 * (score + HALF))
-            )
+            wanted = pytest.approx((100 * score, 100 * (score - HALF), 100 * (score + HALF)))
+            assert (row[name], row[f"{name} low"], row[f"{name} high"]) == wanted
             if name != "last":
                 assert row[f"{name} gain"] == pytest.approx(100 * (score - states[-1]) / states[-1])
 
@@ -82,21 +81,17 @@ def test_the_best_layer_is_chosen_by_validation_and_never_by_test():
     # Of equally good layers the lowest; one without a score is passed over.
     assert table["best layer"].tolist() == [2, 1]
     assert table["best"].tolist() == pytest.approx([50, 10])
-    assert table["best gain"].tolist() == pytest.approx(
-        [100 * (0.5 / 0.6 - 1), 100 * (0.1 / 0.3 - 1)]
-    )
+    expected = pytest.approx([100 * (0.5 / 0.6 - 1), 100 * (0.1 / 0.3 - 1)])
+    assert table["best gain"].tolist() == expected
 
 
 def test_any_number_of_heads_can_be_asked_for_that_was_probed():
     results = made_probing(3, 4, TEN[:2])
     place = results["probe_top"]["n"].values.tolist().index(12)
-    assert top_table(results, n=12)["greedy"].tolist() == pytest.approx(
-        (100 * results["probe_top"]["test"].values[:, 1, place]).tolist()
-    )
-    assert (
-        refusal(UserError, top_table, results, n=5).message
-        == "the number of heads must be one of 1, 2, 4, 6, 8, 12, got 5 instead"
-    )
+    expected = pytest.approx((100 * results["probe_top"]["test"].values[:, 1, place]).tolist())
+    assert top_table(results, n=12)["greedy"].tolist() == expected
+    message = "the number of heads must be one of 1, 2, 4, 6, 8, 12, got 5 instead"
+    assert refusal(UserError, top_table, results, n=5).message == message
 
 
 def test_what_was_not_probed_is_missing_and_so_is_a_gain_over_a_negative_score():
@@ -134,12 +129,10 @@ def test_published_numbers_are_shown_with_their_gains():
     )
     assert table["paper: last"].tolist() == pytest.approx([58.0, np.nan, 29.8], nan_ok=True)
     assert table["paper: top"].tolist() == pytest.approx([95.0, np.nan, np.nan], nan_ok=True)
-    assert table["paper: best gain"].round(0).tolist() == pytest.approx(
-        [51, np.nan, 6], nan_ok=True
-    )
-    assert table["paper: top gain"].round(0).tolist() == pytest.approx(
-        [64, np.nan, np.nan], nan_ok=True
-    )
+    expected = pytest.approx([51, np.nan, 6], nan_ok=True)
+    assert table["paper: best gain"].round(0).tolist() == expected
+    expected = pytest.approx([64, np.nan, np.nan], nan_ok=True)
+    assert table["paper: top gain"].round(0).tolist() == expected
     assert not any(column.startswith("paper") for column in top_table(made_probing(3, 4, TEN[:3])))
 
 
@@ -169,20 +162,11 @@ def test_the_best_heads_are_sorted_by_validation_and_selectivity_is_test_minus_c
     table = head_table(results, "tree_depth", count=None)
     assert table["head"].tolist() == [f"{layer + 1}-{head + 1}" for layer, head in order]
     assert table["test"].tolist() == pytest.approx([test[place] for place in order])
-    assert table["selectivity"].tolist() == pytest.approx(
-        [test[place] - control[place] for place in order]
-    )
+    expected = pytest.approx([test[place] - control[place] for place in order])
+    assert table["selectivity"].tolist() == expected
     assert (table["high"] - table["low"]).tolist() == pytest.approx([2 * HALF] * 6)
-    assert list(table) == [
-        "head",
-        "test",
-        "low",
-        "high",
-        "control",
-        "selectivity",
-        "validation",
-        "l2",
-    ]
+    expected = ["head", "test", "low", "high", "control", "selectivity", "validation", "l2"]
+    assert list(table) == expected
     assert len(head_table(results, "tree_depth", count=4)) == 4
     assert head_table(made_probing(2, 3, control=False), "tree_depth")["selectivity"].isna().all()
     with pytest.raises(UserError, match="Did you mean 'tree_depth'"):
@@ -374,9 +358,8 @@ def test_a_head_s_two_scores_are_means_over_the_papers_tasks():
         }
         assert row["syntactic"] == pytest.approx(sum(mine[task] for task in SYNTACTIC) / 3)
         assert row["semantic"] == pytest.approx(sum(mine[task] for task in SEMANTIC) / 5)
-    assert {group: [TITLES[name][0] for name in GROUPS[group]] for group in GROUPS} == frame.attrs[
-        "tasks"
-    ]
+    expected = frame.attrs["tasks"]
+    assert {group: [TITLES[name][0] for name in GROUPS[group]] for group in GROUPS} == expected
     assert frame.attrs["missing"] == []
 
 
@@ -450,9 +433,8 @@ def test_correlations_and_fisher_s_interval_are_those_of_scipy_and_of_the_formul
     assert table["value"]["Spearman"] == pytest.approx(stats.spearmanr(one, other).statistic)
     half = stats.norm.ppf(0.975) / np.sqrt(len(frame) - 3)
     centre = np.arctanh(np.corrcoef(one, other)[0, 1])
-    assert (table["low"]["Pearson"], table["high"]["Pearson"]) == pytest.approx(
-        (np.tanh(centre - half), np.tanh(centre + half))
-    )
+    expected = pytest.approx((np.tanh(centre - half), np.tanh(centre + half)))
+    assert (table["low"]["Pearson"], table["high"]["Pearson"]) == expected
 
 
 def test_spearman_s_interval_over_heads_is_that_of_scipy_s_bootstrap():
@@ -482,9 +464,8 @@ def test_the_interval_over_layers_is_that_of_a_loop_that_draws_whole_layers(plac
             [groups[layer] for layer in random.integers(len(groups), size=len(groups))]
         )
         found.append(np.corrcoef(seen(drawn[:, 0]), seen(drawn[:, 1]))[0, 1])
-    assert (row["layer low"], row["layer high"]) == pytest.approx(
-        np.quantile(found, [0.025, 0.975]), abs=0.03
-    )
+    expected = pytest.approx(np.quantile(found, [0.025, 0.975]), abs=0.03)
+    assert (row["layer low"], row["layer high"]) == expected
 
 
 def test_correlations_that_are_not_defined_are_nan():

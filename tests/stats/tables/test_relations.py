@@ -51,11 +51,8 @@ def made():
 def test_the_best_head_and_direction_of_each_relation_win(made):
     table = best_heads(made).set_index("relation")
     assert table.index.tolist() == ["all", "det", "obj"]  # all first, then by the number of words
-    assert table[["words", "head", "direction", "offset"]].to_numpy().tolist() == [
-        [200, "1-1", UP, 1],
-        [40, "2-3", UP, 1],
-        [30, "2-1", DOWN, -2],
-    ]
+    expected = [[200, "1-1", UP, 1], [40, "2-3", UP, 1], [30, "2-1", DOWN, -2]]
+    assert table[["words", "head", "direction", "offset"]].to_numpy().tolist() == expected
     assert table["accuracy"].tolist() == pytest.approx([70 / 200, 38 / 40, 13 / 30])
     assert table["baseline"].tolist() == pytest.approx([60 / 200, 20 / 40, 12 / 30])
 
@@ -63,9 +60,8 @@ def test_the_best_head_and_direction_of_each_relation_win(made):
 def test_intervals_are_by_documents(made):
     table = best_heads(made).set_index("relation")
     for relation, right, words in (("all", 70, 200), ("det", 38, 40), ("obj", 13, 30)):
-        assert table.loc[relation, ["low", "high"]].tolist() == pytest.approx(
-            document_interval(parts(right), parts(words), share=True)
-        )
+        expected = pytest.approx(document_interval(parts(right), parts(words), share=True))
+        assert table.loc[relation, ["low", "high"]].tolist() == expected
 
 
 APART = {
@@ -198,11 +194,8 @@ def test_a_relation_without_words_has_no_best_head(made):
 
 
 def test_named_relations_come_in_the_order_given(made):
-    assert best_heads(made, relations=["obj", "all", "det"])["relation"].tolist() == [
-        "obj",
-        "all",
-        "det",
-    ]
+    expected = ["obj", "all", "det"]
+    assert best_heads(made, relations=["obj", "all", "det"])["relation"].tolist() == expected
 
 
 def test_an_unknown_relation_is_refused_with_the_nearest(made):
@@ -225,9 +218,8 @@ def test_the_tests_of_every_head_are_labelled(made):
     tests = relation_tests(made)
     assert tests["accuracy"].dims == ("layer", "head", "direction", "relation")
     assert tests["direction"].values.tolist() == [UP, DOWN]
-    assert float(
-        tests["accuracy"].sel(layer=1, head=2, direction=DOWN, relation="det")
-    ) == pytest.approx(30 / 40)
+    expected = pytest.approx(30 / 40)
+    assert float(tests["accuracy"].sel(layer=1, head=2, direction=DOWN, relation="det")) == expected
     assert np.isfinite(tests["p_corrected"].sel(relation="det")).all()
 
 
@@ -273,15 +265,12 @@ def test_the_table_has_the_strongest_heads_with_each_direction():
     order = np.argsort(-means[..., 2], axis=None)[:5]
     places = [np.unravel_index(place, (3, 4)) for place in order]
     assert table["head"].tolist() == [f"{layer + 1}-{head + 1}" for layer, head in places]
-    assert table["mean"].tolist() == pytest.approx(
-        [means[layer, head, 2] for layer, head in places]
-    )
-    assert table["target to element"].tolist() == pytest.approx(
-        [means[layer, head, 1] for layer, head in places]
-    )
-    assert table["both"].tolist() == pytest.approx(
-        [means[layer, head, 0] for layer, head in places]
-    )
+    expected = pytest.approx([means[layer, head, 2] for layer, head in places])
+    assert table["mean"].tolist() == expected
+    expected = pytest.approx([means[layer, head, 1] for layer, head in places])
+    assert table["target to element"].tolist() == expected
+    expected = pytest.approx([means[layer, head, 0] for layer, head in places])
+    assert table["both"].tolist() == expected
     # Of twelve heads, the 80th percentile is between the third and the fourth from the top.
     assert table["over"].tolist() == [True, True, True, False, False]
     third, fourth = (means[..., 2][places[place]] for place in (2, 3))

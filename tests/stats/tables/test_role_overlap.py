@@ -157,11 +157,8 @@ def test_correlations_of_some_roles_of_moments_alone_and_of_what_cannot_be_ranke
     table = role_correlations(
         made_roles(values, kept=0), ["local", "delimiter", "block", "not there"]
     )
-    assert list(zip(table["role"], table["other"], strict=True)) == [
-        ("local", "delimiter"),
-        ("local", "block"),
-        ("delimiter", "block"),
-    ]
+    expected = [("local", "delimiter"), ("local", "block"), ("delimiter", "block")]
+    assert list(zip(table["role"], table["other"], strict=True)) == expected
     assert table["rho (heads)"].isnull().all()
     assert table["n (heads)"].tolist() == [6, 0, 0]
     assert not any("sequences" in str(column) for column in table)
@@ -198,8 +195,5 @@ def test_shares_by_layer_count_the_heads_of_each():
     assert frame["cls"].tolist() == pytest.approx([1 / 3, 1 / 3])
     assert frame["sep"].tolist() == pytest.approx([2 / 3, 0])
     assert frame["fine roles per head"].tolist() == pytest.approx([3 / 3, 1 / 3])
-    assert layer_shares(tests, ["local", "block"]).columns.tolist() == [
-        "layer",
-        "local",
-        "fine roles per head",
-    ]
+    expected = ["layer", "local", "fine roles per head"]
+    assert layer_shares(tests, ["local", "block"]).columns.tolist() == expected

@@ -56,13 +56,11 @@ def test_a_third_is_a_paired_test_of_the_mean_over_its_heads(layers):
             middle, half = (low + high) / 2, wider * (high - low) / 2
             p = 2 * stats.t.sf(abs(expected.statistic) / wider, 19)
             assert row["layers"] == (f"{which[0]}–{which[-1]}" if len(which) > 1 else str(which[0]))
-            assert (row["before"], row["after"]) == pytest.approx(
-                (np.mean(old), np.mean(new)), rel=1e-5
-            )
+            wanted = pytest.approx((np.mean(old), np.mean(new)), rel=1e-5)
+            assert (row["before"], row["after"]) == wanted
             assert row["shift"] == pytest.approx(np.mean(new) - np.mean(old), rel=1e-6)
-            assert (row["low"], row["high"]) == pytest.approx(
-                (middle - half, middle + half), rel=1e-6
-            )
+            wanted = pytest.approx((middle - half, middle + half), rel=1e-6)
+            assert (row["low"], row["high"]) == wanted
             assert row["p"] == pytest.approx(p, rel=1e-6)
             assert row["sequences"] == 20
 
@@ -142,9 +140,8 @@ def test_results_that_cannot_be_compared_are_refused_with_the_reason():
     )
     assert error.hint == "compare a model with its own fine-tuned version"
     error = refused(one, made_roles(after, ROLES, corpus={"name": "other.txt", "sha256": "1" * 64}))
-    assert (
-        error.message == "the two results are of different corpora (some/texts.txt and other.txt)"
-    )
+    message = "the two results are of different corpora (some/texts.txt and other.txt)"
+    assert error.message == message
     assert error.hint == "survey both models with the same corpus"
     error = refused(
         one, made_roles(after, ROLES, ids=[str(index) for index in (1, 0, *range(2, 20))])
@@ -154,19 +151,13 @@ def test_results_that_cannot_be_compared_are_refused_with_the_reason():
         "tokenizer, length or batch size differ"
     )
     assert error.hint == "survey both models with the same options"
-    assert (
-        refused(one, made_roles(after, ROLES, kept=0)).message
-        == "these results keep only the moments, not the score of every sequence"
-    )
-    assert (
-        refused(one, made_roles(after, ("cls", "sep"))).message
-        == "the two results have no role in common"
-    )
+    message = "these results keep only the moments, not the score of every sequence"
+    assert refused(one, made_roles(after, ROLES, kept=0)).message == message
+    message = "the two results have no role in common"
+    assert refused(one, made_roles(after, ("cls", "sep"))).message == message
     assert refused(one, one, roles=["amod"]).message == "the two results have no role in common"
-    assert (
-        refused(one, made_results(3, 3, corpus="some/texts.txt")).message
-        == "these results have no roles in them"
-    )
+    message = "these results have no roles in them"
+    assert refused(one, made_results(3, 3, corpus="some/texts.txt")).message == message
 
 
 @pytest.mark.parametrize(
@@ -240,9 +231,7 @@ def test_sequences_of_one_document_are_one_cluster():
     table = role_shift(*twice)
     for column in ("shift", "low", "high", "p", "p_least"):
         np.testing.assert_allclose(table[column], once[column], rtol=1e-5)
-    assert (table["sequences"].unique().tolist(), table["clusters"].unique().tolist()) == (
-        [40],
-        [20],
-    )
+    expected = ([40], [20])
+    assert (table["sequences"].unique().tolist(), table["clusters"].unique().tolist()) == expected
     plain = role_shift(*twice, clusters=False)
     assert (plain["p"] < once["p"]).all()

@@ -59,13 +59,10 @@ def test_t_is_that_of_scipy_with_its_interval_and_cohens_d(values, results):
         expected = stats.ttest_1samp(column, 2.5, alternative="greater")
         low, high = stats.ttest_1samp(column, 2.5).confidence_interval(0.95)
         assert float(tests["p"].values[cell]) == pytest.approx(expected.pvalue, rel=1e-6)
-        assert (
-            float(tests["low"].values[cell]),
-            float(tests["high"].values[cell]),
-        ) == pytest.approx((low, high), rel=1e-6)
-        assert float(tests["effect"].values[cell]) == pytest.approx(
-            (np.mean(column) - 2.5) / np.std(column, ddof=1), rel=1e-6
-        )
+        wanted = pytest.approx((low, high), rel=1e-6)
+        assert (float(tests["low"].values[cell]), float(tests["high"].values[cell])) == wanted
+        wanted = pytest.approx((np.mean(column) - 2.5) / np.std(column, ddof=1), rel=1e-6)
+        assert float(tests["effect"].values[cell]) == wanted
         assert float(tests["mean"].values[cell]) == pytest.approx(np.mean(column), rel=1e-6)
     assert (tests["n"] == len(values)).all()
     assert tests.attrs == {
@@ -111,10 +108,8 @@ def test_the_bootstrap_is_that_of_a_plain_loop_within_what_chance_allows():
         close = 5 * np.sqrt(2 * max(p * (1 - p), 1 / resamples) / resamples)
         assert float(tests["p"].values[cell]) == pytest.approx(p, abs=close)
         high, low = np.mean(column) - np.quantile(drawn, [0.025, 0.975]) * error
-        assert (
-            float(tests["low"].values[cell]),
-            float(tests["high"].values[cell]),
-        ) == pytest.approx((low, high), abs=0.25 * error)
+        expected = pytest.approx((low, high), abs=0.25 * error)
+        assert (float(tests["low"].values[cell]), float(tests["high"].values[cell])) == expected
 
 
 def test_sign_flips_are_those_of_scipy_which_tries_all():
@@ -250,9 +245,8 @@ def test_moments_alone_do_for_z_and_t_but_not_for_resampling(values, results, te
     xr.testing.assert_identical(role_tests(moments), role_tests(results))
     error = refusal(ResultsError, role_tests, moments, test=test)
     assert error.message == "these results keep only the moments, not the score of every sequence"
-    assert error.hint == (
-        "keep scores: hs.survey(model, corpus, keep=5000); or give test='z' or test='t'"
-    )
+    message = "keep scores: hs.survey(model, corpus, keep=5000); or give test='z' or test='t'"
+    assert error.hint == message
 
 
 # Scores that are hard to test
@@ -279,9 +273,8 @@ def test_one_sequence_or_none_gives_no_test(test):
     assert tests["n"].isel(layer=0, head=0).values.tolist() == [3, 1, 0]
     assert tests["p"].sel(role=["syntactic", "delimiter"]).isnull().all()
     assert not tests["has"].sel(role=["syntactic", "delimiter"]).any()
-    assert tests["mean"].isel(layer=0, head=0).values.tolist() == pytest.approx(
-        [9.0, 9.0, np.nan], nan_ok=True
-    )
+    expected = pytest.approx([9.0, 9.0, np.nan], nan_ok=True)
+    assert tests["mean"].isel(layer=0, head=0).values.tolist() == expected
     assert tests["p"].sel(role="local").notnull().all()
 
 

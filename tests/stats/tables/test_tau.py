@@ -49,12 +49,10 @@ def test_tau_may_differ_by_role(values, results):
     assert tests.attrs["exploratory"] == 1
     assert role_tests(results, tau={"": 2.8, "block": 1.5}).attrs["exploratory"] == 0
     assert tests["tau"].values.tolist() == [2.8, 2.8, 2.8, 1.5, find_tau(results, "auto")]
-    assert float(tests["p"].values[0, 1, 3]) == pytest.approx(
-        z_test(values[:, 0, 1, 3], 1.5), rel=1e-6, abs=1e-300
-    )
-    assert float(tests["p"].values[0, 1, 2]) == pytest.approx(
-        z_test(values[:, 0, 1, 2], 2.8), rel=1e-6
-    )
+    expected = pytest.approx(z_test(values[:, 0, 1, 3], 1.5), rel=1e-6, abs=1e-300)
+    assert float(tests["p"].values[0, 1, 3]) == expected
+    expected = pytest.approx(z_test(values[:, 0, 1, 2], 2.8), rel=1e-6)
+    assert float(tests["p"].values[0, 1, 2]) == expected
     assert find_taus(results, {"block": 1.5}).values.tolist() == [3.0, 3.0, 3.0, 1.5, 3.0]
 
 
@@ -64,10 +62,8 @@ def test_tau_is_typed_as_a_number_as_auto_or_by_role():
 
     assert thresholds() == {"": 3.0}
     assert thresholds("2.5", "block=1.5", "cls=auto") == {"": 2.5, "block": 1.5, "cls": "auto"}
-    assert (
-        refusal(UserError, thresholds, "block=high").message
-        == "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'block=high' instead"
-    )
+    message = "tau must be a number over 0, 'auto', or ROLE=NUMBER; got 'block=high' instead"
+    assert refusal(UserError, thresholds, "block=high").message == message
 
 
 def test_tau_of_several_corpora_is_from_all_their_scores():

@@ -106,10 +106,8 @@ def test_two_close_roles_are_both_named():
         "Looks at the token itself, and one or two tokens away.",
         "Leans towards the same word elsewhere and the token itself.",
     ]
-    assert [(one.family, one.second) for one in found[:2]] == [
-        ("same", "itself"),
-        ("itself", "near"),
-    ]
+    expected = [("same", "itself"), ("itself", "near")]
+    assert [(one.family, one.second) for one in found[:2]] == expected
     assert without_intervals(found[0].evidence) == (
         "50 % of its attention is active; 50 % rests on [CLS]. Where a word recurs, 57 % of its "
         "active attention is on the other occurrences (by chance: 10 %). 60 % of its active "
@@ -282,9 +280,8 @@ def test_heads_that_the_paired_test_does_not_tell_apart_share_the_first_place():
     assert f"no clear difference from 1-2, p = {p:.2f})" in found[0].evidence
     relations["sum"][1:20:2, :, 0] += 1.0  # now none is against it
     [first, second, _] = described({}, {}, {}, relations=relations)
-    assert first.lead == (
-        "No clear role, but the best of 3 heads at finding the noun of a determiner."
-    )
+    message = "No clear role, but the best of 3 heads at finding the noun of a determiner."
+    assert first.lead == message
     assert "better than the next head, p < 1e-4" in first.evidence  # 2 of 2¹⁶ flips
     assert second.lead == "No clear role."
 

@@ -61,11 +61,8 @@ def test_every_role_and_family_has_its_words():
 def test_what_is_filled_in_is_not_read_as_a_mark():
     line = parts("model.relation", heads=["1-1"], what="a **⟦b⟧** {c}", relation="x", accuracy=0.5,
                  words=9, offset=0.1, p=0.01, rivals="", held_out="")  # fmt: skip
-    assert [(part.text, part.heads, part.strong) for part in line][:3] == [
-        ("1-1", ("1-1",), False),
-        (" finds ", (), False),
-        ("a **⟦b⟧** {c}", (), True),
-    ]
+    expected = [("1-1", ("1-1",), False), (" finds ", (), False), ("a **⟦b⟧** {c}", (), True)]
+    assert [(part.text, part.heads, part.strong) for part in line][:3] == expected
 
 
 def test_numbers_choose_between_one_and_many():

@@ -41,16 +41,13 @@ PREVIOUS = {"near": 0.8, "previous": 0.8}
 
 def test_one_head_and_several_heads_have_their_own_grammar():
     rest = [{}] * 3
-    assert said([{"near": 0.6, "next": 0.6}, *rest], "next", layers=2) == (
-        "One head looks at the next token: 1-1 (layer 1)."
-    )
-    assert said([PREVIOUS, {}, PREVIOUS, {}], "previous", layers=2) == (
-        "Two heads look at the previous token: 1-1 and 2-1 (layers 1 to 2)."
-    )
+    message = "One head looks at the next token: 1-1 (layer 1)."
+    assert said([{"near": 0.6, "next": 0.6}, *rest], "next", layers=2) == message
+    message = "Two heads look at the previous token: 1-1 and 2-1 (layers 1 to 2)."
+    assert said([PREVIOUS, {}, PREVIOUS, {}], "previous", layers=2) == message
     heads = [{"itself": value} for value in (0.3, 0.5, 0.2, 0.4, 0.6)]
-    assert said([*heads, {}], "itself", layers=3) == (
-        "Five heads look at the token itself, most clearly 3-1, 1-2 and 2-2 (layers 1 to 3)."
-    )
+    message = "Five heads look at the token itself, most clearly 3-1, 1-2 and 2-2 (layers 1 to 3)."
+    assert said([*heads, {}], "itself", layers=3) == message
     assert said([{"itself": 0.3}] * 13, "itself").startswith("13 heads look at the token itself")
 
 
@@ -182,12 +179,8 @@ def test_at_most_four_relations_are_named_those_with_the_most_words_gained_first
         "half_offsets": str(halves).replace("'", '"'),
     }
     lines = summed([{}, {}], relations=joined)["finding"]
-    assert [line.text.split("(")[1].split(")")[0] for line in lines] == [
-        "amod",
-        "case",
-        "nsubj",
-        "obj",
-    ]
+    expected = ["amod", "case", "nsubj", "obj"]
+    assert [line.text.split("(")[1].split(")")[0] for line in lines] == expected
 
 
 def test_disabling_names_the_head_that_costs_most_and_how_many_matter():
@@ -205,9 +198,8 @@ def test_disabling_without_effect_says_so():
     raw = planted()["ablation"]
     raw["outputs"][:] = raw["outputs"].values[:1]
     results = Atlas.build({"ablation": raw}, planted().provenance)
-    assert [line.text for line in model_summary(scored(results, resamples=200))] == [
-        "No single head of 6 changes the score by more than chance if disabled."
-    ]
+    expected = ["No single head of 6 changes the score by more than chance if disabled."]
+    assert [line.text for line in model_summary(scored(results, resamples=200))] == expected
 
 
 def test_probes_name_the_best_heads_of_at_most_four_tasks():
@@ -273,10 +265,8 @@ def test_a_third_of_the_heads_on_one_token_is_a_collapse_onto_a_sink(token, word
 
 
 def test_fewer_heads_on_one_token_are_named_instead():
-    assert special([[0.0, 0.9, 0.1], [0.0, 0.8, 0.0]]) == [
-        "Head 1-2 puts more than 80 % of the attention on the start token.",
-        FEW,
-    ]
+    expected = ["Head 1-2 puts more than 80 % of the attention on the start token.", FEW]
+    assert special([[0.0, 0.9, 0.1], [0.0, 0.8, 0.0]]) == expected
 
 
 def test_a_head_at_the_threshold_is_not_over_it():
@@ -294,9 +284,8 @@ def test_heads_without_such_a_token_do_not_count_among_those_that_could_collapse
 def test_heads_near_the_uniform_line_are_named():
     values = np.full((2, 3, 3), 1.0)
     values[..., 2], values[1, 0, 0] = 4.0, 3.7
-    assert made_results(2, 3, values={"entropy": values}).remarks()[0] == (
-        "Head 2-1 attends almost uniformly (entropy over 90 % of the greatest possible)."
-    )
+    message = "Head 2-1 attends almost uniformly (entropy over 90 % of the greatest possible)."
+    assert made_results(2, 3, values={"entropy": values}).remarks()[0] == message
 
 
 @pytest.mark.parametrize(
