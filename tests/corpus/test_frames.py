@@ -75,6 +75,7 @@ def test_columns_or_a_format_override_the_keys(tmp_path):
 
 NUMBERS = "must have two whole numbers, start and end; got"
 WORD = "is not a word of the sentence, which has 26 characters"
+SHE = {"start": 0, "end": 2, "text": "She"}
 WRONG = [  # what the record says instead, the message and the hint
     (None, "expected a JSON object, got list", HINT),
     ({"sentence": ["He"]}, "'sentence' must be a string, got list", HINT),
@@ -88,11 +89,7 @@ WRONG = [  # what the record says instead, the message and the hint
     ({"target": [-3, 2]}, f"'target': -3 to 2 {WORD}", OFFSETS),
     ({"links": [{"start": 2, "end": 3}]}, f"links[0]: 2 to 3 {WORD}", OFFSETS),
     ({"target_text": "becoming"}, "'target': 16 to 24 is 'agitated', not 'becoming'", OFFSETS),
-    (
-        {"links": [{"start": 0, "end": 2, "text": "She"}]},
-        "links[0]: 0 to 2 is 'He', not 'She'",
-        OFFSETS,
-    ),
+    ({"links": [SHE]}, "links[0]: 0 to 2 is 'He', not 'She'", OFFSETS),
 ]
 
 
@@ -149,17 +146,8 @@ def exemplar(marked: str, number: int = 1, **changes: Any) -> Entry:
         else:
             text += marked[at]
             at += 1
-    return (
-        Entry(
-            ID=number,
-            text=text,
-            frame=frame(),
-            LU=Entry(name="agitated.a"),
-            Target=targets,
-            FE=(elements, {}),
-        )
-        | changes
-    )
+    fields = {"ID": number, "text": text, "frame": frame(), "LU": Entry(name="agitated.a")}
+    return Entry(fields, Target=targets, FE=(elements, {})) | changes
 
 
 def framenet(*sentences: Entry) -> Any:
@@ -183,28 +171,20 @@ def test_an_exemplar_becomes_an_example_linked_to_its_core_elements():
         ("[Experiencer He] was becoming *agitated*", True),
         ("[Experiencer He] became *agitated*", False),  # only one word between
         ("[Experiencer The old man] was becoming *agitated*", True),
-        (
-            "[Experiencer The very old man] was becoming *agitated*",
-            False,
-        ),  # an element of four words
+        # an element of four words
+        ("[Experiencer The very old man] was becoming *agitated*", False),
         ("*agitated* as ever was [Experiencer he]", True),
         ("*agitated* was [Experiencer he]", False),
         ("[Experiencer He] was becoming *agitated* about it [Content the noise]", True),
-        (
-            "[Experiencer He] was becoming *agitated* at [Content the noise]",
-            False,
-        ),  # one of two core elements is next to the target
-        (
-            "[Experiencer He] was becoming *agitated* [Time yesterday]",
-            True,
-        ),  # one that is not core may be anywhere
+        # one of two core elements is next to the target
+        ("[Experiencer He] was becoming *agitated* at [Content the noise]", False),
+        # one that is not core may be anywhere
+        ("[Experiencer He] was becoming *agitated* [Time yesterday]", True),
         ("was becoming *agitated* as ever [Time yesterday]", False),  # no core element
         ("[Experiencer He] was becoming *agitated* a b c d e f g h", True),  # twelve words
         ("[Experiencer He] was becoming *agitated* a b c d e f g h i", False),  # thirteen
-        (
-            "*agitated* [Experiencer he became *agitated* indeed]",
-            False,
-        ),  # an element around the target
+        # an element around the target
+        ("*agitated* [Experiencer he became *agitated* indeed]", False),
     ],
 )
 def test_the_filter_of_the_paper(marked, passes):
@@ -272,10 +252,7 @@ def test_all_473_sentences_of_the_paper_are_read(shared):
         assert words == record["sentence"].split()
         assert len(words) <= 12
         spoken = [
-            (
-                " ".join(words[link.target[0] : link.target[1] + 1]),
-                " ".join(words[link.filler[0] : link.filler[1] + 1]),
-            )
+            tuple(" ".join(words[start : end + 1]) for start, end in (link.target, link.filler))
             for link in example.links
         ]
         assert spoken == [(record["target_text"], link["text"]) for link in record["links"]]

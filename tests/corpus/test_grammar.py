@@ -94,7 +94,7 @@ def test_number_and_tense_agree_with_tags(examples):
             marks = features(word)
             assert (word.xpos == "NNS") == (word.upos == "NOUN" and marks["Number"] == "Plur")
             expected = marks.get("VerbForm") == "Fin" and marks["Tense"] == "Past"
-            assert word.xpos == "VBD" == expected
+            assert (word.xpos == "VBD") == expected
         tenses = {features(word)["Tense"] for word in example.words if "Fin" in word.feats}
         assert len(tenses) == 1, example.texts  # one sentence, one time
 

@@ -81,19 +81,8 @@ def as_conll2012(example):
         opening = [f"({one.entity}" for one in example.mentions if one.start == place < one.end]
         single = [f"({one.entity})" for one in example.mentions if one.start == place == one.end]
         closing = [f"{one.entity})" for one in example.mentions if one.start < place == one.end]
-        rows.append(
-            " ".join(
-                [
-                    example.id,
-                    "0",
-                    "0",
-                    word.text,
-                    "NN",
-                    *"-" * 6,
-                    "|".join([*closing, *single, *opening]) or "-",
-                ]
-            )
-        )
+        marks = "|".join([*closing, *single, *opening]) or "-"
+        rows.append(f"{example.id} 0 0 {word.text} NN - - - - - - {marks}")
     return "\n".join([*rows, "", "#end document", ""])
 
 

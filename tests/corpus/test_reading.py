@@ -105,16 +105,9 @@ def test_the_checksum_is_of_the_contents():
 
 
 def test_a_data_frame_is_read_by_its_known_columns():
-    frame = pd.DataFrame(
-        {
-            "idx": [5, 6],
-            "premise": ["A dog barks. ", "A cat."],
-            "hypothesis": ["An animal.", "No."],
-            "label": [0, 1],
-            "doc_id": ["d1", "d2"],
-        },
-        index=[10, 20],
-    )
+    texts = {"premise": ["A dog barks. ", "A cat."], "hypothesis": ["An animal.", "No."]}
+    others = {"label": [0, 1], "doc_id": ["d1", "d2"]}
+    frame = pd.DataFrame({"idx": [5, 6], **texts, **others}, index=[10, 20])
     read = corpus.read(frame)
     assert read.name == "DataFrame of 2 rows"
     assert [(one.id, one.texts, one.label, one.group, one.source) for one in read] == [
@@ -344,6 +337,9 @@ CONLL = "if this is not CoNLL-U or CoNLL-X, give format="
 BLANK = "a blank line must separate sentences"
 SPACES = tree(0) + "\n\n" + tree(0).replace("\t", " ")
 UNKNOWN = ", line 2: none of the columns is known to hold text; the columns are c, d"
+NAME = "name one or two of them, e.g. columns=['c']"
+OUT_OF_RANGE = "is out of range, the sentence has 2 words"
+LATER = tree(0) + "\n\n" + tree(0, 3, 4, 2)
 CONTENTS = [  # the file's name and contents, the message after its path, and the hint
     ("a.txt", "", EMPTY, "give at least one text"),
     ("a.txt", " \n\n\t\n", EMPTY, "give at least one text"),
@@ -365,31 +361,16 @@ CONTENTS = [  # the file's name and contents, the message after its path, and th
         QUOTES,
     ),
     ("a.jsonl", '{"text": null}', ", line 1: 'text' must be a string, got NoneType", QUOTES),
-    (
-        "a.jsonl",
-        '{"a": "x"}\n{"c": "x", "d": 1}\n',
-        UNKNOWN,
-        "name one or two of them, e.g. columns=['c']",
-    ),
+    ("a.jsonl", '{"a": "x"}\n{"c": "x", "d": 1}\n', UNKNOWN, NAME),
     ("a.tsv", "text\tlabel\nA\t1\nA\n", ", line 3: 1 columns, expected 2", TABS),
     ("a.tsv", "sentence1\tsentence2\nA\tB\tC\n", ", line 2: 3 columns, expected 2", TABS),
     ("a.tsv", "A\tB\n\nA\n", ", line 3: 1 columns, expected 2", TABS),
     ("a.conllu", "# x\n1\tDog\t_\n", ", line 2: 3 columns, expected 10 separated by tabs", CONLL),
     ("a.conll.gz", SPACES, ", line 3: 1 columns, expected 10 separated by tabs", CONLL),
-    (
-        "a.conllu",
-        tree(0) + "\n\n" + tree(0, 3, 4, 2),
-        ", line 4: the heads form a cycle (2 -> 3 -> 4 -> 2)",
-        CYCLE,
-    ),
+    ("a.conllu", LATER, ", line 4: the heads form a cycle (2 -> 3 -> 4 -> 2)", CYCLE),
     ("a.conllu", tree(2, 3, 2, 0), ", line 2: the heads form a cycle (2 -> 3 -> 2)", CYCLE),
     ("a.conllu", "# a\n" + tree(0, 2), ", line 3: the heads form a cycle (2 -> 2)", CYCLE),
-    (
-        "a.conllu",
-        tree(0, 3),
-        ", line 2: head 3 is out of range, the sentence has 2 words",
-        "correct column 7",
-    ),
+    ("a.conllu", tree(0, 3), f", line 2: head 3 {OUT_OF_RANGE}", "correct column 7"),
     ("a.conllu", tree(0, "x"), ", line 2: head 'x' is not a number", HEAD),
     ("a.conllu", tree("-1"), ", line 1: head '-1' is not a number", HEAD),
     ("a.conllu", tree(0, ""), ", line 2: head '' is not a number", HEAD),
@@ -470,6 +451,9 @@ def test_a_gzip_file_that_is_cut_off_damaged_or_none_is_reported(tmp_path, data,
     assert hint == "next: copy or download it again"
 
 
+LIMIT = "the limit must be 1 or more, got {} instead\nnext: leave it out to read everything"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -483,14 +467,7 @@ def test_a_gzip_file_that_is_cut_off_damaged_or_none_is_reported(tmp_path, data,
             "columns must name one or two columns of text, got 3 instead: a, b, c\n"
             'next: give e.g. columns=["sentence1", "sentence2"]',
         ),
-        *(
-            (
-                {"limit": limit},
-                f"the limit must be 1 or more, got {limit} instead\n"
-                "next: leave it out to read everything",
-            )
-            for limit in (0, -3)
-        ),
+        *(({"limit": limit}, LIMIT.format(limit)) for limit in (0, -3)),
     ],
 )
 def test_an_option_that_cannot_be_used_is_refused(tmp_path, options, message):

@@ -24,18 +24,8 @@ GLUE = {
         ('He said " no .', '" No , " he said .'),
         "1",
     ),
-    "QNLI": (
-        "index\tquestion\tsentence\tlabel",
-        "0\tWho?\tHe did.\tentailment",
-        ("Who?", "He did."),
-        "entailment",
-    ),
-    "RTE": (
-        "index\tsentence1\tsentence2\tlabel",
-        "0\tA.\tB.\tnot_entailment",
-        ("A.", "B."),
-        "not_entailment",
-    ),
+    "QNLI": ("index\tquestion\tsentence\tlabel", "0\tWho?\tMe.\tyes", ("Who?", "Me."), "yes"),
+    "RTE": ("index\tsentence1\tsentence2\tlabel", "0\tA.\tB.\tno", ("A.", "B."), "no"),
     "SST-2": ("sentence\tlabel", "a charming journey . \t1", ("a charming journey .",), "1"),
     "STS-B": (
         "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore",
@@ -49,12 +39,7 @@ GLUE = {
         ("Why?", "How come?"),
         "1",
     ),
-    "SNLI": (
-        "gold_label\tsentence1\tsentence2",
-        "neutral\tA man.\tA boy.",
-        ("A man.", "A boy."),
-        "neutral",
-    ),
+    "SNLI": ("gold_label\tsentence1\tsentence2", "neutral\tA.\tB.", ("A.", "B."), "neutral"),
     "premise": ("premise\thypothesis\tlabel", "A man.\tA boy.\t2", ("A man.", "A boy."), "2"),
     "text": ("label\ttext", "pos\tFine.", ("Fine.",), "pos"),
 }
@@ -395,29 +380,18 @@ def test_a_row_of_a_csv_file_that_is_too_short_is_named_with_its_line(table):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message", "hint"),
+    ("name", "text", "by", "kind"),
     [
-        (
-            "a.tsv",
-            'text,label\n"Fine, really",1\n',
-            "is separated by commas, not by tabs",
-            "give format='csv'",
-        ),
-        (
-            "a.csv",
-            "text\tlabel\nFine\t1\n",
-            "is separated by tabs, not by commas",
-            "give format='tsv'",
-        ),
+        ("a.tsv", 'text,label\n"Fine, really",1\n', "commas, not by tabs", "csv"),
+        ("a.csv", "text\tlabel\nFine\t1\n", "tabs, not by commas", "tsv"),
     ],
 )
-def test_a_table_with_the_wrong_separator_is_not_read_as_one_column(
-    table, name, text, message, hint
-):
+def test_a_table_with_the_wrong_separator_is_not_read_as_one_column(table, name, text, by, kind):
     path = table(text, name)
     error = complaint(path)
-    assert (error.message, error.hint) == (f"{path} {message}", hint)
-    assert corpus.read(path, format=hint[-4:-1]).preview().startswith('read 1 text; first: "Fine')
+    expected = (f"{path} is separated by {by}", f"give format='{kind}'")
+    assert (error.message, error.hint) == expected
+    assert corpus.read(path, format=kind).preview().startswith('read 1 text; first: "Fine')
 
 
 def test_a_csv_file_with_semicolons_is_left_to_pandas(table):
@@ -466,7 +440,5 @@ def test_advice_names_the_column_with_most_words_in_every_kind_of_table(tmp_path
     sources = [tmp_path / "a.jsonl", tmp_path / "a.csv", pandas.DataFrame(rows)]
     for source in sources:
         for columns in (None, "txt"):
-            assert (
-                "columns=['body']"
-                in refusal(CorpusError, corpus.read, source, columns=columns).hint
-            )
+            error = refusal(CorpusError, corpus.read, source, columns=columns)
+            assert "columns=['body']" in error.hint

@@ -105,33 +105,22 @@ def as_library_reads(text):
             for token in sentence
             if isinstance(token["id"], int)
         ]
-        found.append(
-            (
-                sentence.metadata.get("sent_id", str(number)),
-                [
-                    (form, head, *("" if cell in {None, "_"} else cell for cell in rest))
-                    for form, head, *rest in words
-                ],
-            )
-        )
+        rows = [
+            (form, head, *("" if cell in {None, "_"} else cell for cell in rest))
+            for form, head, *rest in words
+        ]
+        found.append((sentence.metadata.get("sent_id", str(number)), rows))
     return found
 
 
 def as_we_read(examples):
     """The same from our examples, heads counted from 1."""
-    return [
-        (
-            example.id,
-            [
-                (
-                    *(word.text, None if word.head is None else word.head + 1),
-                    *(word.relation, word.upos, word.xpos, word.lemma),
-                )
-                for word in example.words
-            ],
-        )
-        for example in examples
-    ]
+
+    def row(word):
+        head = None if word.head is None else word.head + 1
+        return (word.text, head, word.relation, word.upos, word.xpos, word.lemma)
+
+    return [(example.id, [row(word) for word in example.words]) for example in examples]
 
 
 FORM = st.text("abXé\u0301日本🙂\u200b.,-#=", min_size=1, max_size=6)
@@ -153,19 +142,9 @@ def sentences(draw):
     for word in sorted(order):
         if draw(st.booleans()) and word < len(order):
             rows.append(f"{word}-{word + 1}\t{draw(FORM)}" + "\t_" * 8)
-        cells = [
-            str(word),
-            draw(FORM),
-            draw(FORM),
-            draw(TAG),
-            draw(TAG),
-            "_",
-            str(heads[word]),
-            draw(TAG),
-            "_",
-            draw(st.sampled_from(["_", "SpaceAfter=No"])),
-        ]
-        rows.append("\t".join(cells))
+        forms, tags = [draw(FORM), draw(FORM)], [draw(TAG), draw(TAG)]
+        last = [draw(TAG), "_", draw(st.sampled_from(["_", "SpaceAfter=No"]))]
+        rows.append("\t".join([str(word), *forms, *tags, "_", str(heads[word]), *last]))
         if draw(st.booleans()):
             rows.append(f"{word}.1\t{draw(FORM)}" + "\t_" * 8)
     return "\n".join(rows)

@@ -81,7 +81,8 @@ def test_a_matrix_with_a_vocabulary_is_read(tmp_path):
 
 
 BEFORE = "as in the lines before"
-FINITE = "has a number that is not finite"
+FINITE = "the vector of 'dog' has a number that is not finite"
+REMOVE = "correct or remove this line"
 
 
 @pytest.mark.parametrize(
@@ -92,14 +93,7 @@ FINITE = "has a number that is not finite"
         ("the 1 2\n\ndog\n", f", line 3: 0 numbers, expected 2 {BEFORE}", LINE),
         ("the\n", f", line 1: 0 numbers, expected at least one {BEFORE}", LINE),
         ("the 1 2\ndog 1 x2\n", ", line 2: 'x2' is not a number", LINE),
-        *(
-            (
-                f"the 1\ndog {value}\n",
-                f", line 2: the vector of 'dog' {FINITE}",
-                "correct or remove this line",
-            )
-            for value in ("nan", "inf")
-        ),
+        *((f"the 1\ndog {value}\n", f", line 2: {FINITE}", REMOVE) for value in ("nan", "inf")),
         *((text, " contains no word vectors", ALLOWED) for text in ("", "\n\n", "400000 50\n")),
     ],
 )

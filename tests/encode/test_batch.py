@@ -66,13 +66,8 @@ def test_every_example_is_in_one_batch_with_all_its_tokens(lengths, size, pad):
 def test_a_window_of_the_stream_is_sorted_by_length_and_equal_lengths_keep_their_order(
     lengths, size
 ):
-    found = [
-        name
-        for row in names(
-            batches([item(number, length) for number, length in enumerate(lengths)], size=size)
-        )
-        for name in row
-    ]
+    items = [item(number, length) for number, length in enumerate(lengths)]
+    found = [name for row in names(batches(items, size=size)) for name in row]
     window = size * WINDOW
     expected = [
         sorted(

@@ -31,17 +31,8 @@ from refusals import refusal
 # --- encoder ---
 
 TEXTS = [
-    *SENTENCES,
-    "",
-    "a",
-    ".",
-    "Ω ᚠ unknown",
-    "  spaces   around  ",
-    "two\nlines\tand tabs",
-    "\u200bzero\u200b width",
-    "e\u0301",
-    "[SEP] </s> <s>",
-    "x" * 120,
+    *(*SENTENCES, "", "a", ".", "Ω ᚠ unknown", "  spaces   around  ", "two\nlines\tand tabs"),
+    *("\u200bzero\u200b width", "e\u0301", "[SEP] </s> <s>", "x" * 120),
 ]
 
 
@@ -59,12 +50,8 @@ def reference(kind, first, second=None, **options):
     """
     if second is None:
         return tokenizer(kind)([first], return_token_type_ids=True, **options)
-    return tokenizer(kind)(
-        [first],
-        [f" {second}" if kind == "gpt2" and second else second],
-        return_token_type_ids=True,
-        **options,
-    )
+    second = f" {second}" if kind == "gpt2" and second else second
+    return tokenizer(kind)([first], [second], return_token_type_ids=True, **options)
 
 
 def check(found, expected):
@@ -77,21 +64,12 @@ def check(found, expected):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_text_has_the_ids_and_types_of_the_tokenizer(kind):
-    texts = [text for text in TEXTS if text]
-    for text, found in zip(
-        texts, Encoder(tokenizer(kind), max_length=1000).encode(from_texts(texts)), strict=True
-    ):
-        check(found, reference(kind, text))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_pair_has_the_ids_and_types_of_the_tokenizer(kind):
-    pairs = [(first, second) for first in TEXTS for second in TEXTS if first or second]
-    for pair, found in zip(
-        pairs, Encoder(tokenizer(kind), max_length=1000).encode(from_texts(pairs)), strict=True
-    ):
-        check(found, reference(kind, *pair))
+def test_one_text_and_a_pair_have_the_ids_and_types_of_the_tokenizer(kind):
+    texts = [(text,) for text in TEXTS if text]
+    texts += [(first, second) for first in TEXTS for second in TEXTS if first or second]
+    encoded = Encoder(tokenizer(kind), max_length=1000).encode(from_texts(texts))
+    for text, found in zip(texts, encoded, strict=True):
+        check(found, reference(kind, *text))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -192,18 +170,10 @@ def test_full_stops_and_commas_are_marked_once_each(kind, text, stops):
 
 
 def test_a_text_that_is_not_its_words_is_refused():
-    assert (
-        str(
-            refusal(
-                UserError,
-                lambda: list(
-                    Encoder(tokenizer("gpt2")).encode(
-                        [Example("s7", ("Dogs bark.",), (Word("Dogs"), Word("bark"), Word(".")))]
-                    )
-                ),
-            )
-        )
-        == "example s7: its text is not its words joined by single spaces\n"
+    example = Example("s7", ("Dogs bark.",), (Word("Dogs"), Word("bark"), Word(".")))
+    error = refusal(UserError, lambda: list(Encoder(tokenizer("gpt2")).encode([example])))
+    assert str(error) == (
+        "example s7: its text is not its words joined by single spaces\n"
         "next: make the texts with headscope.corpus.join_words"
     )
 
@@ -340,13 +310,8 @@ def test_in_an_example_of_nothing_but_dropped_words_every_word_is_lost(kind):
 @pytest.mark.parametrize(
     ("kind", "mark"),
     [
-        ("gpt2", "Ġ"),
-        ("roberta", "Ġ"),
-        ("bart-prefix", "Ġ"),
-        ("t5", "▁"),
-        ("xlmr", "▁"),
-        ("llama", "▁"),
-        ("mistral", "▁"),
+        *((kind, "Ġ") for kind in ("gpt2", "roberta", "bart-prefix")),
+        *((kind, "▁") for kind in ("t5", "xlmr", "llama", "mistral")),
     ],
 )
 @pytest.mark.parametrize("word", ["😀", "。", "ᚠ"])
@@ -689,12 +654,8 @@ def test_the_parts_of_a_split_have_the_frame_of_the_whole():
 def test_dropping_skips_what_is_too_long_and_names_it():
     encoder = Encoder(tokenizer("wordpiece"), max_length=6, long="drop")
     long, short = " ".join(["a"] * 5), " ".join(["a"] * 4)
-    examples = [
-        Example("p1", (short,)),
-        Example("p2", (long,), source="f.txt, line 9"),
-        Example("p3", (long,)),
-        Example("p4", ("a a", "a")),
-    ]
+    examples = [Example("p1", (short,)), Example("p2", (long,), source="f.txt, line 9")]
+    examples += [Example("p3", (long,)), Example("p4", ("a a", "a"))]
     found = list(encoder.encode(examples))
     assert [(item.example.id, len(item)) for item in found] == [("p1", 6), ("p4", 6)]
     counts = encoder.counts
