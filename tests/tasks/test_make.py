@@ -1,5 +1,6 @@
 """The ten probing tasks made from treebanks: sizes, splits and sentences."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -86,25 +87,19 @@ def test_an_impossible_size_is_refused(size, message):
 
 
 def test_a_treebank_too_small_for_a_task_skips_it_with_a_reason():
-    treebank = [
-        Example(str(number), ("",), words(CLAUSES["stanford"].replace("early", f"early{number}")))
-        for number in range(30)
-    ]
+
+    def clause(number, scheme):
+        text = CLAUSES[scheme].replace("early", f"early{number}")
+        return Example(str(number), ("",), words(text))
+
+    treebank = [clause(number, "stanford") for number in range(30)]
     reason = "30 sentences are left with balanced classes; 40 are needed"
     (report,) = report_tasks(treebank, tasks=["CoordInv"])
     assert (report.task, report.reason) == (None, reason)
     assert report.row()["skipped"] == f"THE TASK: {reason}"
     with pytest.raises(CorpusError, match=f"CoordInv cannot be made from this treebank: {reason}"):
         make_tasks(treebank, tasks=["CoordInv"])
-    more = [
-        *treebank,
-        *(
-            Example(
-                str(number), ("",), words(CLAUSES["universal"].replace("early", f"early{number}"))
-            )
-            for number in range(30, 50)
-        ),
-    ]
+    more = treebank + [clause(number, "universal") for number in range(30, 50)]
     assert "Tense" not in [task.title for task in make_tasks(more)]
     assert [task.title for task in make_tasks(more, tasks=["CoordInv"])] == ["CoordInv"]
 
@@ -142,14 +137,7 @@ def test_skipped_and_used_sentences_add_up_to_all(demo):
 def test_passages_are_cut_into_sentences_with_heads_of_their_own():
     parts = [words("Dogs/NNS/2/nsubj bark/VBP/0/root"), words("Cats/NNS/2/nsubj sleep/VBP/0/root")]
     moved = [
-        Word(
-            word.text,
-            1,
-            1,
-            word.head if word.head == ROOT else word.head + 2,
-            word.relation,
-            word.upos,
-        )
+        replace(word, segment=1, sentence=1, head=word.head + 2 * (word.head != ROOT))
         for word in parts[1]
     ]
     first, second = sentences_of(
@@ -163,11 +151,8 @@ def test_passages_are_cut_into_sentences_with_heads_of_their_own():
 
 def test_sentences_of_5_to_28_words_are_used_once_whatever_their_capitals():
     texts = ["a b c d", "a b c d e", "A b c d E", " ".join("x" * 28), " ".join("x" * 29)]
-    kept, passed = usable(
-        sentences_of(
-            Example(str(n), (text,), tuple(map(Word, text.split()))) for n, text in enumerate(texts)
-        )
-    )
+    every = [Example(str(n), (one,), tuple(map(Word, one.split()))) for n, one in enumerate(texts)]
+    kept, passed = usable(sentences_of(every))
     assert [found.id for found in kept] == ["1", "3"]
     assert passed == {"without 5 to 28 words": 2, "that repeat an earlier one": 1}
 
@@ -187,20 +172,7 @@ def test_no_sentence_nor_its_changed_twin_is_in_two_splits(demo, seed, size, rep
     every = [found for found in sentences_of(demo) if len(found.words) > 4]
     chosen = rng.sample(every, size)
     chosen += [
-        Sentence(
-            again.id,
-            "",
-            tuple(
-                Word(
-                    word.text.upper(),
-                    head=word.head,
-                    relation=word.relation,
-                    upos=word.upos,
-                    xpos=word.xpos,
-                )
-                for word in again.words
-            ),
-        )
+        Sentence(again.id, "", tuple(replace(word, text=word.text.upper()) for word in again.words))
         for again in rng.choices(chosen, k=repeats)
     ]
     texts = {f"{number}": found.text.casefold() for number, found in enumerate(chosen)}

@@ -13,9 +13,16 @@ from headscope.errors import CorpusError
 from headscope.tasks.senteval import read_senteval, read_tasks, write_senteval
 from headscope.tasks.task import SPLITS, TITLES, ProbingTask
 from refusals import refusal
-from written import written
+from written import rows_of, written
 
 GOOD = 'tr\t10\t" A " dog \'s\ntr\t9\tTwo cats .\nva\t9\tThree cats .\nte\t10\tA  cow .\n'
+TWO = "a task needs two classes or more in the second column"
+SPLIT = "the split must be one of tr, va, te"
+UNKNOWN = "without training examples:"
+GIVE = (
+    "give each class at least one tr line (change the first column of some), or delete the va and "
+    "te lines of the class"
+)
 SHAPE = "each line is a split (tr, va or te), a label and a sentence, separated by tabs"
 
 
@@ -32,14 +39,12 @@ def test_sentences_are_kept_as_they_are_and_labels_that_are_numbers_are_sorted_a
     task = read_senteval(path)
     expected = ("task", "task", "", ("9", "10"), ())
     assert (task.name, task.title, task.group, task.labels, task.notes) == expected
-    assert [
-        [(example.label, example.texts, example.words) for example in task.splits[split]]
-        for split in SPLITS
-    ] == [
-        [("10", ('" A " dog \'s',), ()), ("9", ("Two cats .",), ())],
-        [("9", ("Three cats .",), ())],
-        [("10", ("A  cow .",), ())],
+    assert [rows_of(task.splits[split]) for split in SPLITS] == [
+        [(('" A " dog \'s',), "10"), (("Two cats .",), "9")],
+        [(("Three cats .",), "9")],
+        [(("A  cow .",), "10")],
     ]
+    assert not any(example.words for split in SPLITS for example in task.splits[split])
     assert task.splits["test"][0].source == f"{path}, line {7 if end == 2 * chr(10) else 4}"
 
 
@@ -62,20 +67,10 @@ def test_the_ten_tasks_have_the_titles_and_groups_of_the_paper(tmp_path):
 @pytest.mark.parametrize(
     ("text", "where", "message", "hint"),
     [
-        (
-            "tr\ta\tx\nte\ta\ty\n",
-            ", line 1",
-            "the whole file has only one class, 'a'",
-            "a task needs two classes or more in the second column",
-        ),
+        ("tr\ta\tx\nte\ta\ty\n", ", line 1", "the whole file has only one class, 'a'", TWO),
         ("tr\ta\tx\ntr\tb\n", ", line 2", "2 columns, expected 3", SHAPE),
         ("tr\ta\tx\tz\n", ", line 1", "4 columns, expected 3", SHAPE),
-        (
-            "tr\ta\tx\ntrain\tb\tx\n",
-            ", line 2",
-            "the split must be one of tr, va, te; got 'train' instead",
-            SHAPE,
-        ),
+        ("tr\ta\tx\ntrain\tb\tx\n", ", line 2", f"{SPLIT}; got 'train' instead", SHAPE),
         ("tr\t \tx\n", ", line 1", "the label is empty", SHAPE),
         (
             "tr\ta\t \n",
@@ -83,19 +78,10 @@ def test_the_ten_tasks_have_the_titles_and_groups_of_the_paper(tmp_path):
             "the sentence is empty",
             "delete the line, or write its sentence",
         ),
-        (
-            "tr\ta\tx\ntr\tb\ty\nva\tc\tz\nte\ta\tw\n",
-            ", line 3",
-            "a class without training examples: 'c'",
-            "give each class at least one tr line (change the first column of some), or delete "
-            "the va and te lines of the class",
-        ),
+        ("tr\ta\tx\ntr\tb\ty\nva\tc\tz\nte\ta\tw\n", ", line 3", f"a class {UNKNOWN} 'c'", GIVE),
         (
             "tr\ta\tx\nte\td\tz\nte\tc\tw\nva\tc\tv\n",
-            ", line 4",
-            "2 classes without training examples: 'c', 'd'",
-            "give each class at least one tr line (change the first column of some), or delete "
-            "the va and te lines of the class",
+            *(", line 4", f"2 classes {UNKNOWN} 'c', 'd'", GIVE),
         ),
     ],
 )
@@ -168,12 +154,9 @@ SENTENCES = st.text(
 )
 def test_what_is_written_is_read_back(tmp_path_factory, rows):
     rows = [("train", "a", "x"), ("train", "b", "y"), ("test", "a", "z"), *rows]
-    splits = {
-        split: tuple(
-            Example("1", (text,), label=label) for name, label, text in rows if name == split
-        )
-        for split in SPLITS
-    }
+    splits = dict.fromkeys(SPLITS, ())
+    for split, label, text in rows:
+        splits[split] += (Example("1", (text,), label=label),)
     path = write_senteval(
         ProbingTask("mine", "mine", ("a", "b"), splits), tmp_path_factory.mktemp("tasks")
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -172,20 +170,16 @@ def test_labels_that_are_no_classes_are_refused(labels, message):
         custom_task(rows(*labels))
 
 
+LINES = '{"text": "A.", "label": "pos"}\n{"text": "B.", "label": "neg"}\n'
+
+
 @pytest.mark.parametrize(
     ("name", "text", "texts"),
     [
         ("a.tsv", "A.\tpos\nB.\tneg\n", [("A.",), ("B.",)]),
         ("a.tsv", "text\tlabel\nA.\tpos\nB.\tneg\n", [("A.",), ("B.",)]),
         ("a.tsv", "A.\tC.\tpos\nB.\tD.\tneg\n", [("A.", "C."), ("B.", "D.")]),
-        (
-            "a.jsonl",
-            "".join(
-                json.dumps({"text": text, "label": label}) + "\n"
-                for text, label in (("A.", "pos"), ("B.", "neg"))
-            ),
-            [("A.",), ("B.",)],
-        ),
+        ("a.jsonl", LINES, [("A.",), ("B.",)]),
     ],
 )
 def test_tables_of_two_and_three_columns_have_their_label_last(tmp_path, name, text, texts):
