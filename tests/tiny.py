@@ -133,14 +133,14 @@ FRAMES: dict[str, Frame] = {
     ),
 }
 
-_SIZES = {
+SIZES = {
     "hidden_size": HIDDEN,
     "num_hidden_layers": LAYERS,
     "num_attention_heads": HEADS,
     "intermediate_size": 48,
     "max_position_embeddings": POSITIONS,
 }
-_GROUPED = _SIZES | {"num_key_value_heads": 2, "head_dim": WIDTH}
+_GROUPED = SIZES | {"num_key_value_heads": 2, "head_dim": WIDTH}
 _GPT = {"n_embd": HIDDEN, "n_layer": LAYERS, "n_head": HEADS, "n_positions": POSITIONS}
 _BART = {
     f"{side}_{what}": size
@@ -150,11 +150,11 @@ _BART = {
 
 # Kind of model: its configuration class, its sizes, and its tokenizer.
 KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "bert": ("BertConfig", _SIZES, "wordpiece"),
-    "roberta": ("RobertaConfig", _SIZES, "roberta"),
-    "xlmr": ("XLMRobertaConfig", _SIZES, "xlmr"),
-    "electra": ("ElectraConfig", _SIZES | {"embedding_size": 16}, "wordpiece"),
-    "albert": ("AlbertConfig", _SIZES | {"embedding_size": 16}, "albert"),
+    "bert": ("BertConfig", SIZES, "wordpiece"),
+    "roberta": ("RobertaConfig", SIZES, "roberta"),
+    "xlmr": ("XLMRobertaConfig", SIZES, "xlmr"),
+    "electra": ("ElectraConfig", SIZES | {"embedding_size": 16}, "wordpiece"),
+    "albert": ("AlbertConfig", SIZES | {"embedding_size": 16}, "albert"),
     "distilbert": (
         "DistilBertConfig",
         {
@@ -166,8 +166,8 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         },
         "wordpiece",
     ),
-    "modernbert": ("ModernBertConfig", _SIZES | {"local_attention": 2 * WINDOW}, "modernbert"),
-    "mpnet": ("MPNetConfig", _SIZES, "mpnet"),
+    "modernbert": ("ModernBertConfig", SIZES | {"local_attention": 2 * WINDOW}, "modernbert"),
+    "mpnet": ("MPNetConfig", SIZES, "mpnet"),
     "gpt": ("OpenAIGPTConfig", _GPT, "bytes"),
     "gpt2": ("GPT2Config", _GPT, "bytes"),
     "opt": (
@@ -182,7 +182,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         },
         "opt",
     ),
-    "neox": ("GPTNeoXConfig", _SIZES, "bytes"),
+    "neox": ("GPTNeoXConfig", SIZES, "bytes"),
     "llama": ("LlamaConfig", _GROUPED, "llama"),
     "qwen3": ("Qwen3Config", _GROUPED, "qwen"),
     "gemma": ("GemmaConfig", _GROUPED, "gemma"),
@@ -201,7 +201,7 @@ _SLIDING = {
     "sliding_window": WINDOW + 1,  # with the token itself
     "layer_types": ["sliding_attention", "full_attention"],
 }
-_EXPERTS = {
+EXPERTS = {
     "num_local_experts": 4,
     "num_experts": 4,
     "num_experts_per_tok": 2,
@@ -234,21 +234,21 @@ RECENT: dict[str, tuple[str, dict[str, Any], str]] = {
         "GptOssConfig",
         _GROUPED
         | _SLIDING
-        | _EXPERTS
+        | EXPERTS
         | {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},
         "bytes",
     ),
     "qwen3.5": ("Qwen3_5TextConfig", _LINEAR, "qwen"),
     "qwen3-next": (
         "Qwen3NextConfig",
-        _LINEAR | _EXPERTS | {"shared_expert_intermediate_size": 16},
+        _LINEAR | EXPERTS | {"shared_expert_intermediate_size": 16},
         "qwen",
     ),
-    "qwen3-moe": ("Qwen3MoeConfig", _GROUPED | _EXPERTS, "qwen"),
+    "qwen3-moe": ("Qwen3MoeConfig", _GROUPED | EXPERTS, "qwen"),
     "jamba": (
         "JambaConfig",
         _FOUR
-        | _EXPERTS
+        | EXPERTS
         | {
             "attn_layer_period": 2,
             "attn_layer_offset": 1,
@@ -261,7 +261,7 @@ RECENT: dict[str, tuple[str, dict[str, Any], str]] = {
     "lfm2": ("Lfm2Config", _FOUR | {"layer_types": ["conv", "full_attention"] * 2}, "llama"),
     "deepseek-v3": (  # keys are wider than values
         "DeepseekV3Config",
-        _SIZES
+        SIZES
         | {
             "num_key_value_heads": HEADS,
             "q_lora_rank": 16,
@@ -279,22 +279,22 @@ RECENT: dict[str, tuple[str, dict[str, Any], str]] = {
         },
         "bytes",
     ),
-    "olmo2": ("Olmo2Config", _SIZES, "bytes"),
-    "olmo3": ("Olmo3Config", _SIZES | _SLIDING, "bytes"),
-    "phi3": ("Phi3Config", _SIZES | {"num_key_value_heads": 2}, "llama"),
+    "olmo2": ("Olmo2Config", SIZES, "bytes"),
+    "olmo3": ("Olmo3Config", SIZES | _SLIDING, "bytes"),
+    "phi3": ("Phi3Config", SIZES | {"num_key_value_heads": 2}, "llama"),
     "mistral": ("MistralConfig", _GROUPED | {"sliding_window": WINDOW + 1}, "llama"),
     "ministral": ("MinistralConfig", _GROUPED | _SLIDING, "llama"),
     "modernbert-decoder": (
         "ModernBertDecoderConfig",
-        _SIZES | {"local_attention": 2 * WINDOW, "layer_types": _SLIDING["layer_types"]},
+        SIZES | {"local_attention": 2 * WINDOW, "layer_types": _SLIDING["layer_types"]},
         "modernbert",
     ),
-    "eurobert": ("EuroBertConfig", _SIZES, "xlmr"),
+    "eurobert": ("EuroBertConfig", SIZES, "xlmr"),
 }
 TOPK = 6
 """How many keys the index of a sparse model chooses for each query."""
 _LATENT = {
-    **_SIZES,
+    **SIZES,
     "num_hidden_layers": 3,
     "max_position_embeddings": 512,
     "num_key_value_heads": HEADS,
@@ -380,16 +380,16 @@ SPARSE: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 # Models that cannot be run like others.
 ODD: dict[str, tuple[str, dict[str, Any], str]] = {
-    "deepseek-v4": ("DeepseekV4Config", _SIZES | _COMPRESSED, "bytes"),  # appends compressed keys
+    "deepseek-v4": ("DeepseekV4Config", SIZES | _COMPRESSED, "bytes"),  # appends compressed keys
     "mobilebert": (  # embeds a token with its neighbours
         "MobileBertConfig",
-        _SIZES
+        SIZES
         | {"intermediate_size": HIDDEN, "embedding_size": 16, "intra_bottleneck_size": HIDDEN},
         "wordpiece",
     ),
     "sam3-lite-text": (  # convolutions in place of attention in the first and the last layer
         "Sam3LiteTextTextConfig",
-        _SIZES | {"num_hidden_layers": 4, "projection_dim": 16, "layer_scale_init_value": 1.0},
+        SIZES | {"num_hidden_layers": 4, "projection_dim": 16, "layer_scale_init_value": 1.0},
         "bytes",
     ),
 }

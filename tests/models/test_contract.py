@@ -23,18 +23,9 @@ from tiny import tiny_batch, tiny_config, tiny_network
 VERSION = f"transformers {transformers.__version__}"
 ATTENTION = BLOCKS = "src/headscope/models/observe.py"
 REGISTER = "src/headscope/models/attach.py (register)"
-MODULES = [
-    "bert",
-    "distilbert",
-    "gpt2",
-    "llama",
-    "qwen3",
-    "gemma3",
-    "modernbert",
-    "t5",
-    "bart",
-    "opt",
-]
+MODULES = (
+    *("bert", "distilbert", "gpt2", "llama", "qwen3", "gemma3", "modernbert", "t5", "bart", "opt"),
+)
 POSITIONAL = ("module", "query", "key", "value", "attention_mask")
 KNOWN = {
     *("scaling", "dropout", "is_causal", "sliding_window", "softcap", "s_aux", "deterministic"),

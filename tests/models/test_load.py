@@ -42,11 +42,8 @@ def without(folder: Path, part: str) -> int:
     """Remove the weights whose name contains ``part`` from a saved model; how many there were."""
     file = folder / "model.safetensors"
     weights = load_file(file)
-    save_file(
-        {name: weight for name, weight in weights.items() if part not in name},
-        file,
-        {"format": "pt"},
-    )
+    kept = {name: weight for name, weight in weights.items() if part not in name}
+    save_file(kept, file, {"format": "pt"})
     return sum(part in name for name in weights)
 
 

@@ -20,6 +20,7 @@ from tiny import maps_of, same, save_tiny, tiny_batch, tiny_tokenizer
 peft = pytest.importorskip("peft", reason="peft is not installed")
 
 RANK, ALPHA = 2, 6
+QUERY = [f"model.layers.{layer}.self_attn.q_proj" for layer in range(2)]
 TARGETS = {"llama": ["q_proj"], "bert": ["query"]}
 HEADS: dict[str, Any] = {"llama": AutoModelForCausalLM, "bert": AutoModelForMaskedLM}
 
@@ -110,8 +111,8 @@ def test_an_adapter_that_was_trained_without_a_head_fits_a_model_with_one(
         {"target_modules": ["q_proj"], "use_dora": True},
         {
             "target_modules": ["q_proj"],
-            "alpha_pattern": {"model.layers.1.self_attn.q_proj": 40},
-            "rank_pattern": {"model.layers.0.self_attn.q_proj": 3},
+            "alpha_pattern": {QUERY[1]: 40},
+            "rank_pattern": {QUERY[0]: 3},
         },
     ],
     ids=["all-linear", "saved", "embeddings", "dora", "patterns"],
@@ -170,21 +171,16 @@ def llama(tmp_path_factory):
     return model, make_adapter("llama", model, place / "lora")
 
 
+FIRST = "in the model, e.g. layers.1.self_attn.q_proj.lora_A.weight"
+OTHER = "e.g. layers.2.self_attn.q_proj.lora_A.default.weight"
+
+
 @pytest.mark.parametrize(
     ("kind", "changes", "why"),
     [
         ("bert", {}, "Target modules"),
-        (
-            "llama",
-            {"num_hidden_layers": 1},
-            "2 of its weights have no place in the model, e.g. "
-            "layers.1.self_attn.q_proj.lora_A.weight",
-        ),
-        (
-            "llama",
-            {"num_hidden_layers": 3},
-            "2 weights are missing, e.g. layers.2.self_attn.q_proj.lora_A.default.weight",
-        ),
+        ("llama", {"num_hidden_layers": 1}, f"2 of its weights have no place {FIRST}"),
+        ("llama", {"num_hidden_layers": 3}, f"2 weights are missing, {OTHER}"),
         ("llama", {"hidden_size": 64}, ""),
     ],
     ids=["another", "shallower", "deeper", "wider"],

@@ -53,13 +53,8 @@ def test_a_device_map_over_the_processor_changes_nothing(folder, where):
     assert mapped.digest == plain.digest
 
 
-PARTS = {
-    "embed_tokens": "cpu",
-    "layers.0": "cpu",
-    "layers.1": "disk",
-    "norm": "disk",
-    "rotary_emb": "cpu",
-}
+PARTS = dict.fromkeys(("embed_tokens", "layers.0", "rotary_emb"), "cpu")
+PARTS |= {"layers.1": "disk", "norm": "disk"}
 
 
 @pytest.mark.parametrize("where", [PARTS, {"": "disk"}])
@@ -126,29 +121,22 @@ def test_a_wrong_option_is_refused_before_loading(options, message):
 
 
 @pytest.mark.parametrize(
-    ("options", "message", "hint"),
+    ("options", "what", "packages"),
     [
         (
             {"quantization": "8bit"},
-            "quantised weights cannot be used without bitsandbytes",
-            "pip install bitsandbytes accelerate",
+            "quantised weights",
+            ("bitsandbytes", "bitsandbytes accelerate"),
         ),
-        (
-            {"device_map": "auto"},
-            "a device map cannot be used without accelerate",
-            "pip install accelerate",
-        ),
-        (
-            {"adapter": "lora"},
-            "an adapter cannot be used without peft",
-            "pip install 'headscope[adapters]'",
-        ),
+        ({"device_map": "auto"}, "a device map", ("accelerate", "accelerate")),
+        ({"adapter": "lora"}, "an adapter", ("peft", "'headscope[adapters]'")),
     ],
 )
-def test_an_option_without_its_package_says_what_to_install(options, message, hint, monkeypatch):
+def test_an_option_without_its_package_says_what_to_install(options, what, packages, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     error = refusal(ModelError, LoadOptions, **options)
-    assert (error.message, error.hint) == (message, hint)
+    assert error.message == f"{what} cannot be used without {packages[0]}"
+    assert error.hint == f"pip install {packages[1]}"
 
 
 @pytest.mark.slow

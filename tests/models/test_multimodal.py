@@ -14,12 +14,8 @@ import headscope as hs
 from headscope.models import LayerView, Model, Shape, wrap
 from tiny import HEADS, SENTENCES, WIDTH, tiny_batch, tiny_config, tiny_tokenizer
 
-_VISION: dict[str, Any] = {
-    "hidden_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-    "intermediate_size": 48,
-}
+_WIDTHS = {"hidden_size": 32, "intermediate_size": 48}
+_VISION: dict[str, Any] = _WIDTHS | {"num_hidden_layers": 3, "num_attention_heads": 2}
 # Configuration, the tiny text model inside, and what sees.
 KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gemma3": ("Gemma3Config", "gemma3", _VISION | {"image_size": 28, "patch_size": 14}),
@@ -27,13 +23,7 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "qwen3.5": (
         "Qwen3_5Config",
         "qwen3.5",
-        {
-            "hidden_size": 32,
-            "depth": 3,
-            "num_heads": 2,
-            "intermediate_size": 48,
-            "out_hidden_size": 32,
-        },
+        _WIDTHS | {"depth": 3, "num_heads": 2, "out_hidden_size": 32},
     ),
     "mistral3": ("Mistral3Config", "mistral", _VISION | {"model_type": "pixtral", "head_dim": 16}),
 }

@@ -109,11 +109,8 @@ def test_take_equals_a_loop_over_texts_and_real_tokens(lengths, wide, position, 
     expected = []
     for row, length in zip(values, lengths, strict=True):
         tokens = [row[token] for token in range(length)]
-        expected.append(
-            {"cls": tokens[0], "last": tokens[-1], "mean": sum(tokens[1:], tokens[0]) / length}[
-                position
-            ]
-        )
+        mean = sum(tokens[1:], tokens[0]) / length
+        expected.append({"cls": tokens[0], "last": tokens[-1], "mean": mean}[position])
     assert torch.allclose(take(values, mask, position), torch.stack(expected), atol=1e-6)
 
 

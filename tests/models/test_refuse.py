@@ -15,15 +15,9 @@ from transformers import AutoModel, DebertaV2Config, DiffLlamaConfig, MambaConfi
 from headscope.errors import ModelError
 from headscope.models import Shape, load, wrap
 from refusals import refusal
-from tiny import same, save_tiny, tiny_network, tiny_tokenizer
+from tiny import SIZES, same, save_tiny, tiny_network, tiny_tokenizer
 
 BELONG = "check that config.json and the weights belong together"
-SMALL = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-}
 
 
 @pytest.fixture
@@ -37,7 +31,7 @@ def refused(folder: Path | str, **options: Any) -> ModelError:
 
 
 def test_a_model_with_several_maps_per_layer_is_refused():
-    config = DiffLlamaConfig(**SMALL, num_key_value_heads=2, vocab_size=400)
+    config = DiffLlamaConfig(**SIZES, num_key_value_heads=2, vocab_size=400)
     network = AutoModel.from_config(config, attn_implementation="eager")
     assert refusal(ModelError, wrap, network, tiny_tokenizer("llama"), name="diff").message == (
         "diff computes attention 4 times in the 2 layers of its decoder (differential attention, "
@@ -173,14 +167,9 @@ def test_a_folder_without_a_tokenizer_is_an_error_and_not_an_empty_tokenizer(
 def test_code_that_comes_with_a_model_is_not_run(folder):
     mark = folder / "ran"
     (folder / "own.py").write_text(f"import os\nos.mkdir({str(mark)!r})\n")
-    (folder / "config.json").write_text(
-        json.dumps(
-            {
-                "model_type": "own",
-                "auto_map": {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"},
-            }
-        )
-    )
+    classes = {"AutoConfig": "own.OwnConfig", "AutoModel": "own.OwnModel"}
+    config = {"model_type": "own", "auto_map": classes}
+    (folder / "config.json").write_text(json.dumps(config))
     error = refused(folder)
     message = f"{folder} comes with its own code, which is not run unless you allow it"
     assert error.message == message
@@ -188,24 +177,15 @@ def test_code_that_comes_with_a_model_is_not_run(folder):
     assert not mark.exists()
 
 
+OWN_CODE = "computes attention in its own code, for which there is no adapter"
+
+
 @pytest.mark.parametrize(
     ("config", "kind", "why"),
     [
-        (
-            MambaConfig(vocab_size=200, hidden_size=32, num_hidden_layers=2),
-            "MambaModel",
-            "has no attention layers",
-        ),
-        (
-            DebertaV2Config(vocab_size=200, **SMALL),
-            "DebertaV2Model",
-            "computes attention in its own code, for which there is no adapter",
-        ),
-        (
-            XLNetConfig(vocab_size=200, d_model=32, n_layer=2, n_head=4, d_inner=48),
-            "XLNetModel",
-            "computes attention in its own code, for which there is no adapter",
-        ),
+        (MambaConfig(hidden_size=32, num_hidden_layers=2), "MambaModel", "has no attention layers"),
+        (DebertaV2Config(**SIZES), "DebertaV2Model", OWN_CODE),
+        (XLNetConfig(d_model=32, n_layer=2, n_head=4, d_inner=48), "XLNetModel", OWN_CODE),
     ],
     ids=["mamba", "deberta", "xlnet"],
 )
@@ -215,6 +195,7 @@ def test_code_that_comes_with_a_model_is_not_run(folder):
 def test_a_model_whose_attention_cannot_be_observed_is_refused_with_what_is_supported(
     config, kind, why, tmp_path
 ):
+    config.vocab_size = 200
     network = AutoModel.from_config(config)
     network.save_pretrained(tmp_path)
     tiny_tokenizer("bert").save_pretrained(tmp_path)

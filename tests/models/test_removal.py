@@ -25,6 +25,7 @@ from tiny import (
     KINDS,
     ODD,
     RECENT,
+    SIZES,
     SPARSE,
     STACKS,
     WIDTH,
@@ -105,11 +106,8 @@ def round_trip(tmp_path_factory):
             name = f"{kind}-{stack}-{'cut' if cut else 'zero'}"
             heads = some_heads(removal, cut=cut)
             save_network(removal.without(heads, cut=cut), model.tokenizer, folder / name)
-            cases[name] = (
-                auto.__name__,
-                str(folder / name),
-                str(folder / f"{kind}-{stack}.inputs"),
-            )
+            paths = (str(folder / name), str(folder / f"{kind}-{stack}.inputs"))
+            cases[name] = (auto.__name__, *paths)
             off = Replacement(heads, way="zero", stack=removal.stack)
             with torch.inference_mode():
                 masked[name] = model.forward(batch, replacement=off)[0]
@@ -210,16 +208,8 @@ def test_weights_of_half_precision_are_stored_as_such(tmp_path):
 
 
 def test_what_cannot_be_removed_is_refused():
-    config = transformers.BitNetConfig(
-        vocab_size=len(tiny_tokenizer("llama")),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        intermediate_size=48,
-        max_position_embeddings=64,
-        pad_token_id=None,
-    )
+    sizes = SIZES | {"num_key_value_heads": 2, "vocab_size": len(tiny_tokenizer("llama"))}
+    config = transformers.BitNetConfig(**sizes, pad_token_id=None)
     torch.manual_seed(0)
     model = wrap(transformers.BitNetModel(config), tiny_tokenizer("llama"), name="bitnet")
     with pytest.raises(ModelError, match="something that mixes them before their output"):

@@ -116,12 +116,10 @@ def test_outputs_equal_those_of_an_eager_model_changed_by_hand(kind, stack, way)
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
 def test_a_uniform_head_attends_equally_to_what_it_may_see_and_others_do_not_change(kind, stack):
     batch, model = tiny_batch(kind), tiny_model(kind)
-    before = [view for view in views_of(model, batch) if view.stack == stack]
-    after = [
-        view
-        for view in views_of(model, batch, replacement=Replacement("1-2,1-4", stack=stack))
-        if view.stack == stack
-    ]
+    before, after = (
+        [view for view in views_of(model, batch, replacement=off) if view.stack == stack]
+        for off in (None, Replacement("1-2,1-4", stack=stack))
+    )
     mask = torch.from_numpy(batch.mask)
     share = visible(kind, stack, 0, batch).float()
     expected = (share / share.sum(-1, keepdim=True))[mask]
@@ -139,12 +137,10 @@ def test_a_uniform_head_attends_equally_to_what_it_may_see_and_others_do_not_cha
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
 def test_a_zero_or_mean_head_keeps_its_map_and_has_a_constant_output(kind, stack, way):
     batch, model = tiny_batch(kind), tiny_model(kind)
-    before = [view for view in views_of(model, batch) if view.stack == stack]
-    after = [
-        view
-        for view in views_of(model, batch, replacement=Replacement("1-3", way, stack, MEANS))
-        if view.stack == stack
-    ]
+    before, after = (
+        [view for view in views_of(model, batch, replacement=off) if view.stack == stack]
+        for off in (None, Replacement("1-3", way, stack, MEANS))
+    )
     constant = torch.zeros(WIDTH) if way == "zero" else MEANS[0][2]
     assert torch.equal(after[0].output[:, :, 2], constant.expand_as(after[0].output[:, :, 2]))
     assert torch.equal(after[0].output[:, :, [0, 1, 3]], before[0].output[:, :, [0, 1, 3]])

@@ -115,11 +115,11 @@ def test_queries_and_keys_of_one_token_score_as_in_the_network_whatever_its_rota
     handles = [norm.register_forward_pre_hook(lambda _m, a: caught.update(read=a[0][0, -1]))]
     for name, part in attention.named_children():
         if isinstance(part, nn.Linear):
-            handles.append(
-                part.register_forward_hook(
-                    lambda _m, _a, out, name=name: caught.update({name: out[0, -1]})
-                )
-            )
+
+            def keep(_module, _args, output, name=name):
+                caught[name] = output[0, -1]
+
+            handles.append(part.register_forward_hook(keep))
     with torch.no_grad():
         network(input_ids=torch.tensor([[9]]))
     for handle in handles:

@@ -107,13 +107,12 @@ def test_blocks_of_rows_give_the_same_as_whole_maps(monkeypatch):
         monkeypatch.setattr(observe, "WEIGHTS", 1)
         heights: list[int] = []
         rows = observe.Call.rows
-        monkeypatch.setattr(
-            observe.Call,
-            "rows",
-            lambda call, first, last, **how: (
-                heights.append(last - first) or rows(call, first, last, **how)
-            ),
-        )
+
+        def spy(call, first, last, **how):
+            heights.append(last - first)
+            return rows(call, first, last, **how)
+
+        monkeypatch.setattr(observe.Call, "rows", spy)
         assert (states(model, batch, windowed()) - whole).abs().max() < 1e-5
     assert heights.count(observe.STEP) > 2 * LAYERS
 
