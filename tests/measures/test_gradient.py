@@ -224,14 +224,8 @@ def test_a_seed_changes_what_is_masked_and_so_the_numbers():
 
 
 def test_a_model_without_a_language_model_head_is_refused_by_name():
-    error = refusal(
-        UserError,
-        survey,
-        tiny_model("bert"),
-        from_texts(TEXTS),
-        measures=["gradient"],
-        max_length=60,
-    )
+    options = {"measures": ["gradient"], "max_length": 60}
+    error = refusal(UserError, survey, tiny_model("bert"), from_texts(TEXTS), **options)
     message = "the measure 'gradient' needs a language-model head, which this model lacks"
     assert error.message == message
     assert "head='lm'" in error.hint
@@ -241,8 +235,6 @@ def test_a_masked_language_model_whose_tokenizer_has_no_mask_is_refused_by_name(
     tokenizer = tiny_tokenizer("bert")
     tokenizer.mask_token = None
     model = wrap(tiny_network("bert", auto=AutoModelForMaskedLM), tokenizer, name="maskless")
-    with pytest.raises(
-        ModelError,
-        match="the tokenizer of maskless has no mask token, which gradient importance needs",
-    ):
+    message = "the tokenizer of maskless has no mask token, which gradient importance needs"
+    with pytest.raises(ModelError, match=message):
         survey(model, from_texts(TEXTS), measures=["gradient"], max_length=60)

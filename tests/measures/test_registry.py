@@ -127,12 +127,8 @@ def test_a_measure_of_another_package_is_run_with_ours(package):
 
 def test_a_measure_without_labels_has_its_rows_in_tables_and_summaries_and_survives_saving(package):
     install(package, {"largest": "largest_two:Largest"}, module="largest_two")
-    results = survey(
-        planted_bert(),
-        from_texts(["a dog sat.", "it saw"]),
-        measures=["largest", "position"],
-        max_length=24,
-    )
+    options = {"measures": ["largest", "position"], "max_length": 24}
+    results = survey(planted_bert(), from_texts(["a dog sat.", "it saw"]), **options)
     for opened in (results, Atlas.open(results.save(package / "run.nc"))):
         table = opened.table("largest")
         assert table["label"].tolist() == [""] * 10
@@ -159,9 +155,8 @@ def test_a_measure_whose_annotation_is_missing_says_what_the_corpus_has_and_what
     message = "the measure 'largest' needs tree, which mine.txt does not have (it has pair)"
     assert error.message == message
     assert error.hint == "use a treebank (.conllu), or parse plain text with parse=True"
-    with pytest.raises(
-        UserError, match=r"needs tree, which mine does not have \(it has plain text only\)"
-    ):
+    expected = r"needs tree, which mine does not have \(it has plain text only\)"
+    with pytest.raises(UserError, match=expected):
         choose(["largest"], (), corpus="mine")
     assert "largest" not in survey(planted_bert(), from_texts(["a dog"]), max_length=24).measures
 

@@ -18,10 +18,8 @@ def test_a_config_with_fewer_layers_than_the_checkpoint_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(
         json.dumps(config | {"num_hidden_layers": 1}), encoding="utf-8"
     )
-    with pytest.raises(
-        ModelError,
-        match=r"belong to layers that the config does not have, e\.g\. encoder\.layer\.1\.",
-    ):
+    message = r"belong to layers that the config does not have, e\.g\. encoder\.layer\.1\."
+    with pytest.raises(ModelError, match=message):
         load(tmp_path)
 
 
@@ -42,9 +40,8 @@ def test_replacing_a_head_that_the_model_lacks_is_refused(heads, name):
 
 
 def test_replacing_heads_of_a_stack_that_the_model_lacks_is_refused():
-    with pytest.raises(
-        ModelError, match=r"the stack of .* must be one of encoder; got 'decoder' instead"
-    ):
+    message = r"the stack of .* must be one of encoder; got 'decoder' instead"
+    with pytest.raises(ModelError, match=message):
         tiny_model("bert").forward(
             tiny_batch("bert"), replacement=Replacement("1-1", "zero", stack="decoder")
         )

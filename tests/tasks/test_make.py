@@ -113,9 +113,8 @@ def test_a_size_too_small_for_the_classes_skips_the_task(demo):
 def test_without_words_or_sentences_there_is_nothing_to_make():
     with pytest.raises(CorpusError, match="has no sentences of 5 to 28 annotated words"):
         make_tasks(from_texts(["A dog barks at the moon ."]))
-    with pytest.raises(
-        CorpusError, match="Length cannot be made from this treebank: 1 sentences fit"
-    ):
+    message = "Length cannot be made from this treebank: 1 sentences fit"
+    with pytest.raises(CorpusError, match=message):
         make_tasks([Example("1", ("a b c d e",), tuple(Word(text) for text in "abcde"))])
 
 

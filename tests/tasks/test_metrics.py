@@ -163,9 +163,8 @@ def test_the_papers_random_models_of_two_tasks_give_only_the_majority_class(
 
 @pytest.mark.parametrize("outputs", [np.zeros((3, 3)), np.zeros(3), np.zeros((2, 2))])
 def test_outputs_of_another_shape_are_an_error(outputs):
-    with pytest.raises(
-        UserError, match=r"the outputs for 3 examples of RTE must have shape \(3, 2\), got"
-    ):
+    message = r"the outputs for 3 examples of RTE must have shape \(3, 2\), got"
+    with pytest.raises(UserError, match=message):
         score(GLUE["rte"], outputs, np.array([0, 1, 0]))
 
 

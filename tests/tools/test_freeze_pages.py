@@ -15,14 +15,8 @@ from headscope.page.html import page_html
 from headscope.page.packs.pack import pack
 from headscope.page.report import write_document
 
-PAPER: dict[str, Any] = {
-    "head": "3-9",
-    "accuracy": 0.853,
-    "holds": "yes",
-    "fact": "24",
-    "remark": "The mean is 3.13.",
-    "seconds": 4.2,
-}
+PAPER: dict[str, Any] = {"head": "3-9", "accuracy": 0.853, "holds": "yes", "seconds": 4.2}
+PAPER |= {"fact": "24", "remark": "The mean is 3.13."}
 HTML = """
 <p>24 sentences. The mean is 3.13.</p>
 <table><thead><tr><th>relation</th><th>head</th><th>accuracy</th><th>gain</th></tr></thead>

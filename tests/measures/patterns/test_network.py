@@ -135,7 +135,6 @@ def test_a_file_that_is_not_there_or_is_of_something_else_is_an_error_that_says_
     save_file({"weight": torch.zeros(3)}, tmp_path / "other.safetensors")
     (tmp_path / "text.safetensors").write_text("not tensors at all")
     for name in ("other", "text"):
-        with pytest.raises(
-            UserError, match=rf"{name}\.safetensors does not hold the weights of a pattern network"
-        ):
+        message = rf"{name}\.safetensors does not hold the weights of a pattern network"
+        with pytest.raises(UserError, match=message):
             load_network(tmp_path / f"{name}.safetensors")

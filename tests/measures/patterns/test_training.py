@@ -294,14 +294,11 @@ def test_a_column_added_to_a_causal_map_leaves_the_rows_that_cannot_see_it():
 
 
 def test_a_set_that_cannot_be_used_is_an_error_that_says_why(tmp_path):
-    with pytest.raises(
-        UserError,
-        match=r"the pattern must be one of .*; got 'vertcal' instead. Did you mean 'vertical'",
-    ):
+    message = r"the pattern must be one of .*; got 'vertcal' instead. Did you mean 'vertical'"
+    with pytest.raises(UserError, match=message):
         label_maps([np.eye(3)], ["vertcal"])
-    with pytest.raises(
-        UserError, match=r"a map must be square and not empty, got \(2, 3\) instead"
-    ):
+    message = r"a map must be square and not empty, got \(2, 3\) instead"
+    with pytest.raises(UserError, match=message):
         label_maps([np.zeros((2, 3))], ["block"])
     with pytest.raises(UserError, match="one label for each map, got 1 maps, 2 labels"):
         label_maps([np.eye(3)], ["block", "block"])
@@ -312,15 +309,13 @@ def test_a_set_that_cannot_be_used_is_an_error_that_says_why(tmp_path):
 
 
 def test_a_folder_that_does_not_hold_a_set_is_an_error_that_says_what_is_missing(tmp_path):
-    with pytest.raises(
-        UserError, match=r"no such file: .*maps\.safetensors\nnext: give a folder with"
-    ):
+    message = r"no such file: .*maps\.safetensors\nnext: give a folder with"
+    with pytest.raises(UserError, match=message):
         read_labelled(tmp_path)
     write_labelled(tmp_path, label_maps([np.eye(3), np.eye(4)], ["diagonal", "diagonal"]))
     (tmp_path / "labels.tsv").write_text("index\tlabel\n0\tdiagonal\n")
-    with pytest.raises(
-        UserError, match=r"one row for each of the 2 maps, numbered from 0; got 1 rows, none for 1"
-    ):
+    message = r"one row for each of the 2 maps, numbered from 0; got 1 rows, none for 1"
+    with pytest.raises(UserError, match=message):
         read_labelled(tmp_path)
     (tmp_path / "labels.tsv").write_text("number\tname\n0\tdiagonal\n")
     with pytest.raises(UserError, match="must have the columns index and label"):

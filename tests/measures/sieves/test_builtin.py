@@ -389,10 +389,8 @@ def test_a_user_sieve_may_be_defined_again_as_in_a_notebook_but_ours_may_not():
 
 
 def test_a_sieve_must_be_a_function():
-    with pytest.raises(
-        UserError,
-        match=r"the sieve 'mine' must be a function of an example's tokens, got 3 instead",
-    ):
+    message = r"the sieve 'mine' must be a function of an example's tokens, got 3 instead"
+    with pytest.raises(UserError, match=message):
         sieve("mine")(3)  # type: ignore[arg-type]
 
 

@@ -296,12 +296,8 @@ def test_heads_are_counted_as_scipy_and_the_definition_count_them():
     random = np.random.default_rng(0)
     right = random.binomial(200, 0.53, (2, 6, 12))
     right[0, 0] = 130
-    results = changed(
-        made_probing(6, 12, ("past_present", "subj_number")),
-        "probe",
-        test=lambda _: right / 200,
-        test_size=lambda _: np.full(2, 200.0),
-    )
+    options = {"test": lambda _: right / 200, "test_size": lambda _: np.full(2, 200.0)}
+    results = changed(made_probing(6, 12, ("past_present", "subj_number")), "probe", **options)
     frame = better_heads(results)
     for place, row in enumerate(frame.to_dict("records")):
         p = [
@@ -390,9 +386,8 @@ def test_tasks_that_were_not_probed_are_listed_and_a_head_without_a_score_is_nan
         "none of the semantic tasks was probed "
         "(past_present, subj_number, obj_number, odd_man_out, coordination_inversion)"
     )
-    with pytest.raises(
-        ResultsError, match="no head has a score in all of the syntactic and semantic tasks"
-    ):
+    message = "no head has a score in all of the syntactic and semantic tasks"
+    with pytest.raises(ResultsError, match=message):
         syntactic_semantic(
             changed(made_probing(2, 3), "probe", test=lambda values: np.full_like(values, np.nan))
         )

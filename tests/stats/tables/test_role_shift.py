@@ -72,9 +72,8 @@ def test_ps_are_corrected_over_all_rows(correction):
     np.testing.assert_allclose(table["p_corrected"], CORRECTIONS[correction](table["p"].tolist()))
     plain = role_shift(made_roles(before, ROLES), made_roles(after, ROLES), correction="none")
     assert plain["p_corrected"].tolist() == plain["p"].tolist()
-    with pytest.raises(
-        UserError, match="the correction must be one of bh, holm, none; got 'bonferroni' instead"
-    ):
+    message = "the correction must be one of bh, holm, none; got 'bonferroni' instead"
+    with pytest.raises(UserError, match=message):
         role_shift(made_roles(before, ROLES), made_roles(after, ROLES), correction="bonferroni")
 
 
