@@ -178,6 +178,12 @@ def test_a_text_that_is_not_its_words_is_refused():
     )
 
 
+def test_a_text_with_half_a_character_is_refused():
+    encoder = Encoder(tokenizer("wordpiece"))
+    error = refusal(UserError, lambda: list(encoder.encode([Example("1", ("a \ud800",))])))
+    assert error.message.startswith("the text has half of a surrogate pair (")
+
+
 @pytest.mark.parametrize(
     ("kind", "length", "specials"),
     [("wordpiece", 4, 3), ("roberta", 5, 4), ("gpt2", 1, 0), ("t5", 0, 2)],
