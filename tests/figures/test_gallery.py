@@ -22,15 +22,8 @@ from page.samples import made_results, made_values
 from refusals import refusal
 
 NAMES = [
-    "position",
-    "special",
-    "from-sep",
-    "entropy",
-    "heat-previous",
-    "heat-next",
-    "heat-cls",
-    "heat-sep",
-    "heat-entropy",
+    *("position", "special", "from-sep", "entropy", "heat-previous", "heat-next", "heat-cls"),
+    *("heat-sep", "heat-entropy"),
 ]
 
 

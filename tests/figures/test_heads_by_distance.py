@@ -33,11 +33,8 @@ def found(results: Atlas, **limits: float) -> dict[str, str]:
     expected = [f"{layer}-{head}" for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)]
     assert table["name"].tolist() == expected
     assert table["layer"].tolist() == [1, 1, 1, 2, 2, 2]
-    return {
-        name: what
-        for name, what in zip(table["name"], table["behaviour"], strict=True)
-        if what != NONE
-    }
+    rows = zip(table["name"], table["behaviour"], strict=True)
+    return {name: what for name, what in rows if what != NONE}
 
 
 def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attention():
@@ -52,12 +49,8 @@ def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attent
         )
     )
     assert found(made) == {
-        "1-1": "previous token",
-        "1-2": "next token",
-        "1-3": "current token",
-        "2-1": "[CLS]",
-        "2-2": "[SEP]",
-        "2-3": "full stop or comma",
+        **{"1-1": "previous token", "1-2": "next token", "1-3": "current token"},
+        **{"2-1": "[CLS]", "2-2": "[SEP]", "2-3": "full stop or comma"},
     }
     assert found(made, position=0.85, token=0.65) == {"1-2": "next token", "2-1": "[CLS]"}
 

@@ -70,14 +70,9 @@ def test_every_head_has_its_own_value(name):
     found = {
         (row["layer"], row["head"]): row["value"] for row in rows_of(draw(name, layers=4, heads=5))
     }
-    assert found == pytest.approx(
-        {
-            (layer + 1, head + 1): values[layer, head][label]
-            for layer in range(4)
-            for head in range(5)
-        },
-        rel=1e-9,
-    )
+    cells = np.ndindex(4, 5)
+    expected = {(layer + 1, head + 1): values[layer, head][label] for layer, head in cells}
+    assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["heat-previous", "heat-entropy"])

@@ -79,12 +79,8 @@ def corpus() -> Corpus:
     their first 40 tokens.
     """
     passages = list(read("demo"))
-    return from_examples(
-        [
-            *passages[: EXAMPLES - 2],
-            *(passage for passage in passages if passage.id in {"news-19", "instructions-19"}),
-        ]
-    )
+    long = [passage for passage in passages if passage.id in {"news-19", "instructions-19"}]
+    return from_examples([*passages[: EXAMPLES - 2], *long])
 
 
 def run(kind: str, *names: str, **options: Any) -> Atlas:

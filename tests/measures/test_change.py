@@ -51,11 +51,8 @@ def test_a_map_is_like_itself_whatever_its_padding_holds():
 
 
 def test_a_map_of_zeros_has_no_likeness():
-    assert np.isnan(
-        cosine_of(
-            torch.zeros(1, 1, 2, 2), torch.ones(1, 1, 2, 2), torch.ones(1, 2, dtype=torch.bool)
-        ).item()
-    )
+    empty, full = torch.zeros(1, 1, 2, 2), torch.ones(1, 1, 2, 2)
+    assert np.isnan(cosine_of(empty, full, torch.ones(1, 2, dtype=torch.bool)).item())
 
 
 def test_the_difference_of_a_measure_says_that_it_is_one():

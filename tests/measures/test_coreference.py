@@ -72,10 +72,7 @@ def test_the_nearest_mention_is_the_last_before_this_one():
 def test_the_same_head_word_is_sought_whatever_its_case_and_the_nearest_such_is_taken():
     words, (first, second, cat, dog) = mentions(
         "The dog saw a Dog and a cat : dog",
-        (0, 1, 1, "1"),
-        (3, 4, 4, "2"),
-        (6, 7, 7, "3"),
-        (9, 9, 9, "2"),
+        *((0, 1, 1, "1"), (3, 4, 4, "2"), (6, 7, 7, "3"), (9, 9, 9, "2")),
     )
     assert same_head(words, dog, [first, second, cat]) == second
     assert (
@@ -86,9 +83,7 @@ def test_the_same_head_word_is_sought_whatever_its_case_and_the_nearest_such_is_
 def test_the_first_sieve_takes_the_nearest_mention_spelled_alike():
     words, (old, young, again) = mentions(
         "the old dog , the young dog , The old dog",
-        (0, 2, 2, "1"),
-        (4, 6, 6, "2"),
-        (8, 10, 10, "1"),
+        *((0, 2, 2, "1"), (4, 6, 6, "2"), (8, 10, 10, "1")),
     )
     assert same_head(words, again, [old, young]) == young
     assert sieves(words, again, [old, young]) == old

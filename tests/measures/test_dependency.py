@@ -40,6 +40,9 @@ ties are real ties.
 """
 
 
+KINDS_OF_MENTIONS = ["", "pronoun", "proper", "nominal"]
+
+
 def with_offsets(
     offsets: dict[str, int],
     subtypes: Any = "keep",
@@ -91,13 +94,8 @@ def trees(
     ] = {}  # each span once: which of two equals is nearer nobody can say
     for _ in range(draw(st.integers(0, 6)) if size else 0):
         start, head, end = sorted(draw(st.integers(0, size - 1)) for _ in range(3))
-        mentions[start, head, end] = Mention(
-            start,
-            end,
-            head,
-            draw(st.sampled_from("ab")),
-            draw(st.sampled_from(["", "pronoun", "proper", "nominal"])),
-        )
+        named = draw(st.sampled_from("ab")), draw(st.sampled_from(KINDS_OF_MENTIONS))
+        mentions[start, head, end] = Mention(start, end, head, *named)
     return words, tuple(draw(st.sampled_from(PIECES)) for _ in words), tuple(mentions.values())
 
 
@@ -146,16 +144,12 @@ def counted(
 
     def named(values: torch.Tensor) -> Counter[Any]:
         cells = np.ndenumerate(values.numpy().reshape(shape))
-        return Counter(
-            {
-                tuple(
-                    labels[index]
-                    for labels, index in zip(measure.dims.values(), where, strict=True)
-                ): int(value)
-                for where, value in cells
-                if value
-            }
-        )
+        found = Counter()
+        for where, value in cells:
+            if value:
+                dims = zip(measure.dims.values(), where, strict=True)
+                found[tuple(labels[at] for labels, at in dims)] = int(value)
+        return found
 
     view, size = view_of(maps), maps.shape[2]
     for first, last in pairwise(sorted({0, size, *(cut for cut in cuts if cut < size)})):
@@ -251,27 +245,18 @@ def test_an_offset_of_more_than_ten_words_is_no_baseline():
 
 
 SENTENCE = (
-    ("the", 2, "det"),
-    ("old", 2, "amod"),
-    ("dog", 3, "nsubj"),
-    ("saw", ROOT, "root"),
-    ("it", 3, "obj"),
-    (".", 3, "punct"),
+    *(("the", 2, "det"), ("old", 2, "amod"), ("dog", 3, "nsubj"), ("saw", ROOT, "root")),
+    *(("it", 3, "obj"), (".", 3, "punct")),
 )
 """the old dog saw it . — each a single piece of the planted tokenizer."""
 
 
 def treebank(*sentences: tuple[tuple[str, int, str], ...]) -> Corpus:
-    return from_examples(
-        [
-            Example(
-                str(number),
-                (" ".join(text for text, _, _ in words),),
-                tuple(Word(*word[:1], head=word[1], relation=word[2]) for word in words),
-            )
-            for number, words in enumerate(sentences)
-        ]
-    )
+    examples = []
+    for number, rows in enumerate(sentences):
+        words = tuple(Word(text, head=head, relation=relation) for text, head, relation in rows)
+        examples.append(Example(str(number), (" ".join(word.text for word in words),), words))
+    return from_examples(examples)
 
 
 @pytest.fixture(scope="module")
@@ -303,13 +288,8 @@ def test_planted_heads_have_the_accuracy_counted_by_hand(
 
 def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(tmp_path):
     path = tmp_path / "bare.conllu"
-    path.write_text(
-        "".join(
-            f"{number}\t{word}\t_\t_\t_\t_\t_\t_\t_\t_\n"
-            for number, word in enumerate(("the", "dog", "sat"), 1)
-        )
-        + "\n"
-    )
+    rows = [f"{number}\t{word}" for number, word in enumerate(("the", "dog", "sat"), 1)]
+    path.write_text("".join(row + 8 * "\t_" + "\n" for row in rows) + "\n")
     assert "dependency" not in survey(planted_bert(), read(path), max_length=24).measures
     error = refusal(
         UserError, survey, planted_bert(), read(path), measures=["dependency"], max_length=24

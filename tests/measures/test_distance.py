@@ -19,7 +19,7 @@ from headscope.measures import Context, Distance, exact_divergence, fast_diverge
 from headscope.models import Model, load
 from headscope.runs.survey import survey
 from measures.test_twins import view_of
-from tiny import maps_of, tiny_batch, tiny_model
+from tiny import SENTENCES, maps_of, tiny_batch, tiny_model
 
 RELATIVE = 1e-3
 TINY = 1e-9
@@ -126,18 +126,8 @@ def distances(model: Model, batch: Batch) -> np.ndarray:
 def test_distances_are_between_the_heads_of_all_layers_and_padding_is_invisible(kind):
     model, plain = tiny_model(kind), tiny_batch(kind)
     encoder = model.encoder(max_length=60, long="truncate", stack=model.main_stack())
-    batch = collate(
-        encoder.encode(
-            from_texts(
-                [
-                    "the cat sat on the mat, and the dog sat by the door.",
-                    "a bird",
-                    "we walked to the river",
-                ]
-            )
-        ),
-        pad=model.pad,
-    )
+    texts = [SENTENCES[0], "a bird", "we walked to the river"]
+    batch = collate(encoder.encode(from_texts(texts)), pad=model.pad)
     assert len({*batch.lengths.tolist()}) == 3
     found = distances(model, batch)
     for row, item in enumerate(batch.items):

@@ -144,14 +144,9 @@ def test_a_measure_whose_annotation_is_missing_says_what_the_corpus_has_and_what
     install(
         package, {"largest": "largest_three:Largest"}, module="largest_three", needs="('tree',)"
     )
-    error = refusal(
-        UserError,
-        survey,
-        planted_bert(),
-        from_texts([("a dog", "it saw")], name="mine.txt"),
-        measures=["largest"],
-        max_length=24,
-    )
+    corpus = from_texts([("a dog", "it saw")], name="mine.txt")
+    options = {"measures": ["largest"], "max_length": 24}
+    error = refusal(UserError, survey, planted_bert(), corpus, **options)
     message = "the measure 'largest' needs tree, which mine.txt does not have (it has pair)"
     assert error.message == message
     assert error.hint == "use a treebank (.conllu), or parse plain text with parse=True"

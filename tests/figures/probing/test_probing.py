@@ -5,6 +5,7 @@ Where heads are sorted the best is on the left, and colour ranges are as the sub
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,8 @@ from headscope.stats.tables.probing import correlation, syntactic_semantic
 from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
 
 NAMES = (
-    "probe",
-    "probe-unsorted",
-    "probe-majority",
-    "probe-selectivity",
-    "top-n",
-    "syntactic-semantic",
+    *("probe", "probe-unsorted", "probe-majority", "probe-selectivity"),
+    *("top-n", "syntactic-semantic"),
 )
 LAYERS, HEADS = 3, 4
 SOME = ("sentence_length", "tree_depth", "past_present")
@@ -332,12 +329,8 @@ def test_every_figure_is_valid_for_models_of_every_shape(name, shape):
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_that_are_all_alike_or_unknown_can_be_drawn(name):
     for value in (0.5, np.nan):
-        results = changed(
-            made_probing(2, 3, SOME),
-            "probe",
-            **dict.fromkeys(
-                ("test", "low", "high"), lambda values, value=value: np.full_like(values, value)
-            ),
-        )
+        fill = partial(np.full_like, fill_value=value)
+        changes = dict.fromkeys(("test", "low", "high"), fill)
+        results = changed(made_probing(2, 3, SOME), "probe", **changes)
         svg = vl_convert.vegalite_to_svg(draw(name, results))
         assert "NaN" not in svg

@@ -54,13 +54,9 @@ def drawn(name: str, length: int, seed: int) -> np.ndarray:
 
 def some(each: int, seed: int = 0) -> Labelled:
     names = [name for name in CLASSES for _ in range(each)]
-    return label_maps(
-        [
-            drawn(name, 10 + (7 * index + seed) % 30, seed + index)
-            for index, name in enumerate(names)
-        ],
-        names,
-    )
+    sizes = [10 + (7 * index + seed) % 30 for index in range(len(names))]
+    rows = enumerate(zip(names, sizes, strict=True))
+    return label_maps([drawn(name, size, seed + index) for index, (name, size) in rows], names)
 
 
 def heads(labelled: Labelled) -> set[tuple[str, str, str]]:
@@ -219,12 +215,8 @@ def test_a_users_maps_are_added_to_the_built_in_ones_and_used(tmp_path):
     both = kept + read_labelled(write_labelled(tmp_path / "mine", mine))
     assert len(both) == len(kept) + 30
     network = train(both, seed=0, epochs=30)
-    assert (
-        Counter(
-            predict(network, [pack(drawn("diagonal", 20, 900 + index)) for index in range(10)])
-        )["block"]
-        >= 8
-    )
+    maps = [pack(drawn("diagonal", 20, 900 + index)) for index in range(10)]
+    assert Counter(predict(network, maps))["block"] >= 8
 
 
 def test_a_varied_map_keeps_its_heaviest_columns_and_its_order():

@@ -69,16 +69,9 @@ def items(draw: st.DrawFn) -> Made:
             for piece in range(size):
                 shown = word if size == 1 else word[piece : piece + 1]
                 lead = " " if piece == 0 and draw(st.booleans()) else ""
-                rows.append(
-                    (
-                        draw(st.integers(10, 13)),
-                        TEXT,
-                        segment,
-                        unit if annotated and not cut else -1,
-                        unit,
-                        lead + shown,
-                    )
-                )
+                owner = unit if annotated and not cut else -1
+                ids = draw(st.integers(10, 13))
+                rows.append((ids, TEXT, segment, owner, unit, lead + shown))
             unit += 1
         if end:
             rows.append((2, SEPARATOR, -1, -1, -1, ""))
@@ -96,12 +89,8 @@ def items(draw: st.DrawFn) -> Made:
     for _ in range(draw(st.integers(0, 4)) if flat and annotated else 0):
         begin, head, last = sorted(draw(st.integers(0, len(flat) - 1)) for _ in range(3))
         mentions.append(Mention(begin, last, head, draw(st.sampled_from("ab"))))
-    example = Example(
-        "7",
-        tuple(" ".join(text) for text in texts),
-        tuple(words) if annotated else (),
-        tuple(mentions),
-    )
+    given_words = tuple(words) if annotated else ()
+    example = Example("7", tuple(map(" ".join, texts)), given_words, tuple(mentions))
     ids, kind, segment_ids, word_ids, units, shown_texts = zip(*rows, strict=True)
     item = Encoded(
         example,
@@ -505,11 +494,8 @@ def test_changed_code_makes_another_run(tmp_path, change):
     for text in (FILE, FILE, FILE.replace(*change)):
         file.write_text(text)
         load_sieves(file)
-        identities.append(
-            Role(roles=("capitals", "itself", "cls"))
-            .bind(Context(Shape(1, 1, 1)), texts())
-            .identity()
-        )
+        role = Role(roles=("capitals", "itself", "cls"))
+        identities.append(role.bind(Context(Shape(1, 1, 1)), texts()).identity())
     assert identities[0] == identities[1] != identities[2]
     assert identities[0].endswith(", cls")  # ours go with the version
 
@@ -526,17 +512,8 @@ def test_code_without_a_file_is_known_by_what_was_compiled():
     )
     first = digest(typed)
     assert digest("\n\n" + typed) == first
-    assert (
-        len(
-            {
-                first,
-                digest(typed.replace("> 2", "> 3")),
-                digest(typed.replace("'b'", "'c'")),
-                digest(typed.replace(".text", ".types")),
-            }
-        )
-        == 4
-    )
+    changes = (("> 2", "> 3"), ("'b'", "'c'"), (".text", ".types"))
+    assert len({first, *(digest(typed.replace(*change)) for change in changes)}) == 4
 
 
 @pytest.mark.parametrize(

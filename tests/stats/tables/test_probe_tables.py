@@ -372,11 +372,8 @@ def test_tasks_that_were_not_probed_are_listed_and_a_head_without_a_score_is_nan
     frame = syntactic_semantic(results)
     assert frame.attrs["tasks"] == {"syntactic": ["BigramShift"], "semantic": ["Tense", "SubjNum"]}
     assert frame.attrs["missing"] == [
-        "tree_depth",
-        "top_constituents",
-        "obj_number",
-        "odd_man_out",
-        "coordination_inversion",
+        *("tree_depth", "top_constituents", "obj_number"),
+        *("odd_man_out", "coordination_inversion"),
     ]
     assert frame[["syntactic", "semantic"]].isna().to_numpy().nonzero() == (2, 1)
     assert correlation(frame, resamples=100)["heads"].tolist() == [5, 5]
