@@ -7,28 +7,18 @@ from hypothesis import strategies as st
 
 from encode.tokenizers import tokenizer
 from headscope.corpus import Example, from_texts
-from headscope.encode import Encoded, Encoder, batches, collate
+from headscope.encode import Encoder, batches, collate
 from headscope.encode.batch import WINDOW
 from headscope.errors import UserError
+from items import item_of
 from refusals import refusal
 
 
 def item(name, length, first=100):
     """An encoded example of a given length whose ids are its own."""
     ids = np.arange(first, first + length)
-    zeros = np.zeros(length, np.int8)
-    return Encoded(
-        Example(str(name), ("x",)),
-        ids,
-        np.ones(length, np.int64),
-        zeros,
-        zeros,
-        ids - first,
-        zeros.astype(bool),
-        ("x",) * length,
-        ids - first,
-        zeros.astype(bool),
-    )
+    text = ("x",) * length
+    return item_of(Example(str(name), ("x",)), ids, text=text, types=1, word=ids - first)
 
 
 def names(found):

@@ -24,6 +24,7 @@ from headscope.measures import Context, Dependency, WordMeasure
 from headscope.measures.dependency import ALL, CORE, OffsetCounts, best_offset
 from headscope.models import Shape
 from headscope.runs.survey import survey
+from items import item_of
 from measures.test_twins import view_of
 from planted import place, planted_bert
 from refusals import refusal
@@ -107,22 +108,9 @@ def encode(
 ) -> Encoded:
     """[CLS] word word … [SEP], each word in so many pieces; a word of 0 pieces was cut off."""
     owners = [-1, *(index for index, count in enumerate(pieces) for _ in range(count)), -1]
-    size = len(owners)
-    kinds = np.array([START, *[TEXT] * (size - 2), SEPARATOR], np.int8)
-    zeros = np.zeros(size, np.int64)
+    kinds = [START, *[TEXT] * (len(owners) - 2), SEPARATOR]
     example = Example("1", (" ".join(word.text for word in words),), words, mentions)
-    return Encoded(
-        example,
-        zeros,
-        zeros,
-        kinds,
-        np.zeros(size, np.int8),
-        np.array(owners, np.int64),
-        np.zeros(size, np.bool_),
-        ("",) * size,
-        np.array(owners, np.int64),
-        np.zeros(size, np.bool_),
-    )
+    return item_of(example, [0] * len(owners), kind=kinds, word=owners)
 
 
 def maps_of(batch: Batch, seed: int) -> torch.Tensor:

@@ -34,6 +34,7 @@ from headscope.measures import (
 )
 from headscope.models import LayerView, Shape
 from headscope.runs.forward import finite
+from items import item_of
 
 HEADS = 3
 SETTINGS = settings(deadline=None, max_examples=40)
@@ -63,25 +64,12 @@ def encode(tokens: list[Token], *, first: int = 0) -> Encoded:
         if inside and not (goes_on and place and words[-1] == word and word >= first):
             word += 2 if stop else 1  # now and then a word has no piece
         words.append(word if inside else -1)
-    size = len(tokens)
-    kinds = np.array([kind for kind, _, _ in tokens], np.int8)
-    stops = np.array([stop and kind == TEXT for kind, stop, _ in tokens], np.bool_)
-    zeros = np.zeros(size, np.int64)
-    ids = np.array(
-        [7 * place % 3 * goes_on + stop for place, (_, stop, goes_on) in enumerate(tokens)]
-    )
-    return Encoded(
-        Example("1", ("",)),
-        ids,
-        zeros,
-        kinds,
-        np.zeros(size, np.int8),
-        np.array(words, np.int64),
-        stops,
-        ("",) * size,
-        np.array(words, np.int64),
-        np.array([stop and goes_on for _, stop, goes_on in tokens], np.bool_),
-    )
+    kinds = [kind for kind, _, _ in tokens]
+    stops = [stop and kind == TEXT for kind, stop, _ in tokens]
+    ids = [7 * place % 3 * goes_on + stop for place, (_, stop, goes_on) in enumerate(tokens)]
+    unknown = [stop and goes_on for _, stop, goes_on in tokens]
+    rows = {"kind": kinds, "word": words, "stop": stops, "unknown": unknown}
+    return item_of(Example("1", ("",)), ids, **rows)
 
 
 def maps_of(batch: Batch, seed: int, *, causal: bool) -> torch.Tensor:

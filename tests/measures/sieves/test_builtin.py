@@ -29,6 +29,7 @@ from headscope.measures.sieves import (
 )
 from headscope.models import Shape
 from headscope.runs.survey import survey
+from items import item_of
 from planted import planted_bert
 from refusals import refusal
 
@@ -92,18 +93,8 @@ def items(draw: st.DrawFn) -> Made:
     given_words = tuple(words) if annotated else ()
     example = Example("7", tuple(map(" ".join, texts)), given_words, tuple(mentions))
     ids, kind, segment_ids, word_ids, units, shown_texts = zip(*rows, strict=True)
-    item = Encoded(
-        example,
-        np.array(ids, np.int64),
-        np.zeros(len(rows), np.int64),
-        np.array(kind, np.int8),
-        np.array(segment_ids, np.int8),
-        np.array(word_ids, np.int64),
-        np.zeros(len(rows), np.bool_),
-        shown_texts,
-        np.array(units, np.int64),
-        np.array(ids, np.int64) == UNKNOWN,
-    )
+    rows = {"kind": kind, "segment": segment_ids, "word": word_ids, "unit": units}
+    item = item_of(example, ids, text=shown_texts, unknown=np.array(ids) == UNKNOWN, **rows)
     return Made(item, tuple(flat))
 
 
@@ -431,8 +422,8 @@ def test_a_sieve_that_fails_is_told_with_the_example_and_the_error(wrong):
     sieve("mine", learns=wrong == "learning")(failing)
     error = refusal(UserError, asked, "mine")
     where = "the corpus" if wrong == "learning" else "example 1"
-    error = {"raises": "IndexError", "ragged": "ValueError", "learning": "AttributeError"}[wrong]
-    assert error.message.startswith(f"the sieve 'mine' fails on {where}: {error}: ")
+    kind = {"raises": "IndexError", "ragged": "ValueError", "learning": "AttributeError"}[wrong]
+    assert error.message.startswith(f"the sieve 'mine' fails on {where}: {kind}: ")
     assert error.hint == "fix it, then run it again"
 
 
