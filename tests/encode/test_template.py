@@ -262,7 +262,7 @@ def test_marks_of_turns_are_neither_text_nor_beginnings():
     assert np.array_equal(encoded.kind == SEPARATOR, encoded.ids == end)
     template = (encoded.kind == OTHER) | (encoded.kind == START) | (encoded.kind == SEPARATOR)
     assert np.array_equal(template, encoded.segment < 0)
-    assert not "".join(np.array(encoded.text)[encoded.kind != TEXT])
+    assert all(not piece for piece, kind in zip(encoded.text, encoded.kind, strict=True) if kind)
     assert "".join(np.array(encoded.text)[encoded.kind == TEXT]) == "the catthe dog"
 
 
