@@ -136,11 +136,8 @@ def test_undefined_heads_are_drawn_grey_with_a_dash():
     svg = vl_convert.vegalite_to_svg(
         heat_map(grid([[0.5, np.nan], [0.0, 1.0]]), title="t", domain=(0, 1)).to_dict()
     )
-    expected = [False, False, False, True]
-    wanted = expected
-    assert [
-        colour == GREY for _, _, colour in squares(svg)
-    ] == wanted  # bottom right: layer 1, head 2
+    # bottom right: layer 1, head 2
+    assert [colour == GREY for _, _, colour in squares(svg)] == [False, False, False, True]
     assert re.findall(r">(0\.00|0\.50|1\.00|–)</text>", svg).count("–") == 1
     assert "NaN" not in svg
 

@@ -150,11 +150,8 @@ def test_tasks_are_the_mentions_with_an_antecedent_and_their_candidates_the_earl
     assert (dog.row, dog.candidates, dog.answers, dog.kind) == (10, [1, 4, 6], [1, 6], "nominal")
     named = dict.fromkeys(BASELINES)
     assert list(named) == ["nearest", "same head word", "rules"]
-    expected = (False, False, False)
-    wanted = expected
-    assert (
-        it.baselines == wanted
-    )  # the cat is nearer, no other is called "it", and a cat agrees with it as well
+    # the cat is nearer, no other is called "it", and a cat agrees with it as well
+    assert it.baselines == (False, False, False)
     assert dog.baselines == (True, True, True)
 
 

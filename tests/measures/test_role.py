@@ -202,14 +202,10 @@ def test_the_direction_is_written_beside_the_numbers_and_changes_them():
     )
     expected = ("to head", "from head")
     assert (up["role"].attrs["direction"], down["role"].attrs["direction"]) == expected
-    expected = pytest.approx(8 / 2, rel=1e-5)
-    assert at(up, "next", "amod") == expected  # from "old" to "dog", one of its head's two pieces
+    half = pytest.approx(8 / 2, rel=1e-5)
+    assert at(up, "next", "amod") == half  # from "old" to "dog", one of its head's two pieces
     assert at(down, "next", "amod") == pytest.approx(0.0, abs=1e-5)
-    expected = pytest.approx(8 / 2, rel=1e-5)
-    wanted = expected
-    assert (
-        at(down, "previous", "amod") == wanted
-    )  # of "dog" and "##s" the first has "old" before it
+    assert at(down, "previous", "amod") == half  # of "dog" and "##s" the first has "old" before it
 
 
 def sentences(*orders: str) -> Corpus:

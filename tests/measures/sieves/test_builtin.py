@@ -467,11 +467,8 @@ def test_a_file_brings_its_sieves_as_rows_and_as_matrices(tmp_path):
     assert pairs_of(known_sieves()["capitals"], item) == expected  # [CLS] a Dog sat [SEP]
     assert pairs_of(known_sieves()["itself"], item) == {(place, place) for place in range(5)}
     own = asked("itself")["mean"]
-    expected = pytest.approx((6 + 7) / 2, rel=1e-6)
-    wanted = expected
-    assert (
-        float(own.sel(layer=1, head=3, role="itself")) == wanted
-    )  # the head on the current token, of 6 and of 7
+    found = float(own.sel(layer=1, head=3, role="itself"))  # the head on the current token
+    assert found == pytest.approx((6 + 7) / 2, rel=1e-6)  # of 6 tokens and of 7
 
 
 @pytest.mark.parametrize(
