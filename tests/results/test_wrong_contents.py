@@ -53,7 +53,7 @@ def opened(tree: xr.DataTree, path: Path, *, by_file: bool) -> Atlas:
     return Atlas(check_contents(tree, path))
 
 
-def refusal(step: Callable[[], object]) -> UserError | None:
+def error_of(step: Callable[[], object]) -> UserError | None:
     """The error of ours with which a step refuses; any other error is raised."""
     try:
         step()
@@ -80,7 +80,7 @@ def steps(atlas: Atlas, path: Path, *, report: bool) -> list[Callable[[], object
 def test_wrong_contents_never_raise_a_foreign_error(survey, tmp_path, name):
     path, made = tmp_path / "run.nc", list[Atlas]()
     tree = mutated(survey, name)
-    refused = refusal(lambda: made.append(opened(tree, path, by_file=name in FILES)))
+    refused = error_of(lambda: made.append(opened(tree, path, by_file=name in FILES)))
     if refused is not None:
         assert isinstance(refused, ResultsError)
         assert str(path) in refused.message
@@ -88,7 +88,7 @@ def test_wrong_contents_never_raise_a_foreign_error(survey, tmp_path, name):
         assert len(refused.message) < 2000
         return
     for step in steps(made[0], path, report=name in REPORTS):
-        refused = refusal(step)
+        refused = error_of(step)
         assert refused is None or len(refused.message) < 2000
 
 
