@@ -138,6 +138,7 @@ def test_pruning_curves_begin_at_the_whole_model():
     )  # the paired interval, around the baseline
     assert [row["score"] for row in rows_of(spec, 1)] == [0.8]
     assert "curves scored on 20" in spec["title"]["subtitle"][0]
+    assert '"title": "accuracy, 0–1"' in json.dumps(spec, ensure_ascii=False)
 
 
 def test_the_gallery_offers_what_the_results_have(tmp_path):
