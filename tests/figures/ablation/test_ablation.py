@@ -145,4 +145,5 @@ def test_the_gallery_offers_what_the_results_have(tmp_path):
     assert [item.name for item in gallery(made())] == ["head-off", "layer-off"]
     for item in gallery(made(parts=("head_off", "layer_off", "pruning"))):
         chart = item.draw(made(parts=("head_off", "layer_off", "pruning")))
+        assert "is better" not in json.dumps(chart.to_dict()), "the range of accuracy is known"
         assert save_chart(chart, tmp_path / f"{item.name}.svg").stat().st_size > 2000
