@@ -25,24 +25,8 @@ from headscope.models import Model, wrap
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 VOCABULARY = [
-    *SPECIALS,
-    ".",
-    ",",
-    "!",
-    "the",
-    "a",
-    "dog",
-    "cat",
-    "bark",
-    "##s",
-    "##ing",
-    "sat",
-    "on",
-    "mat",
-    "who",
-    "saw",
-    "old",
-    "it",
+    *(*SPECIALS, ".", ",", "!", "the", "a", "dog", "cat", "bark", "##s", "##ing"),
+    *("sat", "on", "mat", "who", "saw", "old", "it"),
 ]
 POSITIONS = 24
 TYPES = 2
@@ -72,35 +56,22 @@ def planted_tokenizer(start: str = "[CLS]", end: str = "[SEP]") -> PreTrainedTok
 
     With ``end=""`` a text has only the start token, as in a language model.
     """
-    tokenizer = Tokenizer(
-        models.WordPiece(
-            {token: index for index, token in enumerate(VOCABULARY)}, unk_token="[UNK]"
-        )
-    )
+    places = {token: place for place, token in enumerate(VOCABULARY)}
+    tokenizer = Tokenizer(models.WordPiece(places, unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = (
         normalizers.BertNormalizer(),
         pre_tokenizers.BertPreTokenizer(),
         decoders.WordPiece(),
     )
     one, two = (
-        (f"{start}:0 $A:0 {end}:0", f"{start}:0 $A:0 {end}:0 $B:1 {end}:1")
-        if end
-        else (f"{start}:0 $A:0", f"{start}:0 $A:0 $B:0")
+        (f"{start}:0 $A:0 {end}:0", f" $B:1 {end}:1") if end else (f"{start}:0 $A:0", " $B:0")
     )
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=one,
-        pair=two,
-        special_tokens=[(token, VOCABULARY.index(token)) for token in SPECIALS],
+        single=one, pair=one + two, special_tokens=[(token, places[token]) for token in SPECIALS]
     )
     roles = {"cls_token": start, "sep_token": end} if end else {"bos_token": start}
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        mask_token="[MASK]",
-        model_max_length=POSITIONS,
-        **roles,
-    )
+    roles |= {"pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]"}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=POSITIONS, **roles)
 
 
 def planted_bert() -> Model:

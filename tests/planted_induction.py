@@ -123,11 +123,7 @@ def _tokenizer(plan: Layout) -> PreTrainedTokenizerFast:
     vocabulary = {word: index for index, word in enumerate(plan.words)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<s>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    roles = dict.fromkeys(("unk_token", "bos_token", "eos_token", "pad_token"), "<s>")
     return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        unk_token="<s>",
-        bos_token="<s>",
-        eos_token="<s>",
-        pad_token="<s>",
-        model_max_length=plan.positions,
+        tokenizer_object=tokenizer, model_max_length=plan.positions, **roles
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -16,11 +17,8 @@ PRESENT = {
     "next": (True, True, True, False),  # is lost at the end
 }
 TEXTS = [
-    f"the {one} dog saw {two} cat on a {three} mat {sign}"
-    for one in ("old", "who", "it")
-    for two in ("a", "the")
-    for three in ("old", "dog", "cat")
-    for sign in (".", "!")
+    "the {} dog saw {} cat on a {} mat {}".format(*words)
+    for words in product(("old", "who", "it"), ("a", "the"), ("old", "dog", "cat"), (".", "!"))
 ]
 
 

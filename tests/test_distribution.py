@@ -1,7 +1,5 @@
 """Tests are shared among processes file by file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -16,9 +14,8 @@ def test_every_listed_path_begins_that_of_a_test(path):
     tests = [found.relative_to(ROOT).as_posix() for found in (ROOT / "tests").rglob("test_*.py")]
     found = [test for test in tests if test.startswith(path)]
     assert found
-    assert {unit_of(f"{test}::test_a[tests/b.py::c]") for test in found} == {
-        next(paths[0] for paths in TOGETHER if path in paths)
-    }
+    expected = {next(paths[0] for paths in TOGETHER if path in paths)}
+    assert {unit_of(f"{test}::test_a[tests/b.py::c]") for test in found} == expected
 
 
 def test_listed_files_come_first_and_in_this_order():

@@ -31,7 +31,7 @@ def test_a_failure_leaves_what_stood_there(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("before")
 
-    def fail() -> None:
+    def fail():
         with atomic_write(path) as temporary:
             temporary.write_text("half")
             raise RuntimeError("broken")

@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,22 +27,19 @@ from headscope.measures.patterns.labels import read_maps
 from headscope.measures.registry import load_measure_file
 from headscope.runs.tune import read_record
 from headscope.tasks.senteval import read_senteval
+from refusals import refusal
+from written import read_written, written
 
 CASES, EXAMPLES = 700, 150
 """Random cases, and cases of Hypothesis, of each quick target."""
 
 number = st.integers(0, 1 << 16)
-edits = st.lists(
-    st.one_of(
-        st.tuples(
-            st.just(change), st.sampled_from(KINDS), number, st.sampled_from((0, 1, 2, 8)), number
-        ),
-        st.tuples(st.just(change_cell), number, number, number),
-        st.tuples(st.just(change_json), number, number, number),
-    ),
-    min_size=1,
-    max_size=4,
+how = (st.sampled_from(KINDS), number, st.sampled_from((0, 1, 2, 8)), number)
+edit = st.one_of(
+    st.tuples(st.just(change), *how),
+    *(st.tuples(st.just(one), number, number, number) for one in (change_cell, change_json)),
 )
+edits = st.lists(edit, min_size=1, max_size=4)
 
 
 def test_every_target_is_listed_by_its_speed():
@@ -70,7 +66,7 @@ def test_a_changed_file_is_read_or_refused_in_our_own_words(name):
 
         @settings(max_examples=EXAMPLES, database=None)
         @given(st.sampled_from(target.seeds), edits)
-        def check(data: bytes, changes: list[tuple[Any, ...]]) -> None:
+        def check(data, changes):
             for function, *how in changes:
                 data = function(data, *how)
             target.run(folder, data)
@@ -87,7 +83,7 @@ def test_random_changes_are_read_or_refused_in_our_own_words(name):
 
 
 def test_a_foreign_error_would_be_noticed(tmp_path):
-    def stumble(path: Path) -> object:
+    def stumble(path):
         if b"9" in path.read_bytes():
             raise KeyError("9")
         raise UserError("no 9")
@@ -114,10 +110,10 @@ def _matrix(path: Path, header: bytes) -> Path:
     return path
 
 
-def _record(path: Path, score: str) -> Path:
+def _record(folder: Path, score: str) -> object:
     record = make_targets()["tune record"].seeds[0].replace(b'"accuracy": 0.5', score.encode())
-    path.write_bytes(record)
-    return path.parent
+    written(folder / "headscope-tune.json", record)
+    return read_record(folder)
 
 
 def _maps(path: Path, lengths: list[int]) -> Path:
@@ -126,6 +122,7 @@ def _maps(path: Path, lengths: list[int]) -> Path:
     return path
 
 
+LONG = "9" * 5000
 FOUND: dict[str, tuple[str, Callable[[Path], object]]] = {
     "TokenError of NumPy for a header that does not end": (
         "is not a NumPy matrix, or is damaged",
@@ -133,27 +130,19 @@ FOUND: dict[str, tuple[str, Callable[[Path], object]]] = {
     ),
     "OverflowError for a score of 400 digits": (
         "cannot be read: int too large to convert to float",
-        lambda folder: read_record(
-            _record(folder / "headscope-tune.json", f'"accuracy": 1{"0" * 400}')
-        ),
+        lambda folder: _record(folder, f'"accuracy": 1{"0" * 400}'),
     ),
     "RecursionError for a record of 100,000 levels": (
         "cannot be read: ",
-        lambda folder: read_record(
-            _record(folder / "headscope-tune.json", '"accuracy": ' + "[" * 100_000)
-        ),
+        lambda folder: _record(folder, '"accuracy": ' + "[" * 100_000),
     ),
     "ValueError for a head of 5000 digits": (
         "line 1: head '9999",
-        lambda folder: list(
-            corpus.read(_text(folder / "a.conllu", "1\ta\t_\tX\t_\t_\t" + "9" * 5000 + "\tx\t_\t_"))
-        ),
+        lambda folder: read_written(folder / "a.conllu", f"1\ta\t_\tX\t_\t_\t{LONG}\tx\t_\t_"),
     ),
     "ValueError for a document part of 5000 digits": (
         "does not end",
-        lambda folder: list(
-            corpus.read(_text(folder / "a.conll", "#begin document (d); part " + "9" * 5000))
-        ),
+        lambda folder: read_written(folder / "a.conll", f"#begin document (d); part {LONG}"),
     ),
     "ValueError for a null character in a path": (
         "has a null character, which no file name has",
@@ -161,13 +150,11 @@ FOUND: dict[str, tuple[str, Callable[[Path], object]]] = {
     ),
     "ValueError for a column of 5000 digits": (
         "there is no column 999999999999999999; the table has 2",
-        lambda folder: corpus.read(
-            _text(folder / "a.tsv", "text\tlabel\nx\t1\n"), columns=["9" * 5000]
-        ),
+        lambda folder: read_written(folder / "a.tsv", "text\tlabel\nx\t1\n", columns=[LONG]),
     ),
     "a name of thousands of letters in a message about a measure file": (
         "cannot be run: ModuleNotFoundError: No module named 'xxx",
-        lambda folder: load_measure_file(_text(folder / "mine.py", f"import {'x' * 5000}\n")),
+        lambda folder: load_measure_file(written(folder / "mine.py", f"import {'x' * 5000}\n")),
     ),
     "ValueError for a map of negative length": (
         "does not hold packed maps",
@@ -179,23 +166,17 @@ FOUND: dict[str, tuple[str, Callable[[Path], object]]] = {
     ),
     "a label of a whole file in a message": (
         "the split must be one of tr, va, te; got 'xxx",
-        lambda folder: read_senteval(_text(folder / "a.txt", "x" * 9000 + "\t1\ta\n")),
+        lambda folder: read_senteval(written(folder / "a.txt", "x" * 9000 + "\t1\ta\n")),
     ),
 }
-
-
-def _text(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize("what", FOUND)
 def test_what_fuzzing_found_is_our_own_error_now(tmp_path, what):
     words, read = FOUND[what]
-    with pytest.raises(UserError) as caught:
-        read(tmp_path)
-    assert words in caught.value.message
-    assert len(str(caught.value)) < 1000
+    error = refusal(UserError, read, tmp_path)
+    assert words in error.message
+    assert len(str(error)) < 1000
 
 
 def test_a_request_with_half_a_character_is_refused(tmp_path):

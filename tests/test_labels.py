@@ -41,7 +41,7 @@ def surveyed(alone: str = "") -> Atlas:
 
 
 @pytest.mark.parametrize("measure", sorted(MEASURES))
-def test_every_label_of_every_registered_measure_has_words_of_its_own(measure: str) -> None:
+def test_every_label_of_every_registered_measure_has_words_of_its_own(measure):
     data = surveyed(measure if measure in OWN else "")[measure]
     dims = [str(dim) for dim in data["mean"].dims if dim not in ("layer", "head")]
     labels = list(product(*(data[dim].values for dim in dims)))
@@ -175,13 +175,11 @@ def test_a_task_is_called_by_its_title_where_the_results_know_it():
 
 def test_special_tokens_may_be_called_as_the_model_calls_them():
     own = {"cls": "<s>", "sep": "</s>"}
-    assert label_text("special", {"token": "cls", "row": "sep"}, tokens=own) == (
-        "attention to <s> from </s>"
-    )
+    message = "attention to <s> from </s>"
+    assert label_text("special", {"token": "cls", "row": "sep"}, tokens=own) == message
     assert label_text("entropy", {"row": "cls"}, tokens=own) == "entropy of attention from <s>"
-    assert label_text("link", {"link": "cls to sep"}, tokens={"cls": "<s>"}) == (
-        "largest attention from <s> to [SEP]"
-    )
+    message = "largest attention from <s> to [SEP]"
+    assert label_text("link", {"link": "cls to sep"}, tokens={"cls": "<s>"}) == message
 
 
 def test_a_foreign_measure_shows_its_labels_or_the_words_it_gives_them():

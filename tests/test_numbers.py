@@ -1,7 +1,5 @@
 """Numbers as people read them: p-values, shares, counts, means and intervals."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

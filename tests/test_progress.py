@@ -36,7 +36,7 @@ class Handle:
 def handle(monkeypatch):
     found = Handle()
 
-    def display(data: dict[str, str], raw: bool, display_id: bool) -> Handle:
+    def display(data, raw, display_id):
         found.lines.append(data)
         return found
 
@@ -70,7 +70,7 @@ def test_a_bar_changes_at_most_so_often_and_estimates_the_rest(handle, now):
 
 
 def test_a_bar_that_is_stopped_says_how_far_it_came(handle, now):
-    def stopped() -> None:
+    def stopped():
         with NotebookBar("survey") as bar:
             bar.update(3, 10)
             now[0] += 5

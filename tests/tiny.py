@@ -64,13 +64,7 @@ class Frame:
     types: bool = False  # whether the model reads which text a token is of
 
 
-_CLS = {
-    "pad_token": "[PAD]",
-    "unk_token": "[UNK]",
-    "cls_token": "[CLS]",
-    "sep_token": "[SEP]",
-    "mask_token": "[MASK]",
-}
+_CLS = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
 _S = {"bos_token": "<s>", "pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
 _MASKED = _S | {"mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>"}
 _END = dict.fromkeys(("bos_token", "eos_token", "unk_token"), "<|endoftext|>")
@@ -91,56 +85,42 @@ _ROBERTA = {
 FRAMES: dict[str, Frame] = {
     "wordpiece": Frame("wordpiece", **_BERT, types=True),
     "mpnet": Frame("wordpiece", **_ROBERTA),
-    "bytes": Frame(
-        "bytes", ("<|endoftext|>",), _END
-    ),  # GPT-2: nothing around the text, and no padding token
+    # GPT-2: nothing around the text, and no padding token
+    "bytes": Frame("bytes", ("<|endoftext|>",), _END),
     "roberta": Frame("bytes", **_ROBERTA),
     "modernbert": Frame("bytes", **_BERT),
     "opt": Frame(
-        "bytes",
-        tuple(_S.values()),
-        _S | {"bos_token": "</s>"},
-        "</s>:0 $A:0",
-        "</s>:0 $A:0 </s>:0 $B:0",
+        *("bytes", tuple(_S.values()), _S | {"bos_token": "</s>"}),
+        *("</s>:0 $A:0", "</s>:0 $A:0 </s>:0 $B:0"),
     ),
     "qwen": Frame(
         "bytes",
         ("<|endoftext|>", "<|im_end|>"),
         {"pad_token": "<|endoftext|>", "eos_token": "<|im_end|>"},
     ),
-    "unigram": Frame(
-        "unigram",
-        ("<pad>", "</s>", "<unk>"),
+    "unigram": Frame(  # T5
+        *("unigram", ("<pad>", "</s>", "<unk>")),
         {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"},
-        "$A:0 </s>:0",
-        "$A:0 </s>:0 $B:0 </s>:0",
-    ),  # T5
+        *("$A:0 </s>:0", "$A:0 </s>:0 $B:0 </s>:0"),
+    ),
     "albert": Frame("unigram", **_BERT, types=True),
     "xlmr": Frame("unigram", **_ROBERTA),
     "llama": Frame(
-        "unigram",
-        ("<unk>", "<s>", "</s>"),
+        *("unigram", ("<unk>", "<s>", "</s>")),
         {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
-        "<s>:0 $A:0",
-        "<s>:0 $A:0 <s>:0 $B:0",
+        *("<s>:0 $A:0", "<s>:0 $A:0 <s>:0 $B:0"),
     ),
     "gemma": Frame(
-        "unigram",
-        ("<pad>", "<eos>", "<bos>", "<unk>"),
-        {"pad_token": "<pad>", "bos_token": "<bos>", "eos_token": "<eos>", "unk_token": "<unk>"},
-        "<bos>:0 $A:0",
-        "<bos>:0 $A:0 <bos>:0 $B:0",
+        *("unigram", ("<pad>", "<eos>", "<bos>", "<unk>")),
+        {f"{name}_token": f"<{name}>" for name in ("pad", "bos", "eos", "unk")},
+        *("<bos>:0 $A:0", "<bos>:0 $A:0 <bos>:0 $B:0"),
     ),
 }
 
-_SIZES = {
-    "hidden_size": HIDDEN,
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS,
-    "intermediate_size": 48,
-    "max_position_embeddings": POSITIONS,
-}
-_GROUPED = _SIZES | {"num_key_value_heads": 2, "head_dim": WIDTH}
+_STREAM = {"hidden_size": HIDDEN, "max_position_embeddings": POSITIONS}
+_SHAPE = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
+SIZES = _STREAM | _SHAPE | {"intermediate_size": 48}
+_GROUPED = SIZES | {"num_key_value_heads": 2, "head_dim": WIDTH}
 _GPT = {"n_embd": HIDDEN, "n_layer": LAYERS, "n_head": HEADS, "n_positions": POSITIONS}
 _BART = {
     f"{side}_{what}": size
@@ -150,39 +130,23 @@ _BART = {
 
 # Kind of model: its configuration class, its sizes, and its tokenizer.
 KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "bert": ("BertConfig", _SIZES, "wordpiece"),
-    "roberta": ("RobertaConfig", _SIZES, "roberta"),
-    "xlmr": ("XLMRobertaConfig", _SIZES, "xlmr"),
-    "electra": ("ElectraConfig", _SIZES | {"embedding_size": 16}, "wordpiece"),
-    "albert": ("AlbertConfig", _SIZES | {"embedding_size": 16}, "albert"),
+    "bert": ("BertConfig", SIZES, "wordpiece"),
+    "roberta": ("RobertaConfig", SIZES, "roberta"),
+    "xlmr": ("XLMRobertaConfig", SIZES, "xlmr"),
+    "electra": ("ElectraConfig", SIZES | {"embedding_size": 16}, "wordpiece"),
+    "albert": ("AlbertConfig", SIZES | {"embedding_size": 16}, "albert"),
     "distilbert": (
         "DistilBertConfig",
-        {
-            "dim": HIDDEN,
-            "n_layers": LAYERS,
-            "n_heads": HEADS,
-            "hidden_dim": 48,
-            "max_position_embeddings": POSITIONS,
-        },
+        {"dim": HIDDEN, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 48}
+        | {"max_position_embeddings": POSITIONS},
         "wordpiece",
     ),
-    "modernbert": ("ModernBertConfig", _SIZES | {"local_attention": 2 * WINDOW}, "modernbert"),
-    "mpnet": ("MPNetConfig", _SIZES, "mpnet"),
+    "modernbert": ("ModernBertConfig", SIZES | {"local_attention": 2 * WINDOW}, "modernbert"),
+    "mpnet": ("MPNetConfig", SIZES, "mpnet"),
     "gpt": ("OpenAIGPTConfig", _GPT, "bytes"),
     "gpt2": ("GPT2Config", _GPT, "bytes"),
-    "opt": (
-        "OPTConfig",
-        {
-            "hidden_size": HIDDEN,
-            "num_hidden_layers": LAYERS,
-            "num_attention_heads": HEADS,
-            "ffn_dim": 48,
-            "max_position_embeddings": POSITIONS,
-            "word_embed_proj_dim": HIDDEN,
-        },
-        "opt",
-    ),
-    "neox": ("GPTNeoXConfig", _SIZES, "bytes"),
+    "opt": ("OPTConfig", _STREAM | _SHAPE | {"ffn_dim": 48, "word_embed_proj_dim": HIDDEN}, "opt"),
+    "neox": ("GPTNeoXConfig", SIZES, "bytes"),
     "llama": ("LlamaConfig", _GROUPED, "llama"),
     "qwen3": ("Qwen3Config", _GROUPED, "qwen"),
     "gemma": ("GemmaConfig", _GROUPED, "gemma"),
@@ -197,137 +161,77 @@ KINDS: dict[str, tuple[str, dict[str, Any], str]] = {
         "roberta",
     ),
 }
-_SLIDING = {
-    "sliding_window": WINDOW + 1,  # with the token itself
-    "layer_types": ["sliding_attention", "full_attention"],
-}
-_EXPERTS = {
-    "num_local_experts": 4,
-    "num_experts": 4,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 16,
-}
+_SEEN = {"sliding_window": WINDOW + 1}  # with the token itself
+_SLIDING = _SEEN | {"layer_types": ["sliding_attention", "full_attention"]}
+_CHOSEN = {"num_experts_per_tok": 2, "moe_intermediate_size": 16}
+EXPERTS = _CHOSEN | {"num_local_experts": 4, "num_experts": 4}
 _FOUR = _GROUPED | {"num_hidden_layers": 4}
 _LINEAR = _FOUR | {
-    "layer_types": ["linear_attention", "full_attention"] * 2,
-    "linear_num_key_heads": 2,
-    "linear_num_value_heads": 4,
-    "linear_key_head_dim": 8,
-    "linear_value_head_dim": 8,
+    **{"layer_types": ["linear_attention", "full_attention"] * 2},
+    **{"linear_num_key_heads": 2, "linear_num_value_heads": 4},
+    **{"linear_key_head_dim": 8, "linear_value_head_dim": 8},
+}
+_ROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}}
+_LATENT_HEADS = SIZES | {
+    **{"num_key_value_heads": HEADS, "q_lora_rank": 16, "kv_lora_rank": 16},
+    **{"qk_rope_head_dim": 4, "qk_nope_head_dim": 8, "v_head_dim": WIDTH},
+    **{"n_routed_experts": 4, "n_shared_experts": 1, "topk_group": 1, "first_k_dense_replace": 1},
+    **_CHOSEN,
 }
 RECENT: dict[str, tuple[str, dict[str, Any], str]] = {
     "gemma3": ("Gemma3TextConfig", _GROUPED | _SLIDING, "gemma"),
     "gemma4": (  # the last two layers use the keys and values of the first two
         "Gemma4TextConfig",
         _FOUR
-        | {
-            "sliding_window": WINDOW + 1,
-            "layer_types": ["sliding_attention", "full_attention"] * 2,
-            "global_head_dim": 2 * WIDTH,
-            "num_kv_shared_layers": 2,
-            "hidden_size_per_layer_input": 8,
-            "vocab_size_per_layer_input": 110,
-        },
+        | {"layer_types": ["sliding_attention", "full_attention"] * 2, **_SEEN}
+        | {"global_head_dim": 2 * WIDTH, "num_kv_shared_layers": 2}
+        | {"hidden_size_per_layer_input": 8, "vocab_size_per_layer_input": 110},
         "gemma",
     ),
-    "gpt-oss": (
-        "GptOssConfig",
-        _GROUPED
-        | _SLIDING
-        | _EXPERTS
-        | {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},
-        "bytes",
-    ),
+    "gpt-oss": ("GptOssConfig", _GROUPED | _SLIDING | EXPERTS | _ROPE, "bytes"),
     "qwen3.5": ("Qwen3_5TextConfig", _LINEAR, "qwen"),
     "qwen3-next": (
         "Qwen3NextConfig",
-        _LINEAR | _EXPERTS | {"shared_expert_intermediate_size": 16},
+        _LINEAR | EXPERTS | {"shared_expert_intermediate_size": 16},
         "qwen",
     ),
-    "qwen3-moe": ("Qwen3MoeConfig", _GROUPED | _EXPERTS, "qwen"),
+    "qwen3-moe": ("Qwen3MoeConfig", _GROUPED | EXPERTS, "qwen"),
     "jamba": (
         "JambaConfig",
         _FOUR
-        | _EXPERTS
-        | {
-            "attn_layer_period": 2,
-            "attn_layer_offset": 1,
-            "mamba_d_state": 4,
-            "mamba_d_conv": 4,
-            "mamba_dt_rank": 4,
-        },
+        | EXPERTS
+        | {"attn_layer_period": 2, "attn_layer_offset": 1}
+        | {"mamba_d_state": 4, "mamba_d_conv": 4, "mamba_dt_rank": 4},
         "llama",
     ),
     "lfm2": ("Lfm2Config", _FOUR | {"layer_types": ["conv", "full_attention"] * 2}, "llama"),
-    "deepseek-v3": (  # keys are wider than values
-        "DeepseekV3Config",
-        _SIZES
-        | {
-            "num_key_value_heads": HEADS,
-            "q_lora_rank": 16,
-            "kv_lora_rank": 16,
-            "qk_rope_head_dim": 4,
-            "qk_nope_head_dim": 8,
-            "v_head_dim": WIDTH,
-            "n_routed_experts": 4,
-            "n_shared_experts": 1,
-            "n_group": 2,
-            "topk_group": 1,
-            "num_experts_per_tok": 2,
-            "moe_intermediate_size": 16,
-            "first_k_dense_replace": 1,
-        },
-        "bytes",
-    ),
-    "olmo2": ("Olmo2Config", _SIZES, "bytes"),
-    "olmo3": ("Olmo3Config", _SIZES | _SLIDING, "bytes"),
-    "phi3": ("Phi3Config", _SIZES | {"num_key_value_heads": 2}, "llama"),
+    # keys are wider than values
+    "deepseek-v3": ("DeepseekV3Config", _LATENT_HEADS | {"n_group": 2}, "bytes"),
+    "olmo2": ("Olmo2Config", SIZES, "bytes"),
+    "olmo3": ("Olmo3Config", SIZES | _SLIDING, "bytes"),
+    "phi3": ("Phi3Config", SIZES | {"num_key_value_heads": 2}, "llama"),
     "mistral": ("MistralConfig", _GROUPED | {"sliding_window": WINDOW + 1}, "llama"),
     "ministral": ("MinistralConfig", _GROUPED | _SLIDING, "llama"),
     "modernbert-decoder": (
         "ModernBertDecoderConfig",
-        _SIZES | {"local_attention": 2 * WINDOW, "layer_types": _SLIDING["layer_types"]},
+        SIZES | {"local_attention": 2 * WINDOW, "layer_types": _SLIDING["layer_types"]},
         "modernbert",
     ),
-    "eurobert": ("EuroBertConfig", _SIZES, "xlmr"),
+    "eurobert": ("EuroBertConfig", SIZES, "xlmr"),
 }
 TOPK = 6
 """How many keys the index of a sparse model chooses for each query."""
-_LATENT = {
-    **_SIZES,
-    "num_hidden_layers": 3,
-    "max_position_embeddings": 512,
-    "num_key_value_heads": HEADS,
-    "q_lora_rank": 16,
-    "kv_lora_rank": 16,
-    "qk_rope_head_dim": 4,
-    "qk_nope_head_dim": 8,
-    "v_head_dim": WIDTH,
-    "head_dim": 4,
-    "n_routed_experts": 4,
-    "n_shared_experts": 1,
-    "n_group": 1,
-    "topk_group": 1,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 16,
-    "first_k_dense_replace": 1,
-    "index_topk": TOPK,
-    "index_head_dim": 8,
+_THREE = {"num_hidden_layers": 3, "max_position_embeddings": 512}
+_LATENT = _LATENT_HEADS | {
+    **_THREE,
+    **{"head_dim": 4, "n_group": 1, "index_topk": TOPK, "index_head_dim": 8},
     "index_n_heads": 32,  # of few, many scores are 0; which of these are chosen is arbitrary
 }
-_COMPRESSED = {
-    "head_dim": WIDTH,
-    "q_lora_rank": 16,
-    "n_routed_experts": 4,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 16,
-    "o_groups": 2,
-    "o_lora_rank": 8,
-    "index_topk": TOPK,
-    "index_head_dim": 8,
-    "index_n_heads": 2,
-    "sliding_window": 8,
-    "max_position_embeddings": 512,
+_COMPRESSED = SIZES | {
+    **{"head_dim": WIDTH, "q_lora_rank": 16, "o_groups": 2, "o_lora_rank": 8},
+    **{"n_routed_experts": 4, "sliding_window": 8, "max_position_embeddings": 512},
+    **{"index_topk": TOPK, "index_head_dim": 8, "index_n_heads": 2},
+    **_CHOSEN,
 }
 # An index chooses the keys of every query, and the modelling code masks the others.
 SPARSE: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -339,57 +243,39 @@ SPARSE: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "hy-v4": ("HYV4Config", _LATENT | {"head_dim": 12, "hc_mult": 2}, "bytes"),
     "axk2": ("AXK2Config", _LATENT | {"gated_norm_rank": 4}, "bytes"),
-    "mistral-large4": (
-        "MistralLarge4TextConfig",
-        _LATENT | {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},
-        "bytes",
-    ),
+    "mistral-large4": ("MistralLarge4TextConfig", _LATENT | _ROPE, "bytes"),
     "minimax-m3": (  # the index chooses blocks of keys; the first layer has none
         "MiniMaxM3VLTextConfig",
         _GROUPED
-        | {
-            "num_hidden_layers": 3,
-            "max_position_embeddings": 512,
-            "rotary_dim": 4,
-            "dense_intermediate_size": 48,
-            "shared_intermediate_size": 16,
-            "num_local_experts": 4,
-            "num_experts_per_tok": 2,
-            "index_n_heads": 2,
-            "index_head_dim": 8,
-            "index_block_size": TOPK // 3,
-            "index_topk_blocks": 3,
-            "layer_types": ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"],
-        },
+        | _THREE
+        | {"rotary_dim": 4, "num_local_experts": 4, "num_experts_per_tok": 2}
+        | {"dense_intermediate_size": 48, "shared_intermediate_size": 16}
+        | {"index_n_heads": 2, "index_head_dim": 8}
+        | {"index_block_size": TOPK // 3, "index_topk_blocks": 3}
+        | {"layer_types": ["full_attention", "minimax_m3_sparse", "minimax_m3_sparse"]},
         "bytes",
     ),
     "glm5-next": (
         "Glm5NextTextConfig",
         _LATENT
-        | {
-            "qk_rope_head_dim": 0,
-            "head_dim": 0,
-            "index_kpool": 2,
-            "linear_head_dim": 8,
-            "linear_num_heads": HEADS,
-            "hc_mult": 2,
-            "layer_types": ["linear_attention", "full_attention", "full_attention"],
-        },
+        | {"qk_rope_head_dim": 0, "head_dim": 0, "index_kpool": 2}
+        | {"linear_head_dim": 8, "linear_num_heads": HEADS, "hc_mult": 2}
+        | {"layer_types": ["linear_attention", "full_attention", "full_attention"]},
         "bytes",
     ),
 }
 # Models that cannot be run like others.
 ODD: dict[str, tuple[str, dict[str, Any], str]] = {
-    "deepseek-v4": ("DeepseekV4Config", _SIZES | _COMPRESSED, "bytes"),  # appends compressed keys
+    "deepseek-v4": ("DeepseekV4Config", _COMPRESSED, "bytes"),  # appends compressed keys
     "mobilebert": (  # embeds a token with its neighbours
         "MobileBertConfig",
-        _SIZES
+        SIZES
         | {"intermediate_size": HIDDEN, "embedding_size": 16, "intra_bottleneck_size": HIDDEN},
         "wordpiece",
     ),
     "sam3-lite-text": (  # convolutions in place of attention in the first and the last layer
         "Sam3LiteTextTextConfig",
-        _SIZES | {"num_hidden_layers": 4, "projection_dim": 16, "layer_scale_init_value": 1.0},
+        SIZES | {"num_hidden_layers": 4, "projection_dim": 16, "layer_scale_init_value": 1.0},
         "bytes",
     ),
 }
@@ -400,6 +286,8 @@ ENCODERS = ("bert", "roberta", "xlmr", "electra", "albert", "distilbert", "moder
 DECODERS = ("gpt", "gpt2", "opt", "neox", "llama", "qwen3", "gemma")
 BOTH = ("t5", "bart")
 GROUPED = ("llama", "qwen3", "gemma")
+PRIVATE = ("gpt", "mpnet")
+"""Their attention is code of their own, not a registered function."""
 TYPED = ("bert", "roberta", "xlmr", "electra", "albert")
 STACKS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(ENCODERS, ("encoder",)),
@@ -413,13 +301,8 @@ def tiny_tokenizer(kind: str) -> PreTrainedTokenizerFast:
     """A fast tokenizer trained on a few sentences: one of FRAMES, or that of a kind of model."""
     frame = FRAMES[kind if kind in FRAMES else _EVERY[kind][2]]
     inputs = ["input_ids", *(["token_type_ids"] if frame.types else []), "attention_mask"]
-    return PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer.from_str(
-            _trained(frame.cut, frame.specials, frame.one, frame.two)
-        ),
-        model_input_names=inputs,
-        **frame.roles,
-    )
+    made = Tokenizer.from_str(_trained(frame.cut, frame.specials, frame.one, frame.two))
+    return PreTrainedTokenizerFast(tokenizer_object=made, model_input_names=inputs, **frame.roles)
 
 
 @cache
@@ -552,6 +435,21 @@ def maps_of(model: Model, batch: Batch, **options: Any) -> dict[str, list[torch.
         assert view.layer == model.shape(view.stack).numbers[len(maps)]
         maps.append(view.attention)
     return found
+
+
+def last_state(model: Model, batch: Batch, **options: Any) -> torch.Tensor:
+    """The last hidden states of one pass."""
+    with torch.no_grad():
+        return model.forward(batch, **options).last_hidden_state
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two tensors, or lists or dictionaries of them, are equal bit for bit."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    return len(one) == len(other) and all(map(same, one, other))
 
 
 def eager_inputs(kind: str, batch: Batch) -> dict[str, torch.Tensor]:

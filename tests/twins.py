@@ -173,12 +173,8 @@ def confidence(map: Map, kinds: Sequence[int]) -> float:
     found = []
     for query, weights in enumerate(map):
         if kinds[query] != SEPARATOR:
-            found.append(
-                max(
-                    (weight for key, weight in enumerate(weights) if kinds[key] != SEPARATOR),
-                    default=0.0,
-                )
-            )
+            kept = [weight for key, weight in enumerate(weights) if kinds[key] != SEPARATOR]
+            found.append(max(kept, default=0.0))
     return sum(found) / len(found) if found else nan
 
 
@@ -197,18 +193,11 @@ def word_map(
     between, outside = [], []
     for source in order:
         pieces = [token for token in range(len(map)) if words[token] == source]
-        between.append(
-            [
-                sum(
-                    map[query][key]
-                    for query in pieces
-                    for key in range(len(map))
-                    if words[key] == target
-                )
-                / len(pieces)
-                for target in order
-            ]
-        )
+        row = []
+        for target in order:
+            keys = [key for key in range(len(map)) if words[key] == target]
+            row.append(sum(map[query][key] for query in pieces for key in keys) / len(pieces))
+        between.append(row)
         outside.append([sum(map[query][key] for query in pieces) / len(pieces) for key in others])
     return order, between, outside
 
@@ -357,11 +346,8 @@ def coreference(
         if not antecedents:
             continue
         nearest = max(earlier, key=lambda other: (other.head, other.start, other.end))
-        alike = [
-            other
-            for other in earlier
-            if tree[other.head].text.lower() == tree[mention.head].text.lower()
-        ]
+        text = tree[mention.head].text.lower()
+        alike = [other for other in earlier if tree[other.head].text.lower() == text]
         groups = ["every"]
         if nearest.entity == mention.entity:
             groups.append("nearest right")
@@ -373,11 +359,9 @@ def coreference(
             groups.append("same head word right")
         row = between[order.index(mention.head)]
         for candidates in ("mentions", "words"):
-            allowed = (
-                {other.head for other in earlier}
-                if candidates == "mentions"
-                else set(order) - {mention.head}
-            )
+            allowed = set(order) - {mention.head}
+            if candidates == "mentions":
+                allowed = {other.head for other in earlier}
             choice, most = -1, -1.0
             for place, word in enumerate(order):
                 if word in allowed and row[place] > most:

@@ -15,6 +15,7 @@ from headscope import corpus
 from headscope.corpus import Example, FrameLink
 from headscope.corpus.frames import HINT, OFFSETS, cut_words, open_framenet, read_framenet
 from headscope.errors import CorpusError
+from refusals import refusal
 
 AGITATED = {
     "sentence": "He was becoming agitated .",
@@ -29,9 +30,7 @@ def written(path: Path, *records: Any) -> Path:
     return path
 
 
-def test_a_sentence_becomes_words_with_links_and_its_keys_give_the_format(
-    tmp_path: Path,
-) -> None:
+def test_a_sentence_becomes_words_with_links_and_its_keys_give_the_format(tmp_path):
     read = corpus.read(written(tmp_path / "a.jsonl", AGITATED))
     (example,) = read
     assert (read.format, read.annotations) == ("frames-jsonl", {"words", "frames"})
@@ -41,7 +40,7 @@ def test_a_sentence_becomes_words_with_links_and_its_keys_give_the_format(
     assert example.source == f"{tmp_path / 'a.jsonl'}, line 1"
 
 
-def test_spans_that_end_inside_a_word_cut_it(tmp_path: Path) -> None:
+def test_spans_that_end_inside_a_word_cut_it(tmp_path):
     record = {
         "sentence": " Mitch's  chin dipped.",
         "target": [15, 21],
@@ -62,23 +61,21 @@ def test_spans_that_end_inside_a_word_cut_it(tmp_path: Path) -> None:
         ("", [], []),
     ],
 )
-def test_words_are_separated_by_space_and_cut_at_the_ends_of_spans(
-    text: str, spans: list[tuple[int, int]], words: list[str]
-) -> None:
+def test_words_are_separated_by_space_and_cut_at_the_ends_of_spans(text, spans, words):
     assert [text[start:end] for start, end in cut_words(text, spans)] == words
 
 
-def test_columns_or_a_format_override_the_keys(tmp_path: Path) -> None:
+def test_columns_or_a_format_override_the_keys(tmp_path):
     path = written(tmp_path / "a.jsonl", AGITATED)
     assert corpus.read(path, columns=["sentence"]).format == "jsonl"
     assert corpus.read(path, format="jsonl").format == "jsonl"
-    assert (
-        corpus.read(written(tmp_path / "b.jsonl", {"sentence": "x", "links": []})).format == "jsonl"
-    )
+    found = corpus.read(written(tmp_path / "b.jsonl", {"sentence": "x", "links": []})).format
+    assert found == "jsonl"
 
 
 NUMBERS = "must have two whole numbers, start and end; got"
 WORD = "is not a word of the sentence, which has 26 characters"
+SHE = {"start": 0, "end": 2, "text": "She"}
 WRONG = [  # what the record says instead, the message and the hint
     (None, "expected a JSON object, got list", HINT),
     ({"sentence": ["He"]}, "'sentence' must be a string, got list", HINT),
@@ -92,26 +89,19 @@ WRONG = [  # what the record says instead, the message and the hint
     ({"target": [-3, 2]}, f"'target': -3 to 2 {WORD}", OFFSETS),
     ({"links": [{"start": 2, "end": 3}]}, f"links[0]: 2 to 3 {WORD}", OFFSETS),
     ({"target_text": "becoming"}, "'target': 16 to 24 is 'agitated', not 'becoming'", OFFSETS),
-    (
-        {"links": [{"start": 0, "end": 2, "text": "She"}]},
-        "links[0]: 0 to 2 is 'He', not 'She'",
-        OFFSETS,
-    ),
+    ({"links": [SHE]}, "links[0]: 0 to 2 is 'He', not 'She'", OFFSETS),
 ]
 
 
 @pytest.mark.parametrize(("change", "message", "hint"), WRONG)
-def test_what_is_wrong_is_reported_with_its_line(
-    tmp_path: Path, change: dict[str, Any] | None, message: str, hint: str
-) -> None:
+def test_what_is_wrong_is_reported_with_its_line(tmp_path, change, message, hint):
     record = ["x"] if change is None else AGITATED | change
     path = written(tmp_path / "a.jsonl", AGITATED, record)
-    with pytest.raises(CorpusError) as caught:
-        list(corpus.read(path, format="frames-jsonl"))
-    assert str(caught.value) == f"{path}, line 2: {message}\nnext: {hint}"
+    found = str(refusal(CorpusError, lambda: list(corpus.read(path, format="frames-jsonl"))))
+    assert found == f"{path}, line 2: {message}\nnext: {hint}"
 
 
-def test_a_record_without_a_sentence_is_reported(tmp_path: Path) -> None:
+def test_a_record_without_a_sentence_is_reported(tmp_path):
     path = written(tmp_path / "a.jsonl", {"target": [16, 24], "links": []})
     with pytest.raises(CorpusError, match="'sentence' must be a string, got nothing"):
         corpus.read(path, format="frames-jsonl")
@@ -156,17 +146,8 @@ def exemplar(marked: str, number: int = 1, **changes: Any) -> Entry:
         else:
             text += marked[at]
             at += 1
-    return (
-        Entry(
-            ID=number,
-            text=text,
-            frame=frame(),
-            LU=Entry(name="agitated.a"),
-            Target=targets,
-            FE=(elements, {}),
-        )
-        | changes
-    )
+    fields = {"ID": number, "text": text, "frame": frame(), "LU": Entry(name="agitated.a")}
+    return Entry(fields, Target=targets, FE=(elements, {})) | changes
 
 
 def framenet(*sentences: Entry) -> Any:
@@ -177,7 +158,7 @@ def kept(marked: str, **changes: Any) -> list[Example]:
     return list(read_framenet(framenet(exemplar(marked, **changes))))
 
 
-def test_an_exemplar_becomes_an_example_linked_to_its_core_elements() -> None:
+def test_an_exemplar_becomes_an_example_linked_to_its_core_elements():
     (example,) = kept("[Experiencer He] was becoming *agitated* [Time on Monday].", number=7)
     assert (example.id, example.texts) == ("7", ("He was becoming agitated on Monday.",))
     assert example.links == (FrameLink("Emotion_directed", "Experiencer", (3, 3), (0, 0)),)
@@ -190,41 +171,33 @@ def test_an_exemplar_becomes_an_example_linked_to_its_core_elements() -> None:
         ("[Experiencer He] was becoming *agitated*", True),
         ("[Experiencer He] became *agitated*", False),  # only one word between
         ("[Experiencer The old man] was becoming *agitated*", True),
-        (
-            "[Experiencer The very old man] was becoming *agitated*",
-            False,
-        ),  # an element of four words
+        # an element of four words
+        ("[Experiencer The very old man] was becoming *agitated*", False),
         ("*agitated* as ever was [Experiencer he]", True),
         ("*agitated* was [Experiencer he]", False),
         ("[Experiencer He] was becoming *agitated* about it [Content the noise]", True),
-        (
-            "[Experiencer He] was becoming *agitated* at [Content the noise]",
-            False,
-        ),  # one of two core elements is next to the target
-        (
-            "[Experiencer He] was becoming *agitated* [Time yesterday]",
-            True,
-        ),  # one that is not core may be anywhere
+        # one of two core elements is next to the target
+        ("[Experiencer He] was becoming *agitated* at [Content the noise]", False),
+        # one that is not core may be anywhere
+        ("[Experiencer He] was becoming *agitated* [Time yesterday]", True),
         ("was becoming *agitated* as ever [Time yesterday]", False),  # no core element
         ("[Experiencer He] was becoming *agitated* a b c d e f g h", True),  # twelve words
         ("[Experiencer He] was becoming *agitated* a b c d e f g h i", False),  # thirteen
-        (
-            "*agitated* [Experiencer he became *agitated* indeed]",
-            False,
-        ),  # an element around the target
+        # an element around the target
+        ("*agitated* [Experiencer he became *agitated* indeed]", False),
     ],
 )
-def test_the_filter_of_the_paper(marked: str, passes: bool) -> None:
+def test_the_filter_of_the_paper(marked, passes):
     assert bool(kept(marked)) is passes
 
 
-def test_a_target_in_two_parts_is_linked_from_each_and_both_must_be_apart() -> None:
+def test_a_target_in_two_parts_is_linked_from_each_and_both_must_be_apart():
     (example,) = kept("[Experiencer He] did not *cheer* them *up*")
     assert [link.target for link in example.links] == [(3, 3), (5, 5)]
     assert kept("*cheer* it *up* [Experiencer he]") == []
 
 
-def test_elements_of_the_second_layer_count_and_sentences_without_annotation_do_not() -> None:
+def test_elements_of_the_second_layer_count_and_sentences_without_annotation_do_not():
     (example,) = kept("He was becoming *agitated*", FE=([], {}), FE2=([(0, 2, "Content")], {}))
     assert [link.element for link in example.links] == ["Content"]
     sentence = exemplar("[Experiencer He] was becoming *agitated*")
@@ -232,9 +205,7 @@ def test_elements_of_the_second_layer_count_and_sentences_without_annotation_do_
     assert list(read_framenet(framenet(sentence))) == []
 
 
-def test_framenet_by_name_is_the_filtered_exemplars_held_in_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_framenet_by_name_is_the_filtered_exemplars_held_in_memory(monkeypatch):
     from headscope.corpus import frames as module
 
     sentences = [
@@ -242,43 +213,35 @@ def test_framenet_by_name_is_the_filtered_exemplars_held_in_memory(
     ]
     monkeypatch.setattr(module, "open_framenet", lambda: framenet(*sentences))
     read = corpus.read("framenet")
-    assert (read.name, read.format, read.size(), read.annotations) == (
-        "framenet",
-        "framenet",
-        3,
-        {"words", "frames"},
-    )
+    expected = ("framenet", "framenet", 3, {"words", "frames"})
+    assert (read.name, read.format, read.size(), read.annotations) == expected
     assert [example.id for example in corpus.read("framenet", limit=2)] == ["1", "2"]
     assert read.checksum != corpus.read("framenet", limit=2).checksum
 
 
-def test_without_nltk_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nltk_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "nltk.corpus", None)
-    with pytest.raises(CorpusError) as caught:
-        corpus.read("framenet")
     assert (
-        str(caught.value) == "FrameNet is read with nltk, which is not installed\n"
+        str(refusal(CorpusError, corpus.read, "framenet"))
+        == "FrameNet is read with nltk, which is not installed\n"
         "next: pip install 'headscope[framenet]' && python -m nltk.downloader framenet_v17"
     )
 
 
-def test_without_framenet_s_data_the_error_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_framenet_s_data_the_error_says_how_to_get_it(monkeypatch):
     pytest.importorskip("nltk")
     import nltk.data
 
     monkeypatch.setattr(nltk.data, "path", [])
-    with pytest.raises(CorpusError) as caught:
-        open_framenet()
     assert (
-        str(caught.value) == "nltk does not find FrameNet's data (framenet_v17)\n"
+        str(refusal(CorpusError, open_framenet))
+        == "nltk does not find FrameNet's data (framenet_v17)\n"
         "next: python -m nltk.downloader framenet_v17"
     )
 
 
 @pytest.mark.shared
-def test_all_473_sentences_of_the_paper_are_read(shared: Path) -> None:
+def test_all_473_sentences_of_the_paper_are_read(shared):
     path = shared / "data" / "framenet" / "kovaleva_473.jsonl.gz"
     examples = list(corpus.read(path))
     with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -289,10 +252,7 @@ def test_all_473_sentences_of_the_paper_are_read(shared: Path) -> None:
         assert words == record["sentence"].split()
         assert len(words) <= 12
         spoken = [
-            (
-                " ".join(words[link.target[0] : link.target[1] + 1]),
-                " ".join(words[link.filler[0] : link.filler[1] + 1]),
-            )
+            tuple(" ".join(words[start : end + 1]) for start, end in (link.target, link.filler))
             for link in example.links
         ]
         assert spoken == [(record["target_text"], link["text"]) for link in record["links"]]

@@ -5,25 +5,20 @@ from itertools import islice, pairwise
 import pytest
 
 import headscope as hs
-from headscope.corpus import ROOT, Example
-from headscope.corpus.grammar import (
-    grammar_corpus,
-    grammar_trees,
-    lexicon,
-    opinions,
-    paraphrases,
-)
+from headscope.corpus import ROOT
+from headscope.corpus.grammar import grammar_corpus, grammar_trees, lexicon, opinions, paraphrases
 from headscope.corpus.treebank import BracketTree
 from headscope.errors import CorpusError
+from written import texts_of
 
 
 @pytest.fixture(scope="module")
-def pairs() -> list[tuple[Example, BracketTree]]:
+def pairs():
     return list(islice(grammar_trees(), 1500))
 
 
 @pytest.fixture(scope="module")
-def examples(pairs) -> list[Example]:
+def examples(pairs):
     return [example for example, _ in pairs]
 
 
@@ -98,9 +93,8 @@ def test_number_and_tense_agree_with_tags(examples):
         for word in example.words:
             marks = features(word)
             assert (word.xpos == "NNS") == (word.upos == "NOUN" and marks["Number"] == "Plur")
-            assert (word.xpos == "VBD") == (
-                marks.get("VerbForm") == "Fin" and marks["Tense"] == "Past"
-            )
+            expected = marks.get("VerbForm") == "Fin" and marks["Tense"] == "Past"
+            assert (word.xpos == "VBD") == expected
         tenses = {features(word)["Tense"] for word in example.words if "Fin" in word.feats}
         assert len(tenses) == 1, example.texts  # one sentence, one time
 
@@ -242,4 +236,4 @@ def test_labels_come_in_turn_and_nothing_comes_twice(write):
     labels = [example.label for example in found]
     assert labels.count(labels[0]) == 300
     assert len({example.texts for example in found}) == 600
-    assert [one.texts for one in islice(write(), 600)] == [one.texts for one in found]
+    assert texts_of(islice(write(), 600)) == texts_of(found)

@@ -24,6 +24,8 @@ from headscope.corpus.vectors import read_vectors
 from headscope.errors import CorpusError, UserError
 from headscope.limits import ALL, open_tar, parse_json
 from headscope.tasks.senteval import read_senteval
+from refusals import refusal
+from written import written
 
 MB = 1_000_000
 ROW = "{}\tw\t_\tX\t_\t_\t{}\tdep\t_\t_"
@@ -32,13 +34,11 @@ PART = "#begin document (d); part 000\n{}#end document\n"
 
 def told(path: Path, **options: object) -> CorpusError:
     """The error that reading a file to its end raises."""
-    with pytest.raises(CorpusError) as caught:
-        list(corpus.read(path, **options))
-    return caught.value
+    return refusal(CorpusError, lambda: list(corpus.read(path, **options)))
 
 
 @pytest.fixture
-def line_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def line_limit(monkeypatch):
     monkeypatch.setenv("HEADSCOPE_MAX_LINE", "2kB")
 
 
@@ -59,12 +59,9 @@ LONG_LINES = {
 
 @pytest.mark.parametrize("kind", LONG_LINES)
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_long_line_is_refused_in_every_format(
-    tmp_path: Path, line_limit: None, kind: str, packed: bool
-) -> None:
+def test_a_long_line_is_refused_in_every_format(tmp_path, line_limit, kind, packed):
     name, text = LONG_LINES[kind]
-    path = tmp_path / (name + ".gz" * packed)
-    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    path = written(tmp_path / (name + ".gz" * packed), text)
     error = told(path, format=kind)
     assert ": the line is longer than 2.0 kB, which is the limit" in error.message
     assert error.hint == (
@@ -93,19 +90,14 @@ LONG_EXAMPLES = {
 
 
 @pytest.mark.parametrize("kind", LONG_EXAMPLES)
-def test_short_lines_that_make_up_a_long_example_are_refused(
-    tmp_path: Path, line_limit: None, kind: str
-) -> None:
+def test_short_lines_that_make_up_a_long_example_are_refused(tmp_path, line_limit, kind):
     name, text, what = LONG_EXAMPLES[kind]
-    path = tmp_path / name
-    path.write_text(text)
+    path = written(tmp_path / name, text)
     assert f"{what} is longer than 2.0 kB, which is the limit" in told(path, format=kind).message
 
 
 @pytest.mark.parametrize("kind", LONG_EXAMPLES)
-def test_the_same_examples_are_read_where_the_limit_is_not_lowered(
-    tmp_path: Path, kind: str
-) -> None:
+def test_the_same_examples_are_read_where_the_limit_is_not_lowered(tmp_path, kind):
     name, text, _ = LONG_EXAMPLES[kind]
     (tmp_path / name).write_text(text)
     options = {"pairs": False} if kind == "text" else {}
@@ -113,9 +105,7 @@ def test_the_same_examples_are_read_where_the_limit_is_not_lowered(
     assert max(len(text) for example in examples for text in example.texts) > 1900
 
 
-def test_many_sentences_of_a_normal_length_are_no_long_example(
-    tmp_path: Path, line_limit: None
-) -> None:
+def test_many_sentences_of_a_normal_length_are_no_long_example(tmp_path, line_limit):
     (tmp_path / "a.conllu").write_text((ROW.format(1, 0) + "\n\n") * 1000)
     (tmp_path / "a.txt").write_text("word\n\n" * 1000)
     (tmp_path / "a.mrg").write_text("(S (N a))\n" * 1000)
@@ -124,9 +114,7 @@ def test_many_sentences_of_a_normal_length_are_no_long_example(
     assert sizes == [1000, 1000, 1000, 500]
 
 
-def test_word_vectors_and_probing_tasks_have_the_same_limit(
-    tmp_path: Path, line_limit: None
-) -> None:
+def test_word_vectors_and_probing_tasks_have_the_same_limit(tmp_path, line_limit):
     vectors, task = tmp_path / "v.txt.gz", tmp_path / "t.txt"
     vectors.write_bytes(gzip.compress(b"a" + b" 0.5" * 1000))
     task.write_text(f"tr\t1\t{LONG}\n")
@@ -135,9 +123,7 @@ def test_word_vectors_and_probing_tasks_have_the_same_limit(
             read(path)
 
 
-def test_a_file_that_unpacks_to_too_much_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("HEADSCOPE_MAX_UNPACKED", "1MB")
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"word\n\n" * MB))
@@ -162,7 +148,7 @@ except CorpusError as error:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
-def test_a_bomb_of_one_gigabyte_takes_little_memory(tmp_path: Path) -> None:
+def test_a_bomb_of_one_gigabyte_takes_little_memory(tmp_path):
     path = tmp_path / "bomb.txt.gz"
     path.write_bytes(100 * gzip.compress(b"x" * (10 * MB)))  # one gzip file after the other is one
     assert path.stat().st_size < 1.5 * MB
@@ -187,9 +173,7 @@ def header(kind: bytes, size: int, name: str = "long") -> bytes:
     return member.tobuf(tarfile.GNU_FORMAT)
 
 
-def test_an_archive_that_unpacks_to_too_much_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "a.tar.gz"
     data = ((ROW.format(1, 0) + "\n\n").encode() * 100_000).ljust(5 * MB)
     path.write_bytes(gzip.compress(header(tarfile.REGTYPE, len(data), "a.conllu") + data))
@@ -199,7 +183,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(
     )
 
 
-def test_headers_without_end_are_our_own_error(tmp_path: Path) -> None:
+def test_headers_without_end_are_our_own_error(tmp_path):
     name = b"x" * 65_000
     nested = (header(tarfile.GNUTYPE_LONGNAME, 65_000) + name.ljust(65_024, b"\0")) * 3000
     (tmp_path / "nested.tar.gz").write_bytes(gzip.compress(nested))
@@ -210,7 +194,7 @@ def test_headers_without_end_are_our_own_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packer", PACKERS)
-def test_archives_are_read_however_they_are_packed(tmp_path: Path, packer: str) -> None:
+def test_archives_are_read_however_they_are_packed(tmp_path, packer):
     member = header(tarfile.REGTYPE, 8, "there/a.txt") + b"A dog.\n\n".ljust(512, b"\0")
     path = tmp_path / f"a.tar.{packer}"
     path.write_bytes(PACKERS[packer](member) + PACKERS[packer](bytes(1024)))  # two streams
@@ -221,7 +205,7 @@ def test_archives_are_read_however_they_are_packed(tmp_path: Path, packer: str) 
 
 
 @pytest.mark.parametrize("packer", ["gz", "bz2", "xz"])
-def test_an_archive_without_its_end_is_damaged(tmp_path: Path, packer: str) -> None:
+def test_an_archive_without_its_end_is_damaged(tmp_path, packer):
     noise = np.random.default_rng(0).bytes(200_000)
     member = header(tarfile.REGTYPE, len(noise), "a.txt") + noise
     path = tmp_path / f"a.tar.{packer}"
@@ -232,26 +216,27 @@ def test_an_archive_without_its_end_is_damaged(tmp_path: Path, packer: str) -> N
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
 @pytest.mark.parametrize("name", ["a.txt", "a.conllu", "a.txt.gz", "a.tar", "a.jsonl"])
-def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path, name):
     os.mkfifo(tmp_path / name)
     error = told(tmp_path / name)
     assert error.message == f"{tmp_path / name} is a pipe or a device, not a file"
     assert error.hint == "write what it holds to a file, and give that file"
 
 
-def test_json_may_be_nested_as_deeply_as_the_limit_says(tmp_path: Path) -> None:
+def test_json_may_be_nested_as_deeply_as_the_limit_says(tmp_path):
     for depth, fits in ((399, True), (400, False), (100_000, False)):
-        path = tmp_path / f"{depth}.jsonl"
-        path.write_text('{"text": "A dog.", "more": ' + "[" * depth + "]" * depth + "}")
+        path = written(
+            tmp_path / f"{depth}.jsonl",
+            '{"text": "A dog.", "more": ' + "[" * depth + "]" * depth + "}",
+        )
         if fits:
             assert corpus.read(path).size() == 1
         else:
-            assert told(path).message == (
-                f"{path}, line 1: nested more deeply than 400 levels, which is the limit"
-            )
+            message = f"{path}, line 1: nested more deeply than 400 levels, which is the limit"
+            assert told(path).message == message
 
 
-def test_brackets_in_strings_do_not_count_as_nesting(tmp_path: Path) -> None:
+def test_brackets_in_strings_do_not_count_as_nesting(tmp_path):
     texts = ["[" * 1000, '"' + "[{" * 500, "\\" + "[" * 1000, "\\\\" + "{" * 1000 + '\\"']
     value = {"text": "A dog.", "more": texts}
     assert parse_json(json.dumps(value), "here") == value
@@ -259,9 +244,7 @@ def test_brackets_in_strings_do_not_count_as_nesting(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit", ALL, ids=lambda limit: limit.variable)
 @pytest.mark.parametrize("given", ["many", "0", "-3", "1e9", "5 apples", "9" * 5000, "NaN"])
-def test_a_limit_that_is_no_number_is_reported(
-    monkeypatch: pytest.MonkeyPatch, limit, given: str
-) -> None:
+def test_a_limit_that_is_no_number_is_reported(monkeypatch, limit, given):
     monkeypatch.setenv(limit.variable, given)
     with pytest.raises(UserError, match=f"{limit.variable} must be a positive number such as"):
         _ = limit.value
@@ -271,15 +254,13 @@ def test_a_limit_that_is_no_number_is_reported(
     ("given", "size"),
     [("1", 1), ("64MB", 64 * MB), ("64 mb", 64 * MB), ("1.5G", 1_500_000_000), ("2k", 2000)],
 )
-def test_limits_are_given_with_or_without_a_unit(
-    monkeypatch: pytest.MonkeyPatch, given: str, size: int
-) -> None:
+def test_limits_are_given_with_or_without_a_unit(monkeypatch, given, size):
     for limit in ALL:
         monkeypatch.setenv(limit.variable, given)
         assert limit.value == size
 
 
-def test_every_limit_is_documented_with_its_default() -> None:
+def test_every_limit_is_documented_with_its_default():
     page = (Path(__file__).parents[2] / "docs/howto/corpora.md").read_text()
     rows = dict(re.findall(r"(?m)^\| `(HEADSCOPE_MAX_\w+)` \| (\w+) \|", page))
     assert set(rows) == {limit.variable for limit in ALL}
@@ -321,14 +302,14 @@ CHAINS = {
 
 
 @pytest.mark.parametrize("shape", CHAINS)
-def test_checking_a_tree_takes_steps_in_proportion_to_its_words(shape: str) -> None:
+def test_checking_a_tree_takes_steps_in_proportion_to_its_words(shape):
     make = CHAINS[shape]
     few, many = steps(make(1_000)), steps(make(10_000))
     assert few < 10 * 1_000
     assert many < 11 * few
 
 
-def test_a_cycle_of_many_words_is_reported_in_brief(tmp_path: Path) -> None:
+def test_a_cycle_of_many_words_is_reported_in_brief(tmp_path):
     path = tmp_path / "a.conllu"
     size = 10_000
     path.write_text(

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from headscope import corpus
+from written import written
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +40,8 @@ def test_the_two_forms_of_ontogum_give_the_same_words_mentions_entities_and_head
     assert [example.id for example in from_json] == [example.id for example in from_conllu]
     assert sum(len(example.mentions) for example in from_json) > 10_000
     for one, two in zip(from_json, from_conllu, strict=True):
-        assert [(word.text, word.sentence) for word in one.words] == [
-            (word.text, word.sentence) for word in two.words
-        ]
+        expected = [(word.text, word.sentence) for word in two.words]
+        assert [(word.text, word.sentence) for word in one.words] == expected
         assert places(one) == places(two)
 
 
@@ -67,9 +67,8 @@ def test_a_mention_that_is_alone_in_its_entity_is_kept(from_json):
         for entity, count in Counter(mention.entity for mention in example.mentions).items()
         if count == 1
     ]
-    assert alone == [
-        ("GUM_interview_cocktail", "24")
-    ]  # "cluster": "24" occurs once in its line of the file
+    expected = [("GUM_interview_cocktail", "24")]
+    assert alone == expected  # "cluster": "24" occurs once in its line of the file
 
 
 def as_conll2012(example):
@@ -82,19 +81,8 @@ def as_conll2012(example):
         opening = [f"({one.entity}" for one in example.mentions if one.start == place < one.end]
         single = [f"({one.entity})" for one in example.mentions if one.start == place == one.end]
         closing = [f"{one.entity})" for one in example.mentions if one.start < place == one.end]
-        rows.append(
-            " ".join(
-                [
-                    example.id,
-                    "0",
-                    "0",
-                    word.text,
-                    "NN",
-                    *"-" * 6,
-                    "|".join([*closing, *single, *opening]) or "-",
-                ]
-            )
-        )
+        marks = "|".join([*closing, *single, *opening]) or "-"
+        rows.append(f"{example.id} 0 0 {word.text} NN - - - - - - {marks}")
     return "\n".join([*rows, "", "#end document", ""])
 
 
@@ -103,13 +91,13 @@ def test_ontogum_written_as_conll2012_reads_back_with_the_last_word_of_each_ment
     from_json, tmp_path
 ):
     some = from_json[:25]
-    path = tmp_path / "ontogum.v4_gold_conll"
-    path.write_text("\n".join(as_conll2012(example) for example in some), encoding="utf-8")
+    path = written(
+        tmp_path / "ontogum.v4_gold_conll", "\n".join(as_conll2012(example) for example in some)
+    )
     again = list(corpus.read(path))
     assert [example.id for example in again] == [f"{example.id}_0" for example in some]
     for one, two in zip(some, again, strict=True):
-        assert [(word.text, word.sentence) for word in one.words] == [
-            (word.text, word.sentence) for word in two.words
-        ]
+        expected = [(word.text, word.sentence) for word in two.words]
+        assert [(word.text, word.sentence) for word in one.words] == expected
         assert places(one, heads=False) == places(two, heads=False)
         assert all(mention.head == mention.end for mention in two.mentions)

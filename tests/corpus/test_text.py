@@ -1,49 +1,33 @@
 """Plain text: paragraphs and pairs of them."""
 
-import gzip
-
 import pytest
 
 from headscope import corpus
+from written import read_written, texts_of
 
 FOUR = "One.\n\nTwo,\nstill two.\n\n\n\nThree.\n\nFour.\n"
 
 
 def read(tmp_path, text, name="a.txt", **options):
-    file = tmp_path / name
-    data = text.encode() if isinstance(text, str) else text
-    file.write_bytes(gzip.compress(data) if name.lower().endswith(".gz") else data)
-    return list(corpus.read(file, **options))
+    return read_written(tmp_path / name, text, **options)
 
 
 def test_consecutive_paragraphs_pair_up_and_their_lines_are_joined_by_spaces(tmp_path):
-    assert [example.texts for example in read(tmp_path, FOUR)] == [
-        ("One.", "Two, still two."),
-        ("Three.", "Four."),
-    ]
+    assert texts_of(read(tmp_path, FOUR)) == [("One.", "Two, still two."), ("Three.", "Four.")]
 
 
 def test_an_odd_last_paragraph_stands_alone(tmp_path):
-    assert [example.texts for example in read(tmp_path, "One.\n\nTwo.\n\nThree.")] == [
-        ("One.", "Two."),
-        ("Three.",),
-    ]
+    assert texts_of(read(tmp_path, "One.\n\nTwo.\n\nThree.")) == [("One.", "Two."), ("Three.",)]
 
 
 def test_without_pairs_every_paragraph_is_an_example(tmp_path):
     found = read(tmp_path, FOUR, pairs=False)
-    assert [example.texts for example in found] == [
-        ("One.",),
-        ("Two, still two.",),
-        ("Three.",),
-        ("Four.",),
-    ]
+    assert texts_of(found) == [("One.",), ("Two, still two.",), ("Three.",), ("Four.",)]
 
 
 def test_an_example_is_named_by_the_line_of_its_first_paragraph(tmp_path):
-    assert [(example.id, example.source) for example in read(tmp_path, FOUR)] == [
-        (line, f"{tmp_path / 'a.txt'}, line {line}") for line in ("1", "8")
-    ]
+    expected = [(line, f"{tmp_path / 'a.txt'}, line {line}") for line in ("1", "8")]
+    assert [(example.id, example.source) for example in read(tmp_path, FOUR)] == expected
 
 
 def test_a_paragraph_of_several_lines_is_named_by_its_first(tmp_path):
@@ -52,9 +36,7 @@ def test_a_paragraph_of_several_lines_is_named_by_its_first(tmp_path):
 
 @pytest.mark.parametrize("blank", ["", " ", "\t \u3000"])
 def test_a_line_of_white_space_separates_paragraphs(tmp_path, blank):
-    assert [example.texts for example in read(tmp_path, f"One.\n{blank}\nTwo.\n")] == [
-        ("One.", "Two.")
-    ]
+    assert texts_of(read(tmp_path, f"One.\n{blank}\nTwo.\n")) == [("One.", "Two.")]
 
 
 @pytest.mark.parametrize(
@@ -70,10 +52,8 @@ def test_a_line_of_white_space_separates_paragraphs(tmp_path, blank):
     ],
 )
 def test_line_ends_byte_order_marks_indents_and_gzip_change_nothing(tmp_path, name, data):
-    assert [example.texts for example in read(tmp_path, data, name)] == [
-        ("One.", "Two, still two."),
-        ("Three.", "Four."),
-    ]
+    expected = [("One.", "Two, still two."), ("Three.", "Four.")]
+    assert texts_of(read(tmp_path, data, name)) == expected
 
 
 def test_a_byte_order_mark_inside_a_file_is_a_character_like_any_other(tmp_path):
@@ -97,11 +77,8 @@ def notes(tmp_path, text, **options):
 
 def test_lines_makes_every_line_that_is_not_blank_a_text(tmp_path):
     found = read(tmp_path, "One.\n  Two, \n\n \nThree.", lines=True)
-    assert [(example.id, example.texts) for example in found] == [
-        ("1", ("One.",)),
-        ("2", ("Two,",)),
-        ("5", ("Three.",)),
-    ]
+    expected = [("1", ("One.",)), ("2", ("Two,",)), ("5", ("Three.",))]
+    assert [(example.id, example.texts) for example in found] == expected
     assert found[2].source == f"{tmp_path / 'a.txt'}, line 5"
 
 

@@ -12,6 +12,8 @@ from headscope.corpus import ROOT, Word
 from headscope.corpus import read as read_any
 from headscope.corpus.treebank import bracket_examples, is_brackets, read_brackets
 from headscope.errors import CorpusError
+from refusals import refusal
+from written import read_written, written
 
 # --- conll ---
 
@@ -34,21 +36,10 @@ VAMONOS = """\
 DOG = "1\tDogs\t_\tN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tV\tVBP\t_\t0\troot\t_\t_\n"
 
 
-def read(tmp_path, text, name="a.conllu", **options):
-    file = tmp_path / name
-    file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    return list(corpus.read(file, **options))
-
-
-def test_multi_word_tokens_and_empty_nodes_are_skipped_and_comments_keep_equals_signs(
-    tmp_path,
-):
-    (example,) = read(tmp_path, VAMONOS)
-    assert (example.id, example.texts, example.source) == (
-        "es-1",
-        ("vamos nos a el mar",),
-        f"{tmp_path / 'a.conllu'}, line 7",
-    )
+def test_multi_word_tokens_and_empty_nodes_are_skipped_and_comments_keep_equals_signs(tmp_path):
+    (example,) = read_written(tmp_path / "a.conllu", VAMONOS)
+    expected = ("es-1", ("vamos nos a el mar",), f"{tmp_path / 'a.conllu'}, line 7")
+    assert (example.id, example.texts, example.source) == expected
     assert example.words == (
         Word("vamos", 0, 0, ROOT, "root", "VERB", "V", "ir", "Mood=Imp"),
         Word("nos", 0, 0, 0, "obj", "PRON", "", "nosotros"),
@@ -68,7 +59,7 @@ def test_multi_word_tokens_and_empty_nodes_are_skipped_and_comments_keep_equals_
     ],
 )
 def test_blank_lines_line_ends_endings_and_gzip_change_nothing(tmp_path, name, text):
-    found = read(tmp_path, text, name)
+    found = read_written(tmp_path / name, text)
     assert [example.id for example in found] == ["es-1", "2"]
     assert found[1].words == (
         Word("Dogs", 0, 0, 1, "nsubj", "N", "NNS"),
@@ -78,7 +69,7 @@ def test_blank_lines_line_ends_endings_and_gzip_change_nothing(tmp_path, name, t
 
 def test_heads_that_are_not_given_are_none_and_offer_no_tree(tmp_path):
     text = "1\tDogs\t_\tN\t_\t_\t_\t_\t_\t_\n2\tbark\t_\tV\t_\t_\t_\t_\t_\t_\n"
-    (example,) = read(tmp_path, text)
+    (example,) = read_written(tmp_path / "a.conllu", text)
     assert [word.head for word in example.words] == [None, None]
     assert example.annotations == {"words", "tags"}
 
@@ -96,7 +87,7 @@ def test_unusual_words_and_trees_are_read(tmp_path, forms, heads):
         f"{number}\t{form}\t_\tX\t_\t_\t{head}\tdep\t_\t_\n"
         for number, (form, head) in enumerate(zip(forms, heads, strict=True), 1)
     )
-    (example,) = read(tmp_path, text)
+    (example,) = read_written(tmp_path / "a.conllu", text)
     assert [word.text for word in example.words] == list(forms)
     assert [word.head for word in example.words] == [int(head) - 1 for head in heads]
     assert ROOT == -1
@@ -114,33 +105,22 @@ def as_library_reads(text):
             for token in sentence
             if isinstance(token["id"], int)
         ]
-        found.append(
-            (
-                sentence.metadata.get("sent_id", str(number)),
-                [
-                    (form, head, *("" if cell in {None, "_"} else cell for cell in rest))
-                    for form, head, *rest in words
-                ],
-            )
-        )
+        rows = [
+            (form, head, *("" if cell in {None, "_"} else cell for cell in rest))
+            for form, head, *rest in words
+        ]
+        found.append((sentence.metadata.get("sent_id", str(number)), rows))
     return found
 
 
 def as_we_read(examples):
     """The same from our examples, heads counted from 1."""
-    return [
-        (
-            example.id,
-            [
-                (
-                    *(word.text, None if word.head is None else word.head + 1),
-                    *(word.relation, word.upos, word.xpos, word.lemma),
-                )
-                for word in example.words
-            ],
-        )
-        for example in examples
-    ]
+
+    def row(word):
+        head = None if word.head is None else word.head + 1
+        return (word.text, head, word.relation, word.upos, word.xpos, word.lemma)
+
+    return [(example.id, [row(word) for word in example.words]) for example in examples]
 
 
 FORM = st.text("abXé\u0301日本🙂\u200b.,-#=", min_size=1, max_size=6)
@@ -162,19 +142,9 @@ def sentences(draw):
     for word in sorted(order):
         if draw(st.booleans()) and word < len(order):
             rows.append(f"{word}-{word + 1}\t{draw(FORM)}" + "\t_" * 8)
-        cells = [
-            str(word),
-            draw(FORM),
-            draw(FORM),
-            draw(TAG),
-            draw(TAG),
-            "_",
-            str(heads[word]),
-            draw(TAG),
-            "_",
-            draw(st.sampled_from(["_", "SpaceAfter=No"])),
-        ]
-        rows.append("\t".join(cells))
+        forms, tags = [draw(FORM), draw(FORM)], [draw(TAG), draw(TAG)]
+        last = [draw(TAG), "_", draw(st.sampled_from(["_", "SpaceAfter=No"]))]
+        rows.append("\t".join([str(word), *forms, *tags, "_", str(heads[word]), *last]))
         if draw(st.booleans()):
             rows.append(f"{word}.1\t{draw(FORM)}" + "\t_" * 8)
     return "\n".join(rows)
@@ -222,50 +192,33 @@ PENN = """\
 """
 
 
-def write(folder, text, name="a.mrg"):
-    path = folder / name
-    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    return path
-
-
 @pytest.mark.parametrize("name", ["a.mrg", "a.psd", "a.PTB", "a.mrg.gz"])
 def test_traces_function_tags_and_the_outer_bracket_are_removed(tmp_path, name):
-    path = write(tmp_path, PENN, name)
+    path = written(tmp_path / name, PENN)
     assert is_brackets(path)
     first, second = read_brackets(path)
     assert (first.label, first.top, first.depth) == ("S", ("NP", "VP", "."), 4)
-    assert [(leaf.label, leaf.word) for leaf in first.leaves()] == [
-        ("DT", "The"),
-        ("NN", "dog"),
-        ("VBD", "was"),
-        ("VBN", "seen"),
-        (".", "."),
-    ]
+    expected = [("DT", "The"), ("NN", "dog"), ("VBD", "was"), ("VBN", "seen"), (".", ".")]
+    assert [(leaf.label, leaf.word) for leaf in first.leaves()] == expected
     assert (second.label, second.top) == ("SINV", ("``", "S", "''", "VP", "NP"))
-    assert [(leaf.label, leaf.word) for leaf in second.leaves()][3:6] == [
-        ("-LRB-", "("),
-        ("RB", "1/2"),
-        ("-RRB-", ")"),
-    ]
+    expected = [("-LRB-", "("), ("RB", "1/2"), ("-RRB-", ")")]
+    assert [(leaf.label, leaf.word) for leaf in second.leaves()][3:6] == expected
 
 
 def test_examples_have_words_and_tags_but_no_heads_and_know_their_line(tmp_path):
-    path = write(tmp_path, PENN)
+    path = written(tmp_path / "a.mrg", PENN)
     (example, tree), _ = bracket_examples(path)
     assert example.texts == ("The dog was seen .",)
-    assert [(word.xpos, word.upos, word.head) for word in example.words][:2] == [
-        ("DT", "", None),
-        ("NN", "", None),
-    ]
+    expected = [("DT", "", None), ("NN", "", None)]
+    assert [(word.xpos, word.upos, word.head) for word in example.words][:2] == expected
     assert (example.source, tree.top) == (f"{path}, line 1", ("NP", "VP", "."))
     assert [found.id for found in read_any(path)] == ["1", "2"]
 
 
 def test_a_folder_of_files_is_read_by_name(tmp_path):
-    (tmp_path / "00").mkdir()
-    write(tmp_path / "00", "(S (NN b))", "b.mrg")
-    write(tmp_path / "00", "(S (NN a))", "a.psd.gz")
-    write(tmp_path, "no tree", "README")
+    written(tmp_path / "00/b.mrg", "(S (NN b))")
+    written(tmp_path / "00/a.psd.gz", "(S (NN a))")
+    written(tmp_path / "README", "no tree")
     assert is_brackets(tmp_path)
     assert [tree.parts[0].word for tree in read_brackets(tmp_path)] == ["a", "b"]
     assert (
@@ -290,15 +243,14 @@ def test_a_folder_of_files_is_read_by_name(tmp_path):
     ],
 )
 def test_bad_brackets_are_reported_with_their_line(tmp_path, text, line, message):
-    path = write(tmp_path, text)
-    with pytest.raises(CorpusError) as caught:
-        list(read_brackets(path))
-    assert caught.value.message == f"{path}, line {line}: {message}"
+    path = written(tmp_path / "a.mrg", text)
+    expected = f"{path}, line {line}: {message}"
+    assert refusal(CorpusError, lambda: list(read_brackets(path))).message == expected
 
 
 def test_a_file_without_trees_is_an_empty_corpus(tmp_path):
     with pytest.raises(CorpusError, match="has no examples"):
-        list(read_any(write(tmp_path, "\n(S (-NONE- *))\n")))
+        list(read_any(written(tmp_path / "a.mrg", "\n(S (-NONE- *))\n")))
 
 
 LABELS = st.sampled_from(["S", "NP-SBJ", "VP", "PP=3", "ADVP-TMP-2", "SBAR"])
@@ -330,7 +282,7 @@ def without_traces(tree):
 )
 def test_trees_are_those_of_nltk(tmp_path_factory, trees, wrap, wide):
     text = "\n".join(wrap.format(tree.pformat(margin=10**6 if wide else 20)) for tree in trees)
-    found = list(read_brackets(write(tmp_path_factory.mktemp("trees"), text)))
+    found = list(read_brackets(written(tmp_path_factory.mktemp("trees") / "a.mrg", text)))
     expected = [tree for tree in map(without_traces, trees) if tree is not None]
     assert len(found) == len(expected)
     for ours, theirs in zip(found, expected, strict=True):

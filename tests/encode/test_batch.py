@@ -7,27 +7,18 @@ from hypothesis import strategies as st
 
 from encode.tokenizers import tokenizer
 from headscope.corpus import Example, from_texts
-from headscope.encode import Encoded, Encoder, batches, collate
+from headscope.encode import Encoder, batches, collate
 from headscope.encode.batch import WINDOW
 from headscope.errors import UserError
+from items import item_of
+from refusals import refusal
 
 
 def item(name, length, first=100):
     """An encoded example of a given length whose ids are its own."""
     ids = np.arange(first, first + length)
-    zeros = np.zeros(length, np.int8)
-    return Encoded(
-        Example(str(name), ("x",)),
-        ids,
-        np.ones(length, np.int64),
-        zeros,
-        zeros,
-        ids - first,
-        zeros.astype(bool),
-        ("x",) * length,
-        ids - first,
-        zeros.astype(bool),
-    )
+    text = ("x",) * length
+    return item_of(Example(str(name), ("x",)), ids, text=text, types=1, word=ids - first)
 
 
 def names(found):
@@ -38,11 +29,8 @@ def test_examples_are_padded_on_the_right_with_the_pad_token():
     batch = collate([item("a", 2, 10), item("b", 4, 20), item("c", 1, 30)], index=5, pad=7)
     assert batch.ids.tolist() == [[10, 11, 7, 7], [20, 21, 22, 23], [30, 7, 7, 7]]
     assert batch.types.tolist() == [[1, 1, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]
-    assert batch.mask.tolist() == [
-        [True, True, False, False],
-        [True] * 4,
-        [True, False, False, False],
-    ]
+    expected = [[True, True, False, False], [True] * 4, [True, False, False, False]]
+    assert batch.mask.tolist() == expected
     assert (batch.index, len(batch), batch.width, batch.lengths.tolist()) == (5, 3, 4, [2, 4, 1])
 
 
@@ -59,9 +47,8 @@ def test_every_example_is_in_one_batch_with_all_its_tokens(lengths, size, pad):
         for row, encoded in enumerate(batch.items):
             assert batch.ids[row, : len(encoded)].tolist() == encoded.ids.tolist()
             assert batch.ids[row, len(encoded) :].tolist() == [pad] * (batch.width - len(encoded))
-            assert batch.mask[row].tolist() == [
-                place < len(encoded) for place in range(batch.width)
-            ]
+            expected = [place < len(encoded) for place in range(batch.width)]
+            assert batch.mask[row].tolist() == expected
 
 
 @settings(deadline=None)
@@ -69,13 +56,8 @@ def test_every_example_is_in_one_batch_with_all_its_tokens(lengths, size, pad):
 def test_a_window_of_the_stream_is_sorted_by_length_and_equal_lengths_keep_their_order(
     lengths, size
 ):
-    found = [
-        name
-        for row in names(
-            batches([item(number, length) for number, length in enumerate(lengths)], size=size)
-        )
-        for name in row
-    ]
+    items = [item(number, length) for number, length in enumerate(lengths)]
+    found = [name for row in names(batches(items, size=size)) for name in row]
     window = size * WINDOW
     expected = [
         sorted(
@@ -106,12 +88,8 @@ def test_only_a_window_of_the_stream_is_held_at_a_time():
 def test_an_example_of_one_token_is_a_batch_like_any_other():
     (found,) = Encoder(tokenizer("gpt2")).encode(from_texts(["a"]))
     (batch,) = batches([found], size=8, pad=0)
-    assert (batch.width, batch.ids.tolist(), batch.mask.tolist(), batch.lengths.tolist()) == (
-        1,
-        [found.ids.tolist()],
-        [[True]],
-        [1],
-    )
+    seen = (batch.width, batch.ids.tolist(), batch.mask.tolist(), batch.lengths.tolist())
+    assert seen == (1, [found.ids.tolist()], [[True]], [1])
 
 
 def test_without_examples_there_are_no_batches():
@@ -120,6 +98,5 @@ def test_without_examples_there_are_no_batches():
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_a_batch_size_below_one_is_refused(size):
-    with pytest.raises(UserError) as caught:
-        list(batches([item(1, 2)], size=size))
-    assert str(caught.value) == f"the batch size must be 1 or more, got {size} instead"
+    message = f"the batch size must be 1 or more, got {size} instead"
+    assert str(refusal(UserError, lambda: list(batches([item(1, 2)], size=size)))) == message

@@ -37,16 +37,8 @@ SENTENCEPIECE = {
     "pad_token": "<pad>",
 }
 KINDS = (
-    "wordpiece",
-    "gpt2",
-    "gpt2-prefix",
-    "roberta",
-    "bart-prefix",
-    "t5",
-    "xlmr",
-    "albert",
-    "llama",
-    "mistral",
+    *("wordpiece", "gpt2", "gpt2-prefix", "roberta", "bart-prefix", "t5", "xlmr", "albert"),
+    *("llama", "mistral"),
 )
 MARKS_WORDS = tuple(kind for kind in KINDS if kind not in {"gpt2", "roberta"})
 """Where a word has the same pieces at the start of a text as after a space."""

@@ -1,7 +1,5 @@
 """Real results to draw."""
 
-from __future__ import annotations
-
 import pytest
 
 from headscope.results import Atlas

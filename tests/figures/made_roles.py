@@ -15,30 +15,13 @@ from headscope.results import Atlas
 from page.samples import made_results
 
 NAMES = (
-    "local",
-    "previous-local",
-    "next-local",
-    "delimiter",
-    "cls",
-    "sep",
-    "block",
-    "syntactic",
-    "nsubj",
-    "dobj",
-    "amod",
-    "advmod",
+    *("local", "previous-local", "next-local", "delimiter", "cls", "sep", "block", "syntactic"),
+    *("nsubj", "dobj", "amod", "advmod"),
 )
 
 GALLERY = {
-    "role-scores",
-    "role-cumulative",
-    "role-p",
-    "role-heat",
-    "role-venn",
-    "role-upset",
-    "role-correlations",
-    "role-skills",
-    "role-layers",
+    *("role-scores", "role-cumulative", "role-p", "role-heat", "role-venn", "role-upset"),
+    *("role-correlations", "role-skills", "role-layers"),
 }
 
 
@@ -56,24 +39,11 @@ def made(scores: NDArray[Any], roles: Sequence[str] = NAMES, *, keep: int | None
         "head": np.arange(1, scores.shape[2] + 1),
         "role": np.array(roles),
     }
-    sums = {
-        name: (("bucket", *dims), part.sum(0, keepdims=True))
-        for name, part in (
-            ("sum", filled),
-            ("square", filled**2),
-            ("count", known.astype(np.int64)),
-        )
-    }
-    dataset = xr.Dataset(
-        sums,
-        {"bucket": [1], **labels},
-        {
-            "title": "Sieve bias of each role",
-            "unit": "times uniform attention",
-            "source": "Pande et al. 2021",
-            "absent": "{}",
-        },
-    )
+    parts = {"sum": filled, "square": filled**2, "count": known.astype(np.int64)}
+    sums = {name: (("bucket", *dims), part.sum(0, keepdims=True)) for name, part in parts.items()}
+    about = {"title": "Sieve bias of each role", "unit": "times uniform attention"}
+    about |= {"source": "Pande et al. 2021", "absent": "{}"}
+    dataset = xr.Dataset(sums, {"bucket": [1], **labels}, about)
     kept = scores[: len(scores) if keep is None else keep].astype(np.float32)
     if keep != 0:
         dataset["value"] = (("example", *dims), kept)

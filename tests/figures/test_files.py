@@ -14,6 +14,7 @@ from headscope.errors import UserError
 from headscope.figures import FORMATS, find_figure, gallery, save_chart, vega_bundle
 from headscope.figures.save import compress_png, save_in_formats
 from page.samples import made_results
+from refusals import refusal
 
 NAMES = [item.name for item in gallery(made_results())]
 
@@ -128,11 +129,10 @@ def test_a_pdf_is_whole_and_folders_on_the_way_are_made(tmp_path):
 
 
 def test_an_unknown_ending_is_refused(tmp_path):
-    with pytest.raises(UserError) as caught:
-        save_chart(entropy_chart(), tmp_path / "x.gif")
+    error = refusal(UserError, save_chart, entropy_chart(), tmp_path / "x.gif")
     message = "the figure's format must be one of png, svg, pdf, html; got '.gif' instead"
-    assert str(caught.value) == f"{message}\nnext: name the file e.g. x.png"
-    assert caught.value.command == "give e.g. --format png"
+    assert str(error) == f"{message}\nnext: name the file e.g. x.png"
+    assert error.command == "give e.g. --format png"
     assert not (tmp_path / "x.gif").exists()
 
 

@@ -26,18 +26,14 @@ def test_heads_above_the_99th_percentile_are_outlined():
     means = values.mean(0)[..., 0]
     spec = draw(values)
     *_, outline = spec["layer"]
-    assert (outline["mark"]["type"], outline["mark"]["filled"], outline["mark"]["stroke"]) == (
-        "rect",
-        False,
-        RED,
-    )
+    wanted = ("rect", False, RED)
+    assert (outline["mark"]["type"], outline["mark"]["filled"], outline["mark"]["stroke"]) == wanted
     expected = {
         tuple(int(part) + 1 for part in np.unravel_index(place, means.shape))
         for place in np.argsort(-means, axis=None)[:2]
     }
-    assert {
-        (row["layer"], row["head"]) for row in spec["datasets"][outline["data"]["name"]]
-    } == expected
+    seen = {(row["layer"], row["head"]) for row in spec["datasets"][outline["data"]["name"]]}
+    assert seen == expected
     found = {
         (row["layer"], row["head"]): row["value"] for row in max(spec["datasets"].values(), key=len)
     }

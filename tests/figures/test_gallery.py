@@ -19,17 +19,11 @@ from headscope.page import render
 from headscope.page.packs.atlas import drawn_figures
 from headscope.results import Atlas
 from page.samples import made_results, made_values
+from refusals import refusal
 
 NAMES = [
-    "position",
-    "special",
-    "from-sep",
-    "entropy",
-    "heat-previous",
-    "heat-next",
-    "heat-cls",
-    "heat-sep",
-    "heat-entropy",
+    *("position", "special", "from-sep", "entropy", "heat-previous", "heat-next", "heat-cls"),
+    *("heat-sep", "heat-entropy"),
 ]
 
 
@@ -47,7 +41,7 @@ def only(*measures: str) -> Atlas:
 
 
 def test_either_colour_is_what_altair_s_condition_is():
-    def drawn(colour: Any) -> Any:
+    def drawn(colour):
         return alt.Chart(alt.Data(values=[])).mark_text().encode(color=colour).to_dict()["encoding"]
 
     condition = alt.condition("datum.x > 1", alt.value("white"), alt.value("#e2e2e2"))
@@ -131,12 +125,10 @@ def test_an_unknown_figure_gets_a_suggestion():
 )
 def test_a_figure_that_needs_another_measure_says_how_to_get_it(name, python):
     need = find_figure(name).needs[0]
-    with pytest.raises(UserError) as caught:
-        find_figure(name, only("position"))
-    assert caught.value.message == (
-        f"the figure {name!r} needs the measure {need!r}, which these results do not have"
-    )
-    assert caught.value.hint == f"make results that have it with {python}"
+    error = refusal(UserError, find_figure, name, only("position"))
+    message = f"the figure {name!r} needs the measure {need!r}, which these results do not have"
+    assert error.message == message
+    assert error.hint == f"make results that have it with {python}"
 
 
 @pytest.mark.parametrize(("shape", "causal"), [((1, 1), False), ((2, 40), True), ((24, 16), False)])
@@ -174,7 +166,7 @@ def test_a_figure_from_a_notebook_is_drawn_like_any_other():
 
 @pytest.mark.usefixtures("registry")
 def test_a_report_checks_a_user_s_figure_against_the_schema():
-    def wrong(results: Atlas) -> Any:
+    def wrong(results):
         chart = draw_means(results)
         chart.height = {"no": "height"}
         return chart
@@ -214,7 +206,7 @@ def package(tmp_path, monkeypatch, registry):
     (tmp_path / "no_figures.py").write_text("wrong = 3")
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    def install(**points: str) -> None:
+    def install(**points):
         declared = [
             EntryPoint(name.replace("_", "-"), value, "headscope.figures")
             for name, value in points.items()

@@ -1,7 +1,5 @@
 """The gallery page of the docs: every figure is on it, with a picture and how to draw it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -27,7 +25,7 @@ def test_every_figure_is_on_the_page_with_its_picture_and_commands(name):
     assert (PICTURES / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_page_is_what_the_tool_writes() -> None:
+def test_the_page_is_what_the_tool_writes():
     assert PAGE.read_text(encoding="utf-8") == gallery.page()
 
 

@@ -84,9 +84,8 @@ def test_the_similarity_of_maps_is_coloured_from_0_to_1():
 def test_a_grid_has_a_small_heat_map_for_each_label_with_the_label_s_own_values(name, labels):
     values = random_values(NEEDS[name], layers=3, heads=4)
     spec = draw(name, values)
-    assert [panel["title"]["text"] for panel in spec["concat"]] == [
-        SHOWN.get(label, label) for label in labels
-    ]
+    wanted = [SHOWN.get(label, label) for label in labels]
+    assert [panel["title"]["text"] for panel in spec["concat"]] == wanted
     for column, panel in enumerate(spec["concat"]):
         means = values.mean(0)[..., column]
         found = {(row["layer"], row["head"]): row["value"] for row in rows_of(spec, panel)}

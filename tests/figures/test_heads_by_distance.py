@@ -30,15 +30,11 @@ def surface(**changes: tuple[tuple[int, ...], float]) -> dict[str, NDArray[np.fl
 
 def found(results: Atlas, **limits: float) -> dict[str, str]:
     table = behaviours(results, BehaviourThresholds(**limits) if limits else None)
-    assert table["name"].tolist() == [
-        f"{layer}-{head}" for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)
-    ]
+    expected = [f"{layer}-{head}" for layer in range(1, LAYERS + 1) for head in range(1, HEADS + 1)]
+    assert table["name"].tolist() == expected
     assert table["layer"].tolist() == [1, 1, 1, 2, 2, 2]
-    return {
-        name: what
-        for name, what in zip(table["name"], table["behaviour"], strict=True)
-        if what != NONE
-    }
+    rows = zip(table["name"], table["behaviour"], strict=True)
+    return {name: what for name, what in rows if what != NONE}
 
 
 def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attention():
@@ -53,12 +49,8 @@ def test_heads_are_named_after_the_token_that_has_more_than_half_of_their_attent
         )
     )
     assert found(made) == {
-        "1-1": "previous token",
-        "1-2": "next token",
-        "1-3": "current token",
-        "2-1": "[CLS]",
-        "2-2": "[SEP]",
-        "2-3": "full stop or comma",
+        **{"1-1": "previous token", "1-2": "next token", "1-3": "current token"},
+        **{"2-1": "[CLS]", "2-2": "[SEP]", "2-3": "full stop or comma"},
     }
     assert found(made, position=0.85, token=0.65) == {"1-2": "next token", "2-1": "[CLS]"}
 
@@ -180,6 +172,5 @@ def test_a_treebank_of_few_words_or_none_does_not_stand_in_the_way(words):
         "all": {"n": words, "offset_right": 0, "offset": 1, "right": {(UP, 1, 1): (words, 0)}},
         "det": {"n": words, "offset_right": 0, "offset": 1, "right": {(UP, 1, 2): (words, 0)}},
     }
-    assert found(
-        results(surface=surface(position_1=((1, 0, 0), 0.9)), dependency=dependency(few))
-    ) == {"2-1": "previous token"}
+    seen = found(results(surface=surface(position_1=((1, 0, 0), 0.9)), dependency=dependency(few)))
+    assert seen == {"2-1": "previous token"}

@@ -70,14 +70,9 @@ def test_every_head_has_its_own_value(name):
     found = {
         (row["layer"], row["head"]): row["value"] for row in rows_of(draw(name, layers=4, heads=5))
     }
-    assert found == pytest.approx(
-        {
-            (layer + 1, head + 1): values[layer, head][label]
-            for layer in range(4)
-            for head in range(5)
-        },
-        rel=1e-9,
-    )
+    cells = np.ndindex(4, 5)
+    expected = {(layer + 1, head + 1): values[layer, head][label] for layer, head in cells}
+    assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["heat-previous", "heat-entropy"])
@@ -133,21 +128,16 @@ def test_shares_are_coloured_from_nought_to_one(name):
 
 def test_entropy_is_coloured_over_its_own_range():
     values = made_values(2, 3)["entropy"][..., 0]
-    assert color_domain(draw("heat-entropy")) == pytest.approx(
-        [values.min(), values.max()], rel=1e-9
-    )
+    expected = pytest.approx([values.min(), values.max()], rel=1e-9)
+    assert color_domain(draw("heat-entropy")) == expected
 
 
 def test_undefined_heads_are_drawn_grey_with_a_dash():
     svg = vl_convert.vegalite_to_svg(
         heat_map(grid([[0.5, np.nan], [0.0, 1.0]]), title="t", domain=(0, 1)).to_dict()
     )
-    assert [colour == GREY for _, _, colour in squares(svg)] == [
-        False,
-        False,
-        False,
-        True,
-    ]  # bottom right: layer 1, head 2
+    # bottom right: layer 1, head 2
+    assert [colour == GREY for _, _, colour in squares(svg)] == [False, False, False, True]
     assert re.findall(r">(0\.00|0\.50|1\.00|–)</text>", svg).count("–") == 1
     assert "NaN" not in svg
 
@@ -175,10 +165,8 @@ def test_numbers_are_readable_on_their_square():
     colours = {
         text: colour for colour, text in re.findall(r'fill="(\w+)"[^>]*>(0\.00|1\.00)</text>', svg)
     }
-    assert colours == {
-        "0.00": "white",
-        "1.00": "black",
-    }  # viridis is dark at its low end, bright at its high end
+    expected = {"0.00": "white", "1.00": "black"}
+    assert colours == expected  # viridis is dark at its low end, bright at its high end
 
 
 @pytest.mark.parametrize(("heads", "printed"), [(12, True), (16, True), (17, False), (32, False)])

@@ -1,13 +1,11 @@
 """The atlas on paper: one square per head, in the colour of its main role's family."""
 
-from __future__ import annotations
-
 import headscope as hs
 from headscope.measures.roles import FAMILIES
 from headscope.stats import main_roles
 
 
-def test_every_head_has_the_colour_and_the_glyph_of_its_family() -> None:
+def test_every_head_has_the_colour_and_the_glyph_of_its_family():
     atlas = hs.survey("demo", "demo", limit=12, measures=["activity", "work", "spread"])
     chart = atlas.figure("main-roles").to_dict()
     (rows,) = chart["datasets"].values()

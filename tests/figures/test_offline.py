@@ -15,7 +15,6 @@ import pytest
 from headscope.figures import FIGURES, figure, find_figure
 from headscope.figures.offline import offline
 from headscope.figures.save import chart_svg
-from headscope.results import Atlas
 from page.samples import made_results
 
 ADDRESS = re.compile(r"https?://[^\s\"'<>]+")
@@ -104,7 +103,7 @@ def test_a_users_figure_is_offline_too(results, monkeypatch):
     monkeypatch.setattr(FIGURES, "_entries", dict(FIGURES._entries))
 
     @figure("own", needs=["entropy"])
-    def own(atlas: Atlas) -> Any:
+    def own(atlas):
         return points()
 
     assert "image/svg+xml" in find_figure("own", results).draw(results)._repr_mimebundle_()

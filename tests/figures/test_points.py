@@ -15,15 +15,10 @@ from headscope.figures.distances import LETTERS, OTHERS, POINT, name_places, nam
 
 def heads(count: int, seed: int = 0) -> pd.DataFrame:
     random = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "name": [f"1-{number}" for number in range(1, count + 1)],
-            "x": random.normal(size=count),
-            "y": random.normal(size=count),
-            "layer": 1,
-            "behaviour": ["broad" if number % 3 == 0 else "none" for number in range(count)],
-        }
-    )
+    x, y = random.normal(size=count), random.normal(size=count)
+    kinds = ["broad" if number % 3 == 0 else "none" for number in range(count)]
+    names = [f"1-{number}" for number in range(1, count + 1)]
+    return pd.DataFrame({"name": names, "x": x, "y": y, "layer": 1, "behaviour": kinds})
 
 
 def rows(spec: dict[str, Any], place: int) -> list[dict[str, Any]]:

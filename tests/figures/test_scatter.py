@@ -16,14 +16,11 @@ from page.samples import made_results, made_values
 
 FIGURES = {
     "position": {
-        "previous token": ("position", 0),
-        "current token": ("position", 1),
-        "next token": ("position", 2),
+        f"{name} token": ("position", at) for at, name in enumerate(("previous", "current", "next"))
     },
     "special": {
-        "to [CLS]": ("special", (0, 0)),
-        "to [SEP]": ("special", (1, 0)),
-        "to full stop or comma": ("special", (2, 0)),
+        f"to {name}": ("special", (at, 0))
+        for at, name in enumerate(("[CLS]", "[SEP]", "full stop or comma"))
     },
     "from-sep": {"from [SEP]": ("special", (1, 1)), "from other tokens": ("special", (1, 2))},
     "entropy": {"from all tokens": ("entropy", 0), "from [CLS]": ("entropy", 1)},
@@ -71,12 +68,8 @@ def test_points_are_above_their_layer_and_named_as_people_write_heads(name):
 def test_lines_are_means_of_the_same_points_over_the_layer(name):
     spec = draw(name)
     means = layer_of(spec, "line")[0]["encoding"]
-    assert (
-        means["x"]["field"],
-        means["y"]["field"],
-        means["y"]["aggregate"],
-        means["color"]["field"],
-    ) == ("layer", "value", "mean", "series")
+    fields = [means[channel]["field"] for channel in ("x", "y", "color")]
+    assert (fields, means["y"]["aggregate"]) == (["layer", "value", "series"], "mean")
 
 
 @pytest.mark.parametrize("name", ["position", "special", "from-sep"])
@@ -91,19 +84,15 @@ def test_entropy_starts_at_0_and_has_the_uniform_line():
     assert layer_of(spec, "point")[0]["encoding"]["y"]["scale"] == {"zero": True}
     reference = layer_of(spec, "line")[1]
     assert reference["mark"]["strokeDash"]
-    assert [(row["layer"], row["value"]) for row in rows_of(spec, reference)] == [
-        (layer, pytest.approx(np.log(20))) for layer in (1, 2, 3, 4)
-    ]
+    expected = [(layer, pytest.approx(np.log(20))) for layer in (1, 2, 3, 4)]
+    assert [(row["layer"], row["value"]) for row in rows_of(spec, reference)] == expected
     assert rows_of(spec, layer_of(spec, "text")[0])[0]["what"] == "uniform attention"
 
 
 def test_series_differ_in_shape_as_well_as_colour():
     encoding = layer_of(draw("position"), "point")[0]["encoding"]
-    assert (
-        len(set(encoding["color"]["scale"]["range"]))
-        == len(set(encoding["shape"]["scale"]["range"]))
-        == 3
-    )
+    for channel in ("color", "shape"):
+        assert len(set(encoding[channel]["scale"]["range"])) == 3
 
 
 def test_every_layer_is_on_the_axis_even_if_nothing_is_defined_there():
@@ -167,15 +156,13 @@ def test_series_of_a_layer_stand_beside_each_other_without_mixing():
 
 
 def test_the_subtitle_names_model_corpus_and_number_of_examples():
-    assert draw("position", model="google/bert", corpus="data/deep/en.conllu")["title"][
-        "subtitle"
-    ] == ["google/bert on en.conllu, 8 examples"]
+    found = draw("position", model="google/bert", corpus="data/deep/en.conllu")["title"]["subtitle"]
+    assert found == ["google/bert on en.conllu, 8 examples"]
 
 
 def test_a_model_folder_is_named_by_its_last_part():
-    assert draw("position", model="/home/me/models/bert/")["title"]["subtitle"] == [
-        "bert on texts.txt, 8 examples"
-    ]
+    expected = ["bert on texts.txt, 8 examples"]
+    assert draw("position", model="/home/me/models/bert/")["title"]["subtitle"] == expected
 
 
 def test_a_subtitle_is_cut_rather_than_widening_the_figure():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 import torch
@@ -36,7 +35,7 @@ def network() -> PatternNet:
 def start(tmp_path):
     """Start a session in a folder; a second one in the same folder continues it."""
 
-    def start(folder: Path = tmp_path / "labels", *, seed: int = 0) -> LabelSession:
+    def start(folder=tmp_path / "labels", *, seed=0):
         return LabelSession(
             CorpusMaps(planted(), from_texts(TEXTS), limit=3, seed=seed, max_length=24),
             LabelStore(folder),

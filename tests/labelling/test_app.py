@@ -102,10 +102,8 @@ def app(session, stopped):
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("", "text/html"),
-        ("label.js", "text/javascript"),
-        ("label.css", "text/css"),
-        ("page.css", "text/css"),
+        *(("", "text/html"), ("label.js", "text/javascript")),
+        *((name, "text/css") for name in ("label.css", "page.css")),
     ],
 )
 def test_the_page_and_its_parts_are_served(app, name, kind):
@@ -117,13 +115,8 @@ def test_the_page_and_its_parts_are_served(app, name, kind):
 @pytest.mark.parametrize(
     "path",
     [
-        "/",
-        "/state",
-        "/wrong/",
-        "/wrong/state",
-        f"/{TOKEN}/../pyproject.toml",
-        f"/{TOKEN}/session.py",
-        "/SECRET/",
+        *("/", "/state", "/wrong/", "/wrong/state", "/SECRET/"),
+        *(f"/{TOKEN}/../pyproject.toml", f"/{TOKEN}/session.py"),
     ],
 )
 def test_only_the_page_is_served_and_only_with_the_token(app, path):
@@ -149,11 +142,8 @@ def test_every_answer_forbids_loading_from_elsewhere(app):
 @pytest.mark.parametrize(
     "host",
     [
-        "evil.example",
-        f"evil.example:{PORT}",
-        f"127.0.0.1.evil.example:{PORT}",
-        "localhost.evil.example",
-        "",
+        *("evil.example", "localhost.evil.example", ""),
+        *(f"evil.example:{PORT}", f"127.0.0.1.evil.example:{PORT}"),
     ],
 )
 def test_another_host_name_is_refused(app, host):
@@ -179,11 +169,8 @@ def test_the_state_has_the_map_but_neither_the_prediction_nor_the_head(app, sess
     shown = session.current()
     side = len(shown.attention)
     assert state["map"]["tokens"] == list(shown.example.tokens)
-    np.testing.assert_allclose(
-        np.array(state["map"]["cells"]).reshape(side, side) / 255,
-        np.sqrt(shown.attention),
-        atol=0.5 / 255 + 1e-6,
-    )
+    found = np.array(state["map"]["cells"]).reshape(side, side) / 255
+    np.testing.assert_allclose(found, np.sqrt(shown.attention), atol=0.5 / 255 + 1e-6)
     assert set(state["map"]) == {"number", "tokens", "second", "cells"}
     assert state["last"] is None
     assert "guess" not in state
@@ -194,12 +181,8 @@ def test_labelling_saves_the_label_and_reveals_prediction_and_head(app, session,
     shown, guess = session.current(), session.prediction()
     state = post(app, "label", number=shown.number, label="diagonal").json
     assert read_labelled(tmp_path / "labels").labels == ("diagonal",)
-    assert state["last"] == {
-        "head": str(shown.map_id.head),
-        "model": shown.map_id.model,
-        "label": "diagonal",
-        "guess": guess,
-    }
+    origin = {"head": str(shown.map_id.head), "model": shown.map_id.model}
+    assert state["last"] == {**origin, "label": "diagonal", "guess": guess}
     assert (state["labelled"], state["left"]) == (1, SIZE - 1)
     assert {one["name"]: one["count"] for one in state["classes"]}["diagonal"] == 1
     assert state["map"]["number"] == session.current().number != shown.number
@@ -269,7 +252,7 @@ def test_unknown_actions_are_not_found_and_get_requests_change_nothing(app, sess
 
 
 def test_a_map_that_cannot_be_shown_is_reported(app, session, monkeypatch):
-    def broken(_number: int) -> Any:
+    def broken(_number):
         raise UserError(
             "the attention of tiny is not finite in layer 2 on the example 7",
             hint='load the model with dtype="float32"',

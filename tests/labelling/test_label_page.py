@@ -48,7 +48,7 @@ def serving():
     """Serve a session in the background; the test must press Finish."""
     threads: list[threading.Thread] = []
 
-    def serving(session: LabelSession) -> tuple[str, threading.Thread]:
+    def serving(session):
         ready = threading.Event()
         found: list[str] = []
         opened = open_port(0)
@@ -73,12 +73,12 @@ def opened(window, serving, start):
     page = window(1200)
     found = Opened(page, address, session)
     page.on("request", lambda request: found.requests.append(request.url))
-    page.on(
-        "console",
-        lambda message: (
-            found.problems.append(message.text) if message.type in ("error", "warning") else None
-        ),
-    )
+
+    def note(message):
+        if message.type in ("error", "warning"):
+            found.problems.append(message.text)
+
+    page.on("console", note)
     page.on("pageerror", lambda error: found.problems.append(str(error)))
     page.goto(address)
     page.wait_for_selector(".class")
@@ -119,11 +119,8 @@ def test_the_prediction_is_hidden_until_asked_for_or_the_map_is_labelled(opened)
     wait(page, "#message", f"The network predicts: {prediction}Look again before you agree.")
     map_id = opened.session.current().map_id
     page.keyboard.press("4")
-    wait(
-        page,
-        "#message",
-        f"You: block. The network: {prediction}.That was head {map_id.head} of {map_id.model}.",
-    )
+    told = f"You: block. The network: {prediction}.That was head {map_id.head} of {map_id.model}."
+    wait(page, "#message", told)
 
 
 @pytest.mark.page
@@ -131,21 +128,12 @@ def test_the_canvas_shows_each_cell_and_pointing_at_one_shows_its_weight(opened)
     shown = opened.session.current()
     values = shades(shown.attention)
     count = len(values)
-    drawn = np.array(
-        [
-            [opened.page.evaluate(SHADE, [row, column, count]) for column in range(count)]
-            for row in range(count)
-        ]
-    )
-    np.testing.assert_allclose(drawn, 255 * (1 - values), atol=2.5)
+    drawn = [opened.page.evaluate(SHADE, [*cell, count]) for cell in np.ndindex(count, count)]
+    np.testing.assert_allclose(np.reshape(drawn, values.shape), 255 * (1 - values), atol=2.5)
     row, column = np.unravel_index(int(shown.attention.argmax()), shown.attention.shape)
-    place = opened.page.evaluate("() => [layout.margin, layout.size]")
-    opened.page.locator("#map").hover(
-        position={
-            "x": place[0] + (int(column) + 0.5) * place[1],
-            "y": place[1] * (int(row) + 0.5) + place[0],
-        }
-    )
+    margin, size = opened.page.evaluate("() => [layout.margin, layout.size]")
+    x, y = (margin + (int(at) + 0.5) * size for at in (column, row))
+    opened.page.locator("#map").hover(position={"x": x, "y": y})
     tokens = shown.example.tokens
     wait(opened.page, "#cell", f"{tokens[row]} → {tokens[column]}: {shown.attention.max():.3f}")
 
@@ -224,7 +212,7 @@ def test_a_port_out_of_range_is_an_error(port):
 def test_answers_are_sent_at_once():
     sent: list[int] = []
 
-    def made(transport: asyncio.Transport) -> None:
+    def made(transport):
         connection = transport.get_extra_info("socket")
         sent.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 

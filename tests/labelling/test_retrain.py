@@ -60,14 +60,15 @@ def test_the_new_network_is_compared_with_the_old_on_maps_that_neither_saw():
         assert reports["built-in test maps"].accuracy == pytest.approx(right / 10)
 
 
+def of_examples(count: int, examples: int) -> Labelled:
+    """So many maps of so many examples."""
+    maps = labelled(4, 0).take(list(range(count)))
+    known = tuple({"corpus": "c", "example": str(place % examples)} for place in range(count))
+    return Labelled(maps.maps, maps.labels, known)
+
+
 def test_maps_of_one_example_are_never_on_both_sides():
-    maps = labelled(4, 0)
-    own = Labelled(
-        maps.maps,
-        maps.labels,
-        tuple({"corpus": "c", "example": str(place % 7)} for place in range(20)),
-    )
-    inside, outside = hold_out(own, seed=0)
+    inside, outside = hold_out(of_examples(20, 7), seed=0)
     assert len(inside) + len(outside) == 20
     assert len(outside) > 0
     assert not {row["example"] for row in inside.known} & {row["example"] for row in outside.known}
@@ -75,13 +76,7 @@ def test_maps_of_one_example_are_never_on_both_sides():
 
 @pytest.mark.parametrize(("count", "examples"), [(9, 9), (20, 1)])
 def test_few_maps_or_a_single_example_are_all_trained_on(count, examples):
-    maps = labelled(4, 0).take(list(range(count)))
-    own = Labelled(
-        maps.maps,
-        maps.labels,
-        tuple({"corpus": "c", "example": str(place % examples)} for place in range(count)),
-    )
-    inside, outside = hold_out(own, seed=0)
+    inside, outside = hold_out(of_examples(count, examples), seed=0)
     assert (len(inside), len(outside)) == (count, 0)
 
 

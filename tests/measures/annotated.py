@@ -21,17 +21,8 @@ from measures.test_twins import HEADS, maps_of, view_of
 TEXTS = ("dog", "do", "n't", "don't", "Not", "wo", "does", "nothing", "n’t")
 TAGS = ("NOUN", "PROPN", "VERB", "AUX", "PRON", "ADJ", "NNS", "VBZ", "PRP$", "MD", "")
 RELATIONS = (
-    "nsubj",
-    "nsubj:pass",
-    "nsubjpass",
-    "csubj",
-    "obj",
-    "dobj",
-    "iobj",
-    "pobj",
-    "cop",
-    "root",
-    "",
+    *("nsubj", "nsubj:pass", "nsubjpass", "csubj", "obj", "dobj", "iobj", "pobj", "cop"),
+    *("root", ""),
 )
 Sentence = tuple[tuple[Word, ...], tuple[int, ...], tuple[FrameLink, ...]]
 

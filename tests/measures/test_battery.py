@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,12 +79,8 @@ def corpus() -> Corpus:
     their first 40 tokens.
     """
     passages = list(read("demo"))
-    return from_examples(
-        [
-            *passages[: EXAMPLES - 2],
-            *(passage for passage in passages if passage.id in {"news-19", "instructions-19"}),
-        ]
-    )
+    long = [passage for passage in passages if passage.id in {"news-19", "instructions-19"}]
+    return from_examples([*passages[: EXAMPLES - 2], *long])
 
 
 def run(kind: str, *names: str, **options: Any) -> Atlas:
@@ -142,21 +137,18 @@ def same(one: Atlas, other: Atlas) -> None:
     assert one.measures == other.measures
     for name in one:
         xr.testing.assert_identical(one[name], other[name])
-        assert {key: value.dtype for key, value in one[name].data_vars.items()} == {
-            key: value.dtype for key, value in other[name].data_vars.items()
-        }
+        expected = {key: value.dtype for key, value in other[name].data_vars.items()}
+        assert {key: value.dtype for key, value in one[name].data_vars.items()} == expected
 
 
 @each_case
-def test_the_corpus_of_the_battery_has_every_annotation_a_measure_needs(
-    name: str, kind: str
-) -> None:
+def test_the_corpus_of_the_battery_has_every_annotation_a_measure_needs(name, kind):
     assert REGISTRY[name].needs <= corpus().annotations | model_of(kind).capabilities
     assert REGISTRY[name].name == name
 
 
 @each_kind
-def test_shards_merge_to_the_whole_to_the_last_bit(kind: str) -> None:
+def test_shards_merge_to_the_whole_to_the_last_bit(kind):
     parts = [run(kind, batch_size=1, shard=(number, SHARDS)) for number in range(1, SHARDS + 1)]
     seen = [part.provenance["counts"]["seen"] for part in parts]
     assert sum(seen) == EXAMPLES
@@ -168,7 +160,7 @@ def test_shards_merge_to_the_whole_to_the_last_bit(kind: str) -> None:
 
 @each_case
 @pytest.mark.parametrize("size", [2, 11])
-def test_a_batch_gives_what_its_examples_give_one_by_one(name: str, kind: str, size: int) -> None:
+def test_a_batch_gives_what_its_examples_give_one_by_one(name, kind, size):
     one, other = whole(kind, size)[name], whole(kind, 1)[name]
     for key in ("mean", "deviation", "low", "high"):
         xr.testing.assert_allclose(one[key], other[key], rtol=1e-4, atol=1e-5)
@@ -184,7 +176,7 @@ def in_blocks(kind: str) -> Atlas:
 
 
 @each_case
-def test_blocks_of_rows_give_what_whole_maps_give(name: str, kind: str) -> None:
+def test_blocks_of_rows_give_what_whole_maps_give(name, kind):
     """Counts are exact, sums the same to 1e-6."""
     expected, cut = whole(kind)[name], in_blocks(kind)[name]
     for key in ("mean", "deviation", "low", "high"):
@@ -213,9 +205,7 @@ class Spread(Hearing):
 
 
 @each_kind
-def test_a_model_spread_over_devices_gives_the_same(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_spread_over_devices_gives_the_same(kind, monkeypatch):
     batch = collate(encoded(kind, 40), pad=model_of(kind).pad)
     together = passed(kind, batch)
     monkeypatch.setattr(forward, "Hearing", Spread)
@@ -228,7 +218,7 @@ def test_a_model_spread_over_devices_gives_the_same(
 
 
 @each_kind
-def test_padding_is_invisible(kind: str) -> None:
+def test_padding_is_invisible(kind):
     items = encoded(kind, 48)
     assert len({len(item) for item in items}) == 1  # all cut to one length: nothing is padded
     plain = collate(items, pad=model_of(kind).pad)
@@ -253,16 +243,14 @@ def test_padding_is_invisible(kind: str) -> None:
 
 
 @each_kind
-def test_results_survive_save_and_open(kind: str, tmp_path: Path) -> None:
+def test_results_survive_save_and_open(kind, tmp_path):
     opened = Atlas.open(whole(kind).save(tmp_path / "run.nc"))
     same(opened, whole(kind))
     assert opened.provenance == whole(kind).provenance
 
 
 @each_kind
-def test_a_corpus_of_which_every_example_is_dropped_gives_nan_and_count_0(
-    kind: str, tmp_path: Path
-) -> None:
+def test_a_corpus_of_which_every_example_is_dropped_gives_nan_and_count_0(kind, tmp_path):
     results = run(kind, max_length=5, long="drop")
     assert (
         results.provenance["counts"]["too_long"] == results.provenance["counts"]["read"] == EXAMPLES
@@ -276,7 +264,7 @@ def test_a_corpus_of_which_every_example_is_dropped_gives_nan_and_count_0(
 
 
 @each_measure
-def test_a_causal_model_gives_numbers_that_are_finite_wherever_they_are_counted(name: str) -> None:
+def test_a_causal_model_gives_numbers_that_are_finite_wherever_they_are_counted(name):
     dataset = whole(AMONG.get(name, "gpt2"))[name]
     counted = dataset["n"] > 0
     assert counted.any()
@@ -284,7 +272,7 @@ def test_a_causal_model_gives_numbers_that_are_finite_wherever_they_are_counted(
 
 
 @each_case
-def test_the_mean_is_the_sum_over_the_count(name: str, kind: str) -> None:
+def test_the_mean_is_the_sum_over_the_count(name, kind):
     dataset = whole(kind)[name]
     total, count = dataset["sum"].values.sum(0), dataset["count"].values.sum(0)
     with np.errstate(invalid="ignore"):
@@ -301,14 +289,14 @@ def test_the_mean_is_the_sum_over_the_count(name: str, kind: str) -> None:
 
 
 @each_kind
-def test_two_runs_with_one_seed_are_the_same(kind: str) -> None:
+def test_two_runs_with_one_seed_are_the_same(kind):
     again = run(kind)
     same(again, whole(kind))
     assert timeless(again) == timeless(whole(kind))
 
 
 @each_measure
-def test_a_measure_gives_alone_what_it_gives_among_all(name: str) -> None:
+def test_a_measure_gives_alone_what_it_gives_among_all(name):
     kind = AMONG.get(name, "bert")
     together = run(kind, *EVERY, name) if kind == "qwen3.5" else whole(kind)
     own = run(kind, name)
@@ -317,7 +305,7 @@ def test_a_measure_gives_alone_what_it_gives_among_all(name: str) -> None:
 
 
 @each_measure
-def test_a_measure_says_what_it_is(name: str) -> None:
+def test_a_measure_says_what_it_is(name):
     kind = kind_for(name)
     dataset = whole(kind)[name]
     (measure,) = (one for one in measures_of(kind) if one.name == name)
@@ -336,7 +324,7 @@ def one_by_one(kind: str) -> list[Any]:
 
 
 @each_measure
-def test_the_sums_are_those_of_the_values_of_a_pass_example_by_example(name: str) -> None:
+def test_the_sums_are_those_of_the_values_of_a_pass_example_by_example(name):
     seen = one_by_one(kind_for(name))
     values = np.concatenate([one.values[name] for one in seen]).astype(np.float64)
     known = (
@@ -355,7 +343,7 @@ def test_the_sums_are_those_of_the_values_of_a_pass_example_by_example(name: str
 
 
 @each_measure
-def test_tables_have_a_row_for_each_number(name: str) -> None:
+def test_tables_have_a_row_for_each_number(name):
     table, mean = alone(name).table(name), alone(name).mean(name)
     assert len(table) == mean.size
     np.testing.assert_array_equal(
@@ -364,7 +352,7 @@ def test_tables_have_a_row_for_each_number(name: str) -> None:
 
 
 @each_measure
-def test_a_run_of_one_measure_alone_can_be_shown_and_exported(name: str, tmp_path: Path) -> None:
+def test_a_run_of_one_measure_alone_can_be_shown_and_exported(name, tmp_path):
     results = alone(name)
     shown = summary(results)
     means = results.mean(name)

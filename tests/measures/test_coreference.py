@@ -35,9 +35,7 @@ KINDS = Coreference.dims["kind"]
 
 @given(drawn=st.lists(trees(), min_size=1, max_size=3), seed=st.integers(0, 2**32 - 1), cuts=CUTS)
 @settings(deadline=None, max_examples=80)
-def test_right_and_all_answers_equal_those_of_the_twin(
-    drawn: list[Any], seed: int, cuts: list[int]
-) -> None:
+def test_right_and_all_answers_equal_those_of_the_twin(drawn, seed, cuts):
     batch = collate([encode(*one) for one in drawn])
     maps = maps_of(batch, seed)
     right, total = counted(Coreference().bind(Context(Shape(1, HEADS, 1)), []), batch, maps, cuts)
@@ -63,7 +61,7 @@ def mentions(text: str, *spans: tuple[int, int, int, str]) -> tuple[list[Word], 
     return words, [Mention(*span) for span in spans]
 
 
-def test_the_nearest_mention_is_the_last_before_this_one() -> None:
+def test_the_nearest_mention_is_the_last_before_this_one():
     words, (ann, bo, she) = mentions(
         "Ann saw Bo when she left", (0, 0, 0, "1"), (2, 2, 2, "2"), (4, 4, 4, "1")
     )
@@ -71,13 +69,10 @@ def test_the_nearest_mention_is_the_last_before_this_one() -> None:
     assert nearest(words, ann, []) is None
 
 
-def test_the_same_head_word_is_sought_whatever_its_case_and_the_nearest_such_is_taken() -> None:
+def test_the_same_head_word_is_sought_whatever_its_case_and_the_nearest_such_is_taken():
     words, (first, second, cat, dog) = mentions(
         "The dog saw a Dog and a cat : dog",
-        (0, 1, 1, "1"),
-        (3, 4, 4, "2"),
-        (6, 7, 7, "3"),
-        (9, 9, 9, "2"),
+        *((0, 1, 1, "1"), (3, 4, 4, "2"), (6, 7, 7, "3"), (9, 9, 9, "2")),
     )
     assert same_head(words, dog, [first, second, cat]) == second
     assert (
@@ -85,18 +80,16 @@ def test_the_same_head_word_is_sought_whatever_its_case_and_the_nearest_such_is_
     )  # nobody else is a cat: no answer, which is wrong
 
 
-def test_the_first_sieve_takes_the_nearest_mention_spelled_alike() -> None:
+def test_the_first_sieve_takes_the_nearest_mention_spelled_alike():
     words, (old, young, again) = mentions(
         "the old dog , the young dog , The old dog",
-        (0, 2, 2, "1"),
-        (4, 6, 6, "2"),
-        (8, 10, 10, "1"),
+        *((0, 2, 2, "1"), (4, 6, 6, "2"), (8, 10, 10, "1")),
     )
     assert same_head(words, again, [old, young]) == young
     assert sieves(words, again, [old, young]) == old
 
 
-def test_the_second_sieve_takes_the_same_head_word_before_any_that_agrees() -> None:
+def test_the_second_sieve_takes_the_same_head_word_before_any_that_agrees():
     words, (dog, cat, puppy) = mentions(
         "a dog/NN , a cat/NN , the dog/NN", (0, 1, 1, "1"), (3, 4, 4, "2"), (6, 7, 7, "1")
     )
@@ -114,20 +107,20 @@ def test_the_second_sieve_takes_the_same_head_word_before_any_that_agrees() -> N
         ("himself", 1),
     ],
 )
-def test_the_third_sieve_asks_for_number_gender_and_person(pronoun: str, chosen: int) -> None:
+def test_the_third_sieve_asks_for_number_gender_and_person(pronoun, chosen):
     spans = ((0, 1, 1, "1"), (3, 4, 4, "2"), (6, 7, 7, "3"), (9, 9, 9, "4"), (11, 11, 11, "5"))
     words, found = mentions(f"Mrs. Lee/NNP , a man/NN , two dogs/NNS , this , {pronoun}", *spans)
     assert sieves(words, found[-1], found[:-1]) == found[chosen]
 
 
-def test_the_last_sieve_takes_any_mention_and_without_one_there_is_no_answer() -> None:
+def test_the_last_sieve_takes_any_mention_and_without_one_there_is_no_answer():
     words, (dogs, she) = mentions("dogs/NNS , she", (0, 0, 0, "1"), (2, 2, 2, "2"))
     assert not agree(agreement(words, dogs), agreement(words, she))
     assert sieves(words, she, [dogs]) == dogs
     assert sieves(words, dogs, []) is None
 
 
-def test_two_joined_by_and_are_many_and_a_word_without_a_tag_may_be_either() -> None:
+def test_two_joined_by_and_are_many_and_a_word_without_a_tag_may_be_either():
     words, (both, ann) = mentions("Ann and Bo", (0, 2, 0, "1"), (0, 0, 0, "2"))
     assert agreement(words, both) == ("many", "", "3")
     assert agreement(words, ann) == ("", "", "3")
@@ -149,7 +142,7 @@ DOCUMENT = Example(
 )
 
 
-def test_tasks_are_the_mentions_with_an_antecedent_and_their_candidates_the_earlier_heads() -> None:
+def test_tasks_are_the_mentions_with_an_antecedent_and_their_candidates_the_earlier_heads():
     (item,) = planted_bert().encoder(max_length=24, long="drop", stack="encoder").encode([DOCUMENT])
     places = {word: word for word in range(len(DOCUMENT.words))}
     it, dog = tasks_of(item, places, places)
@@ -157,11 +150,8 @@ def test_tasks_are_the_mentions_with_an_antecedent_and_their_candidates_the_earl
     assert (dog.row, dog.candidates, dog.answers, dog.kind) == (10, [1, 4, 6], [1, 6], "nominal")
     named = dict.fromkeys(BASELINES)
     assert list(named) == ["nearest", "same head word", "rules"]
-    assert it.baselines == (
-        False,
-        False,
-        False,
-    )  # the cat is nearer, no other is called "it", and a cat agrees with it as well
+    # the cat is nearer, no other is called "it", and a cat agrees with it as well
+    assert it.baselines == (False, False, False)
     assert dog.baselines == (True, True, True)
 
 
@@ -173,9 +163,7 @@ def test_tasks_are_the_mentions_with_an_antecedent_and_their_candidates_the_earl
         ("previous", "words", "all", 0, 2),
     ],
 )
-def test_planted_heads_have_the_accuracy_counted_by_hand(
-    head: str, candidates: str, kind: str, right: int, n: int
-) -> None:
+def test_planted_heads_have_the_accuracy_counted_by_hand(head, candidates, kind, right, n):
     cell = survey(
         planted_bert(), from_examples([DOCUMENT]), measures=["coreference"], max_length=24
     )["coreference"]
@@ -183,7 +171,7 @@ def test_planted_heads_have_the_accuracy_counted_by_hand(
     assert (float(cell["sum"].sum()), int(cell["n"])) == (right, n)
 
 
-def test_a_corpus_without_mentions_says_so_when_asked() -> None:
+def test_a_corpus_without_mentions_says_so_when_asked():
     with pytest.raises(
         UserError,
         match=r"^the measure 'coreference' needs mentions, words, which 1 text does not have \(it "

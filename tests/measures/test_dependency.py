@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,11 @@ from headscope.errors import UserError
 from headscope.measures import Context, Dependency, WordMeasure
 from headscope.measures.dependency import ALL, CORE, OffsetCounts, best_offset
 from headscope.models import Shape
-from headscope.results import Atlas
 from headscope.runs.survey import survey
+from items import item_of
 from measures.test_twins import view_of
 from planted import place, planted_bert
+from refusals import refusal
 
 DIRECTIONS = Dependency.dims["direction"]
 
@@ -39,6 +39,9 @@ PIECES = (0, 1, 1, 2, 4)
 """How many pieces a word has: means of 1, 2 and 4 weights that are 64ths are exact in float32, so
 ties are real ties.
 """
+
+
+KINDS_OF_MENTIONS = ["", "pronoun", "proper", "nominal"]
 
 
 def with_offsets(
@@ -92,13 +95,8 @@ def trees(
     ] = {}  # each span once: which of two equals is nearer nobody can say
     for _ in range(draw(st.integers(0, 6)) if size else 0):
         start, head, end = sorted(draw(st.integers(0, size - 1)) for _ in range(3))
-        mentions[start, head, end] = Mention(
-            start,
-            end,
-            head,
-            draw(st.sampled_from("ab")),
-            draw(st.sampled_from(["", "pronoun", "proper", "nominal"])),
-        )
+        named = draw(st.sampled_from("ab")), draw(st.sampled_from(KINDS_OF_MENTIONS))
+        mentions[start, head, end] = Mention(start, end, head, *named)
     return words, tuple(draw(st.sampled_from(PIECES)) for _ in words), tuple(mentions.values())
 
 
@@ -110,22 +108,9 @@ def encode(
 ) -> Encoded:
     """[CLS] word word … [SEP], each word in so many pieces; a word of 0 pieces was cut off."""
     owners = [-1, *(index for index, count in enumerate(pieces) for _ in range(count)), -1]
-    size = len(owners)
-    kinds = np.array([START, *[TEXT] * (size - 2), SEPARATOR], np.int8)
-    zeros = np.zeros(size, np.int64)
+    kinds = [START, *[TEXT] * (len(owners) - 2), SEPARATOR]
     example = Example("1", (" ".join(word.text for word in words),), words, mentions)
-    return Encoded(
-        example,
-        zeros,
-        zeros,
-        kinds,
-        np.zeros(size, np.int8),
-        np.array(owners, np.int64),
-        np.zeros(size, np.bool_),
-        ("",) * size,
-        np.array(owners, np.int64),
-        np.zeros(size, np.bool_),
-    )
+    return item_of(example, [0] * len(owners), kind=kinds, word=owners)
 
 
 def maps_of(batch: Batch, seed: int) -> torch.Tensor:
@@ -147,16 +132,12 @@ def counted(
 
     def named(values: torch.Tensor) -> Counter[Any]:
         cells = np.ndenumerate(values.numpy().reshape(shape))
-        return Counter(
-            {
-                tuple(
-                    labels[index]
-                    for labels, index in zip(measure.dims.values(), where, strict=True)
-                ): int(value)
-                for where, value in cells
-                if value
-            }
-        )
+        found = Counter()
+        for where, value in cells:
+            if value:
+                dims = zip(measure.dims.values(), where, strict=True)
+                found[tuple(labels[at] for labels, at in dims)] = int(value)
+        return found
 
     view, size = view_of(maps), maps.shape[2]
     for first, last in pairwise(sorted({0, size, *(cut for cut in cuts if cut < size)})):
@@ -173,9 +154,7 @@ CUTS = st.lists(st.integers(1, 12), max_size=4)
 
 @given(case=CASES, subtypes=st.sampled_from(["keep", "fold"]), cuts=CUTS, special=st.booleans())
 @SETTINGS
-def test_right_and_all_answers_equal_those_of_the_twin(
-    case: tuple[list[Any], int], subtypes: str, cuts: list[int], special: bool
-) -> None:
+def test_right_and_all_answers_equal_those_of_the_twin(case, subtypes, cuts, special):
     drawn, seed = case
     batch = collate([encode(*one) for one in drawn])
     maps = maps_of(batch, seed)
@@ -191,19 +170,13 @@ def test_right_and_all_answers_equal_those_of_the_twin(
             real = maps[row, head, : len(item), : len(item)].tolist()
             words = item.example.words
             expected, of = twins.dependency(
-                real,
-                item.word.tolist(),
-                words,
-                offsets,
-                held_out=other,
-                fold=fold,
-                special=special,
+                real, item.word.tolist(), words, offsets, held_out=other, fold=fold, special=special
             )
             assert right[row][head] == +expected
             assert total[row] == +of
 
 
-def test_special_tokens_are_candidates_only_if_asked_for_also_beside_other_measures() -> None:
+def test_special_tokens_are_candidates_only_if_asked_for_also_beside_other_measures():
     words = ("the", "dog", "sat")
     heads = (1, 2, ROOT)
     tree = tuple(
@@ -227,7 +200,7 @@ def test_special_tokens_are_candidates_only_if_asked_for_also_beside_other_measu
 
 @given(drawn=st.lists(trees(), min_size=1, max_size=6))
 @SETTINGS
-def test_the_offset_of_each_half_is_the_best_of_its_sentences(drawn: list[Any]) -> None:
+def test_the_offset_of_each_half_is_the_best_of_its_sentences(drawn):
     corpus = [
         Example(str(number), (" ".join(word.text for word in words),), words)
         for number, (words, _, _) in enumerate(drawn)
@@ -242,52 +215,40 @@ def test_the_offset_of_each_half_is_the_best_of_its_sentences(drawn: list[Any]) 
 
 @given(drawn=st.lists(trees(), min_size=1, max_size=4), subtypes=st.sampled_from(["keep", "fold"]))
 @SETTINGS
-def test_study_finds_the_relations_and_the_best_fixed_offset_of_each(
-    drawn: list[Any], subtypes: str
-) -> None:
+def test_study_finds_the_relations_and_the_best_fixed_offset_of_each(drawn, subtypes):
     corpus = [
         Example(str(number), (" ".join(word.text for word in words),), words)
         for number, (words, _, _) in enumerate(drawn)
     ]
     measure = Dependency(subtypes=subtypes).bind(Context(Shape(1, HEADS, 1)), corpus)
-    assert measure.offsets == twins.best_offsets(
-        [words for words, _, _ in drawn], fold=subtypes == "fold"
-    )
+    expected = twins.best_offsets([words for words, _, _ in drawn], fold=subtypes == "fold")
+    assert measure.offsets == expected
     assert measure.relations == (ALL, CORE, *sorted(set(measure.offsets) - {ALL, CORE}))
     assert json.loads(measure.attributes()["offsets"]) == measure.offsets
 
 
-def test_an_offset_of_more_than_ten_words_is_no_baseline() -> None:
+def test_an_offset_of_more_than_ten_words_is_no_baseline():
     assert best_offset(Counter({12: 9, -11: 9, -10: 1})) == -10
     assert best_offset(Counter({12: 9})) == 1
 
 
 SENTENCE = (
-    ("the", 2, "det"),
-    ("old", 2, "amod"),
-    ("dog", 3, "nsubj"),
-    ("saw", ROOT, "root"),
-    ("it", 3, "obj"),
-    (".", 3, "punct"),
+    *(("the", 2, "det"), ("old", 2, "amod"), ("dog", 3, "nsubj"), ("saw", ROOT, "root")),
+    *(("it", 3, "obj"), (".", 3, "punct")),
 )
 """the old dog saw it . — each a single piece of the planted tokenizer."""
 
 
 def treebank(*sentences: tuple[tuple[str, int, str], ...]) -> Corpus:
-    return from_examples(
-        [
-            Example(
-                str(number),
-                (" ".join(text for text, _, _ in words),),
-                tuple(Word(*word[:1], head=word[1], relation=word[2]) for word in words),
-            )
-            for number, words in enumerate(sentences)
-        ]
-    )
+    examples = []
+    for number, rows in enumerate(sentences):
+        words = tuple(Word(text, head=head, relation=relation) for text, head, relation in rows)
+        examples.append(Example(str(number), (" ".join(word.text for word in words),), words))
+    return from_examples(examples)
 
 
 @pytest.fixture(scope="module")
-def planted() -> Atlas:
+def planted():
     return survey(planted_bert(), treebank(SENTENCE), measures=["dependency"], max_length=24)
 
 
@@ -304,8 +265,8 @@ def planted() -> Atlas:
     ],
 )
 def test_planted_heads_have_the_accuracy_counted_by_hand(
-    planted: Atlas, head: str, direction: str, relation: str, right: int, n: int
-) -> None:
+    planted, head, direction, relation, right, n
+):
     cell = planted["dependency"].sel(
         **place(head), direction=direction, relation=relation, words="every"
     )
@@ -313,30 +274,20 @@ def test_planted_heads_have_the_accuracy_counted_by_hand(
     assert float(cell["mean"]) == pytest.approx(right / n)
 
 
-def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(
-    tmp_path: Path,
-) -> None:
+def test_a_treebank_without_heads_offers_no_dependencies_and_says_so_when_asked(tmp_path):
     path = tmp_path / "bare.conllu"
-    path.write_text(
-        "".join(
-            f"{number}\t{word}\t_\t_\t_\t_\t_\t_\t_\t_\n"
-            for number, word in enumerate(("the", "dog", "sat"), 1)
-        )
-        + "\n"
-    )
+    rows = [f"{number}\t{word}" for number, word in enumerate(("the", "dog", "sat"), 1)]
+    path.write_text("".join(row + 8 * "\t_" + "\n" for row in rows) + "\n")
     assert "dependency" not in survey(planted_bert(), read(path), max_length=24).measures
-    with pytest.raises(UserError) as caught:
-        survey(planted_bert(), read(path), measures=["dependency"], max_length=24)
-    assert (
-        caught.value.message
-        == f"the measure 'dependency' needs tree, which {path} does not have (it has words)"
+    error = refusal(
+        UserError, survey, planted_bert(), read(path), measures=["dependency"], max_length=24
     )
-    assert caught.value.hint == "use a treebank (.conllu), or parse plain text with parse=True"
+    message = f"the measure 'dependency' needs tree, which {path} does not have (it has words)"
+    assert error.message == message
+    assert error.hint == "use a treebank (.conllu), or parse plain text with parse=True"
 
 
-def test_a_treebank_with_heads_but_no_labels_has_only_the_accuracy_over_all_words(
-    tmp_path: Path,
-) -> None:
+def test_a_treebank_with_heads_but_no_labels_has_only_the_accuracy_over_all_words(tmp_path):
     path = tmp_path / "unlabelled.conllu"
     path.write_text("1\tthe\t_\t_\t_\t_\t2\t_\t_\t_\n2\tdog\t_\t_\t_\t_\t0\t_\t_\t_\n\n")
     assert survey(planted_bert(), read(path), measures=["dependency"], max_length=24)["dependency"][
@@ -363,7 +314,7 @@ UD = (
 """Ann 's dog did not quickly want to run in Rome because it rained."""
 
 
-def test_stanford_relations_are_made_from_ud() -> None:
+def test_stanford_relations_are_made_from_ud():
     words = tuple(Word(text, head=head, relation=name, upos=tag) for text, head, name, tag in UD)
     example = Example("1", (" ".join(word.text for word in words),), words)
     measure = Dependency(stanford=True).bind(Context(Shape(1, HEADS, 1)), [example])
@@ -394,6 +345,6 @@ def test_stanford_relations_are_made_from_ud() -> None:
     assert total[0]["dependent to head", ALL, "every"] == len(words)
 
 
-def test_stanford_relations_are_made_only_if_asked_for() -> None:
+def test_stanford_relations_are_made_only_if_asked_for():
     measure = Dependency().bind(Context(Shape(1, HEADS, 1)), treebank(SENTENCE))
     assert not [name for name in measure.relations if "SD" in name]

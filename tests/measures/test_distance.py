@@ -5,7 +5,6 @@ the maps.
 from __future__ import annotations
 
 from math import log
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from headscope.measures import Context, Distance, exact_divergence, fast_diverge
 from headscope.models import Model, load
 from headscope.runs.survey import survey
 from measures.test_twins import view_of
-from tiny import maps_of, tiny_batch, tiny_model
+from tiny import SENTENCES, maps_of, tiny_batch, tiny_model
 
 RELATIVE = 1e-3
 TINY = 1e-9
@@ -74,8 +73,8 @@ def check(maps: torch.Tensor) -> None:
 )
 @settings(deadline=None, max_examples=40)
 def test_the_exact_path_is_scipys_divergence_averaged_over_rows(
-    heads: int, size: int, temperature: float, seed: int, causal: bool
-) -> None:
+    heads, size, temperature, seed, causal
+):
     maps = random_maps(heads, size, temperature, seed, causal=causal)
     np.testing.assert_allclose(exact_divergence(maps), by_scipy(maps), rtol=1e-6, atol=TINY)
 
@@ -83,13 +82,11 @@ def test_the_exact_path_is_scipys_divergence_averaged_over_rows(
 @pytest.mark.parametrize("temperature", [0.02, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0])
 @pytest.mark.parametrize("size", [2, 17, 128])
 @pytest.mark.parametrize("causal", [False, True])
-def test_the_fast_path_is_within_a_thousandth_of_the_exact_one(
-    temperature: float, size: int, causal: bool
-) -> None:
+def test_the_fast_path_is_within_a_thousandth_of_the_exact_one(temperature, size, causal):
     check(random_maps(8, size, temperature, seed=size, causal=causal))
 
 
-def test_sharp_and_broad_heads_together_are_within_a_thousandth_too() -> None:
+def test_sharp_and_broad_heads_together_are_within_a_thousandth_too():
     mixed = [random_maps(3, 64, heat, seed=place) for place, heat in enumerate((0.02, 0.3, 1, 30))]
     check(torch.cat([*mixed, one_hot(3, 64, seed=9)]))
     apart = torch.stack([torch.eye(50), torch.eye(50).roll(1, 1), torch.full((50, 50), 1 / 50)])
@@ -100,14 +97,14 @@ def test_sharp_and_broad_heads_together_are_within_a_thousandth_too() -> None:
 
 @pytest.mark.parametrize("apart", [1e-4, 1e-3, 1e-2, 0.03, 0.1])
 @pytest.mark.parametrize("temperature", [0.1, 1.0])
-def test_nearly_equal_heads_are_within_a_thousandth_too(apart: float, temperature: float) -> None:
+def test_nearly_equal_heads_are_within_a_thousandth_too(apart, temperature):
     one, other = random_maps(2, 40, temperature, seed=2)
     maps = torch.stack([one, one * (1 - apart) + other * apart, other])
     assert float(exact_divergence(maps)[0, 1]) > 0
     check(maps)
 
 
-def test_identical_heads_have_distance_0() -> None:
+def test_identical_heads_have_distance_0():
     one = random_maps(1, 30, 0.5, seed=4)[0]
     for found in (
         exact_divergence(torch.stack([one, one, one])),
@@ -126,21 +123,11 @@ def distances(model: Model, batch: Batch) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_distances_are_between_the_heads_of_all_layers_and_padding_is_invisible(kind: str) -> None:
+def test_distances_are_between_the_heads_of_all_layers_and_padding_is_invisible(kind):
     model, plain = tiny_model(kind), tiny_batch(kind)
     encoder = model.encoder(max_length=60, long="truncate", stack=model.main_stack())
-    batch = collate(
-        encoder.encode(
-            from_texts(
-                [
-                    "the cat sat on the mat, and the dog sat by the door.",
-                    "a bird",
-                    "we walked to the river",
-                ]
-            )
-        ),
-        pad=model.pad,
-    )
+    texts = [SENTENCES[0], "a bird", "we walked to the river"]
+    batch = collate(encoder.encode(from_texts(texts)), pad=model.pad)
     assert len({*batch.lengths.tolist()}) == 3
     found = distances(model, batch)
     for row, item in enumerate(batch.items):
@@ -150,7 +137,7 @@ def test_distances_are_between_the_heads_of_all_layers_and_padding_is_invisible(
     assert plain.width > 1
 
 
-def test_the_survey_names_every_pair_of_heads_and_averages_over_examples() -> None:
+def test_the_survey_names_every_pair_of_heads_and_averages_over_examples():
     model = tiny_model("bert")
     texts = ["the cat sat on the mat", "a bird sang"]
     data = survey(model, from_texts(texts), measures=["distance"], max_length=60, batch_size=2)[
@@ -172,9 +159,7 @@ def test_the_survey_names_every_pair_of_heads_and_averages_over_examples() -> No
 
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["electra-mini", "gpt2-mini"])
-def test_on_the_maps_of_trained_models_the_fast_path_is_within_a_thousandth(
-    shared: Path, name: str
-) -> None:
+def test_on_the_maps_of_trained_models_the_fast_path_is_within_a_thousandth(shared, name):
     model = load(shared / "models" / name)
     encoder = model.encoder(max_length=64, long="truncate", stack=model.main_stack())
     for item in encoder.encode(read("demo", limit=2)):

@@ -15,7 +15,7 @@ from headscope.encode import SEPARATOR, START
 from headscope.measures import Feature
 from headscope.measures.grammar import NEGATIONS, feature_words, negations
 from headscope.runs.survey import survey
-from measures.annotated import CASES, Case, made, real_maps, tree, values_of
+from measures.annotated import CASES, made, real_maps, tree, values_of
 from planted import place, planted_bert
 
 FEATURES = Feature.dims["feature"]
@@ -98,7 +98,7 @@ def feature(
 
 @given(case=CASES)
 @settings(deadline=None, max_examples=60)
-def test_values_equal_those_of_the_twin(case: Case) -> None:
+def test_values_equal_those_of_the_twin(case):
     batch, maps, causal = made(case)
     values = values_of(Feature, batch, maps, causal=causal)
     for row, head, item, real in real_maps(batch, maps):
@@ -108,7 +108,7 @@ def test_values_equal_those_of_the_twin(case: Case) -> None:
         )
 
 
-def test_the_negations_are_the_words_of_the_paper_s_footnote() -> None:
+def test_the_negations_are_the_words_of_the_paper_s_footnote():
     assert set(FOOTNOTE.split(", ")) == NEGATIONS
 
 
@@ -125,13 +125,11 @@ def test_the_negations_are_the_words_of_the_paper_s_footnote() -> None:
         ("knot nothingness", set()),  # whole words only
     ],
 )
-def test_negations_are_whole_words_and_split_ones_count_together(
-    text: str, found: set[int]
-) -> None:
+def test_negations_are_whole_words_and_split_ones_count_together(text, found):
     assert negations([Word(word) for word in text.split()]) == found
 
 
-def test_a_clitic_of_another_sentence_or_text_does_not_make_a_negation() -> None:
+def test_a_clitic_of_another_sentence_or_text_does_not_make_a_negation():
     assert negations([Word("do", sentence=0), Word("n't", sentence=1)]) == set()
     assert negations([Word("do", segment=0), Word("n't", segment=1)]) == set()
 
@@ -147,19 +145,14 @@ STANFORD = tree(
 
 
 @pytest.mark.parametrize("words", [UNIVERSAL, STANFORD], ids=["universal", "stanford"])
-def test_universal_and_stanford_annotation_give_the_same_words(words: tuple[Word, ...]) -> None:
+def test_universal_and_stanford_annotation_give_the_same_words(words):
     assert feature_words(words) == {
-        "noun": {1, 7},
-        "verb": {2, 3, 5},
-        "pronoun": {6},
-        "subject": {1},
-        "object": {7},
-        "negation": set(),
-        "punctuation": set(),
+        **{"noun": {1, 7}, "verb": {2, 3, 5}, "pronoun": {6}, "subject": {1}, "object": {7}},
+        **{"negation": set(), "punctuation": set()},
     }
 
 
-def test_an_object_of_another_clause_is_no_object_of_the_main_predicate() -> None:
+def test_an_object_of_another_clause_is_no_object_of_the_main_predicate():
     words = tree(
         "she|PRON|nsubj|2 read|VERB|root|0 the|DET|det|4 book|NOUN|obj|2 that|PRON|mark|7 "
         "he|PRON|nsubj|7 gave|VERB|acl:relcl|4 her|PRON|obj|7 .|PUNCT|punct|2"
@@ -169,7 +162,7 @@ def test_an_object_of_another_clause_is_no_object_of_the_main_predicate() -> Non
     assert found["punctuation"] == {8}
 
 
-def test_penn_tags_of_punctuation_count() -> None:
+def test_penn_tags_of_punctuation_count():
     words = tree("well|UH|discourse|3 ,|,|punct|3 go|VB|root|0 -|HYPH|punct|3 !|.|punct|3")
     assert feature_words(words)["punctuation"] == {1, 3, 4}
 
@@ -193,8 +186,6 @@ def run(words: tuple[Word, ...]):
         ("uniform", "pronoun", 1 / 7),
     ],
 )
-def test_planted_heads_have_the_attention_counted_by_hand(
-    head: str, name: str, value: float
-) -> None:
+def test_planted_heads_have_the_attention_counted_by_hand(head, name, value):
     found = run(SAW)["mean"].sel(**place(head), feature=name)
     assert found.item() == pytest.approx(value, abs=1e-5)

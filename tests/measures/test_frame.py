@@ -14,7 +14,7 @@ from headscope.corpus import Example, FrameLink, Word, from_examples, from_texts
 from headscope.errors import UserError
 from headscope.measures import Frame
 from headscope.runs.survey import survey
-from measures.annotated import CASES, Case, made, real_maps, values_of
+from measures.annotated import CASES, made, real_maps, values_of
 from planted import place, planted_bert
 
 DIRECTIONS = Frame.dims["direction"]
@@ -48,14 +48,13 @@ def frame(
 
 @given(case=CASES)
 @settings(deadline=None, max_examples=60)
-def test_values_equal_those_of_the_twin(case: Case) -> None:
+def test_values_equal_those_of_the_twin(case):
     batch, maps, causal = made(case)
     values = values_of(Frame, batch, maps, causal=causal)
     for row, head, item, real in real_maps(batch, maps):
         expected = frame(real, item.word.tolist(), item.example.links, causal=causal)
-        assert values[row, head].tolist() == pytest.approx(
-            [expected[name] for name in DIRECTIONS], nan_ok=True
-        )
+        wanted = pytest.approx([expected[name] for name in DIRECTIONS], nan_ok=True)
+        assert values[row, head].tolist() == wanted
 
 
 # [CLS] the old dog s saw the cat [SEP]: "dogs" is two pieces
@@ -76,16 +75,14 @@ def run(links: tuple[FrameLink, ...]):
         ("uniform", 1 / 9, 1 / 9),
     ],
 )
-def test_planted_heads_have_the_attention_counted_by_hand(
-    head: str, there: float, back: float
-) -> None:
+def test_planted_heads_have_the_attention_counted_by_hand(head, there, back):
     found = run((DOGS,)).sel(**place(head))
     expected = {"target to element": there, "element to target": back, "both": max(there, back)}
     for direction, value in expected.items():
         assert found.sel(direction=direction).item() == pytest.approx(value, abs=1e-5)
 
 
-def test_a_corpus_without_frames_says_so_when_asked() -> None:
+def test_a_corpus_without_frames_says_so_when_asked():
     with pytest.raises(
         UserError,
         match=r"^the measure 'frame' needs frames, which 1 text does not have \(it has plain text "

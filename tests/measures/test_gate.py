@@ -73,7 +73,7 @@ def gates(kind: str, text: str) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gates_are_what_the_query_projection_makes_beside_the_queries(kind: str) -> None:
+def test_gates_are_what_the_query_projection_makes_beside_the_queries(kind):
     atlas = hs.survey(model_of(kind), TEXTS, measures="gate", max_length=40, batch_size=2)
     every = [gates(kind, text) for text in TEXTS]
     mean = np.mean([one.mean((1, 3)) for one in every], 0)
@@ -86,7 +86,7 @@ def test_gates_are_what_the_query_projection_makes_beside_the_queries(kind: str)
 
 
 @pytest.mark.parametrize("kind", GATED)
-def test_what_heads_put_out_adds_up_to_what_attention_adds_to_the_stream(kind: str) -> None:
+def test_what_heads_put_out_adds_up_to_what_attention_adds_to_the_stream(kind):
     batch, network = tiny_batch(kind), tiny_network(kind)
     outputs = projections_of(network, "o_proj")
     expected = caught(outputs, lambda: eager_run(kind, batch, network=network))
@@ -103,7 +103,7 @@ def test_what_heads_put_out_adds_up_to_what_attention_adds_to_the_stream(kind: s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_norm_weighted_maps_include_the_gate(kind: str) -> None:
+def test_norm_weighted_maps_include_the_gate(kind):
     """Against plain loops over transformers' attention, values and gates."""
     text, network = TEXTS[0], network_of(kind)
     values = caught(projections_of(network, "v_proj"), run := eager(kind, network, text))
@@ -134,7 +134,7 @@ def test_norm_weighted_maps_include_the_gate(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_head_at_its_mean_puts_out_its_mean_behind_the_gate(kind: str) -> None:
+def test_a_head_at_its_mean_puts_out_its_mean_behind_the_gate(kind):
     model, network = model_of(kind), network_of(kind)
     batch = collate(Encoder(model.tokenizer).encode(from_texts(TEXTS[:1])))
     output = projections_of(network, "o_proj")[1]
@@ -144,7 +144,7 @@ def test_a_head_at_its_mean_puts_out_its_mean_behind_the_gate(kind: str) -> None
     means = head_means(model, [batch], "decoder")
     torch.testing.assert_close(means[3][1].float(), mean, rtol=1e-5, atol=1e-6)
 
-    def replace(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def replace(_module, args):
         changed = args[0].clone()
         changed[..., WIDTH : 2 * WIDTH] = mean
         return (changed,)
@@ -156,7 +156,7 @@ def test_a_head_at_its_mean_puts_out_its_mean_behind_the_gate(kind: str) -> None
         torch.testing.assert_close(found, run().last_hidden_state, rtol=1e-4, atol=1e-5)
 
 
-def test_vectors_of_heads_are_those_behind_the_gate() -> None:
+def test_vectors_of_heads_are_those_behind_the_gate():
     model, network = model_of("qwen3.5"), network_of("qwen3.5")
     output = projections_of(network, "o_proj")[0]
     with torch.no_grad():
@@ -165,7 +165,7 @@ def test_vectors_of_heads_are_those_behind_the_gate() -> None:
     np.testing.assert_allclose(vectors[0], read[:, 2 * WIDTH : 3 * WIDTH].mean(0), atol=1e-6)
 
 
-def test_gradients_reach_the_outputs_behind_the_gate() -> None:
+def test_gradients_reach_the_outputs_behind_the_gate():
     model, batch = model_of("qwen3.5"), tiny_batch("qwen3.5")
     views: list[LayerView] = []
     loss = (model.forward(batch, listeners=[views.append]).last_hidden_state ** 3).sum()
@@ -173,7 +173,7 @@ def test_gradients_reach_the_outputs_behind_the_gate() -> None:
         assert gradient.abs().max() > 0
 
 
-def test_a_gate_of_zeros_lets_nothing_through() -> None:
+def test_a_gate_of_zeros_lets_nothing_through():
     model = model_of("qwen3.5")
     batch = tiny_batch("qwen3.5")
     for module, output in model.gates.items():
@@ -186,7 +186,7 @@ def test_a_gate_of_zeros_lets_nothing_through() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "llama", "gpt-oss", "deepseek-v3", "t5"])
-def test_models_without_gates_have_none_and_are_refused(kind: str) -> None:
+def test_models_without_gates_have_none_and_are_refused(kind):
     model = wrap(tiny_network(kind), tiny_tokenizer(kind), name="mine")
     assert not model.gates
     match = r"needs a model that multiplies .* such as Qwen3-Next or Qwen3.5; mine \(.*\) has none"
@@ -194,7 +194,7 @@ def test_models_without_gates_have_none_and_are_refused(kind: str) -> None:
         hs.survey(model, TEXTS, measures="gate", max_length=40)
 
 
-def test_a_norm_is_no_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_norm_is_no_gate(monkeypatch):
     """The probe is asked, whatever the source says."""
     monkeypatch.setattr("headscope.models.projections._mentions_gate", lambda module: True)
     network = tiny_network("llama")

@@ -21,6 +21,7 @@ from headscope.measures.gradients import map_gradients, masked_positions
 from headscope.models import Model, wrap
 from headscope.runs.forward import Pass
 from headscope.runs.survey import survey
+from refusals import refusal
 from tiny import HEADS, LAYERS, SENTENCES, tiny_model, tiny_network, tiny_tokenizer
 
 SEED = 3
@@ -66,7 +67,7 @@ def asked_of(kind: str, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize("kind", AUTO)
-def test_gradients_are_those_of_transformers_own_loss_and_maps(kind: str) -> None:
+def test_gradients_are_those_of_transformers_own_loss_and_maps(kind):
     network = tiny_network(kind, auto=AUTO[kind]).double()
     for text in TEXTS:
         batch = batch_of(model_of(kind), [text])
@@ -88,7 +89,7 @@ def test_gradients_are_those_of_transformers_own_loss_and_maps(kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", AUTO)
-def test_the_measure_is_the_mean_size_of_the_gradient_by_kind_of_key(kind: str) -> None:
+def test_the_measure_is_the_mean_size_of_the_gradient_by_kind_of_key(kind):
     model, batch = model_of(kind), batch_of(model_of(kind))
     causal = kind == "gpt2"
     context = Context(model.shape(model.main_stack()), causal, SEED)
@@ -110,33 +111,27 @@ def test_the_measure_is_the_mean_size_of_the_gradient_by_kind_of_key(kind: str) 
 
 
 @pytest.mark.parametrize("kind", AUTO)
-def test_an_example_has_the_same_gradients_in_any_batch(kind: str) -> None:
+def test_an_example_has_the_same_gradients_in_any_batch(kind):
     together = gradients_of(kind, batch_of(model_of(kind)))
     for row, text in enumerate(TEXTS):
         alone = collate([batch_of(model_of(kind)).items[row]], pad=model_of(kind).pad)
         size = alone.width
-        torch.testing.assert_close(
-            gradients_of(kind, alone)[:, 0],
-            together[:, row, :, :size, :size],
-            rtol=1e-5,
-            atol=1e-8,
-            msg=text,
-        )
+        found = gradients_of(kind, alone)[:, 0]
+        expected = together[:, row, :, :size, :size]
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-8, msg=text)
 
 
 @pytest.mark.parametrize("kind", AUTO)
-def test_a_batch_goes_through_a_few_examples_at_a_time(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_goes_through_a_few_examples_at_a_time(kind, monkeypatch):
     model, batch = model_of(kind), batch_of(model_of(kind))
     context = Context(model.shape(model.main_stack()), kind == "gpt2", SEED)
     sizes = []
 
-    def watched(model: Model, part: Batch, stack: str, seed: int) -> Any:
+    def watched(model, part, stack, seed):
         sizes.append(len(part))
         return map_gradients(model, part, stack, seed)
 
-    def values() -> torch.Tensor:
+    def values():
         measure = Gradient().bind(context, [])
         return Pass(model, [measure], model.main_stack(), context).run(batch).values["gradient"]
 
@@ -149,7 +144,7 @@ def test_a_batch_goes_through_a_few_examples_at_a_time(
     assert sizes == [3, 2, 1]
 
 
-def test_fifteen_percent_of_the_pieces_are_masked_at_least_one_and_only_text() -> None:
+def test_fifteen_percent_of_the_pieces_are_masked_at_least_one_and_only_text():
     encoder = tiny_model("bert", max_position_embeddings=512).encoder(
         max_length=512, long="truncate", stack="encoder"
     )
@@ -166,7 +161,7 @@ def test_fifteen_percent_of_the_pieces_are_masked_at_least_one_and_only_text() -
             assert not masked[~pieces].any()
 
 
-def test_a_seed_and_an_example_always_give_the_same_masked_pieces_and_others_give_others() -> None:
+def test_a_seed_and_an_example_always_give_the_same_masked_pieces_and_others_give_others():
     encoder = tiny_model("bert").encoder(max_length=60, long="truncate", stack="encoder")
     one, other = encoder.encode([Example("1", (SENTENCES[1],)), Example("2", (SENTENCES[1],))])
     chosen = masked_positions(one, 0).tolist()
@@ -178,7 +173,7 @@ def test_a_seed_and_an_example_always_give_the_same_masked_pieces_and_others_giv
     )
 
 
-def test_every_piece_is_masked_about_equally_often() -> None:
+def test_every_piece_is_masked_about_equally_often():
     (item,) = (
         tiny_model("bert")
         .encoder(max_length=60, long="truncate", stack="encoder")
@@ -198,7 +193,7 @@ def run(kind: str, corpus: Corpus, **options: Any) -> Any:
     ]
 
 
-def test_without_separators_their_importance_is_not_defined() -> None:
+def test_without_separators_their_importance_is_not_defined():
     data = run("gpt2", from_texts(["the cat sat, the dog", "a bird"]))
     assert data["mean"].sel(token="sep").isnull().all()
     assert (data["n"].sel(token="sep") == 0).all()
@@ -206,7 +201,7 @@ def test_without_separators_their_importance_is_not_defined() -> None:
     assert (data["n"].sel(token="punctuation") == 1).all()  # only one text has a comma
 
 
-def test_a_causal_text_of_one_token_has_no_next_token_to_lose_and_counts_nowhere() -> None:
+def test_a_causal_text_of_one_token_has_no_next_token_to_lose_and_counts_nowhere():
     (item,) = (
         model_of("gpt2")
         .encoder(max_length=60, long="truncate", stack="decoder")
@@ -222,28 +217,24 @@ def test_a_causal_text_of_one_token_has_no_next_token_to_lose_and_counts_nowhere
     )
 
 
-def test_a_seed_changes_what_is_masked_and_so_the_numbers() -> None:
+def test_a_seed_changes_what_is_masked_and_so_the_numbers():
     first, again, other = (run("bert", from_texts(TEXTS), seed=seed)["mean"] for seed in (0, 0, 1))
     assert first.equals(again)
     assert not first.equals(other)
 
 
-def test_a_model_without_a_language_model_head_is_refused_by_name() -> None:
-    with pytest.raises(UserError) as caught:
-        survey(tiny_model("bert"), from_texts(TEXTS), measures=["gradient"], max_length=60)
-    assert (
-        caught.value.message
-        == "the measure 'gradient' needs a language-model head, which this model lacks"
-    )
-    assert "head='lm'" in caught.value.hint
+def test_a_model_without_a_language_model_head_is_refused_by_name():
+    options = {"measures": ["gradient"], "max_length": 60}
+    error = refusal(UserError, survey, tiny_model("bert"), from_texts(TEXTS), **options)
+    message = "the measure 'gradient' needs a language-model head, which this model lacks"
+    assert error.message == message
+    assert "head='lm'" in error.hint
 
 
-def test_a_masked_language_model_whose_tokenizer_has_no_mask_is_refused_by_name() -> None:
+def test_a_masked_language_model_whose_tokenizer_has_no_mask_is_refused_by_name():
     tokenizer = tiny_tokenizer("bert")
     tokenizer.mask_token = None
     model = wrap(tiny_network("bert", auto=AutoModelForMaskedLM), tokenizer, name="maskless")
-    with pytest.raises(
-        ModelError,
-        match="the tokenizer of maskless has no mask token, which gradient importance needs",
-    ):
+    message = "the tokenizer of maskless has no mask token, which gradient importance needs"
+    with pytest.raises(ModelError, match=message):
         survey(model, from_texts(TEXTS), measures=["gradient"], max_length=60)

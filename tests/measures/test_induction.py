@@ -74,7 +74,7 @@ def eager(model: Model) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-def test_the_ranking_of_a_real_language_model_is_that_of_the_standard_score(demo_llm: Any) -> None:
+def test_the_ranking_of_a_real_language_model_is_that_of_the_standard_score(demo_llm):
     tokenizer, count = demo_llm.tokenizer, 24
     common = [
         token[1:]
@@ -139,7 +139,7 @@ def hand_made() -> Model:
     return wrap(network, planted_tokenizer(end=""), name="hand-made induction")
 
 
-def test_the_induction_head_of_a_hand_made_model_has_the_score_that_it_must_have() -> None:
+def test_the_induction_head_of_a_hand_made_model_has_the_score_that_it_must_have():
     model, count = hand_made(), 10
     texts = repeated(WORDS, count, sequences=5, seed=1)
     ids = [model.tokenizer(text)["input_ids"] for text in texts]

@@ -15,7 +15,7 @@ from headscope.encode import SEPARATOR, START
 from headscope.measures import Link
 from headscope.measures.grammar import verbs_and_subjects
 from headscope.runs.survey import survey
-from measures.annotated import CASES, Case, made, real_maps, tree, values_of
+from measures.annotated import CASES, made, real_maps, tree, values_of
 from measures.test_feature import has
 from planted import place, planted_bert
 
@@ -87,16 +87,15 @@ def link(
 
 @given(case=CASES)
 @settings(deadline=None, max_examples=60)
-def test_values_equal_those_of_the_twin(case: Case) -> None:
+def test_values_equal_those_of_the_twin(case):
     batch, maps, causal = made(case)
     values = values_of(Link, batch, maps, causal=causal)
     for row, head, item, real in real_maps(batch, maps):
         expected = link(
             real, item.word.tolist(), item.kind.tolist(), item.example.words, causal=causal
         )
-        assert values[row, head].tolist() == pytest.approx(
-            [expected[name] for name in LINKS], nan_ok=True
-        )
+        wanted = pytest.approx([expected[name] for name in LINKS], nan_ok=True)
+        assert values[row, head].tolist() == wanted
 
 
 @pytest.mark.parametrize(
@@ -115,9 +114,7 @@ def test_values_equal_those_of_the_twin(case: Case) -> None:
         ("he|PRON|obj|2 sat|VERB|root|0", []),
     ],
 )
-def test_verbs_and_their_subjects_are_found_in_the_tree(
-    text: str, pairs: list[tuple[int, int]]
-) -> None:
+def test_verbs_and_their_subjects_are_found_in_the_tree(text, pairs):
     assert verbs_and_subjects(tree(text)) == pairs
 
 
@@ -140,7 +137,5 @@ def run(words: tuple[Word, ...]):
         ("uniform", "cls to verb", 1 / 7),
     ],
 )
-def test_planted_heads_have_the_attention_counted_by_hand(
-    head: str, name: str, value: float
-) -> None:
+def test_planted_heads_have_the_attention_counted_by_hand(head, name, value):
     assert run(SAW).sel(**place(head), link=name).item() == pytest.approx(value, abs=1e-5)

@@ -45,7 +45,7 @@ def encoded(kind: str) -> list[Encoded]:
 
 
 @pytest.mark.parametrize(("kind", "stack"), [("llama", "decoder"), ("bert", "encoder")])
-def test_lookback_is_what_loops_over_eager_attention_give(kind: str, stack: str) -> None:
+def test_lookback_is_what_loops_over_eager_attention_give(kind, stack):
     model = tiny_model(kind)
     atlas = hs.survey(model, PAIRS, measures="lookback", max_length=60, batch_size=3)
     found = atlas.mean("lookback").transpose("layer", "head", "lookback")
@@ -78,7 +78,7 @@ def uniform(item: Encoded, *, causal: bool) -> list[float]:
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_uniform_attention_has_the_contexts_share_of_the_tokens(causal: bool) -> None:
+def test_uniform_attention_has_the_contexts_share_of_the_tokens(causal):
     for item in encoded("llama"):
         segments = item.segment.tolist()
         context, answer = segments.index(1), segments.count(1)
@@ -88,12 +88,12 @@ def test_uniform_attention_has_the_contexts_share_of_the_tokens(causal: bool) ->
         np.testing.assert_allclose(uniform(item, causal=causal), [share, 0.5], rtol=1e-6)
 
 
-def test_planted_heads_look_at_the_context_or_at_the_answer() -> None:
+def test_planted_heads_look_at_the_context_or_at_the_answer():
     pairs = [("the dog sat", "a cat saw it"), ("who sat", "it")]
     atlas = hs.survey(planted_bert(), pairs, measures="lookback", max_length=24)
     means = atlas.mean("lookback").sel(lookback="share")
 
-    def of(name: str) -> float:
+    def of(name):
         layer, head = HEADS[name]
         return float(means.sel(layer=layer, head=head))
 
@@ -103,12 +103,12 @@ def test_planted_heads_look_at_the_context_or_at_the_answer() -> None:
     assert of("previous") == pytest.approx((1 / 4 + 1) / 2)
 
 
-def test_an_answer_that_was_cut_off_does_not_count() -> None:
+def test_an_answer_that_was_cut_off_does_not_count():
     [item] = Encoder(tiny_tokenizer("llama")).encode(from_texts(["the cat sat."]))
     np.testing.assert_equal(uniform(item, causal=True), [nan, nan])
 
 
-def test_texts_without_an_answer_are_refused_and_values_have_words() -> None:
+def test_texts_without_an_answer_are_refused_and_values_have_words():
     with pytest.raises(UserError, match=r"the measure 'lookback' needs pair, which .* not have"):
         hs.survey("demo", ["the cat sat."], measures="lookback")
     atlas = hs.survey(tiny_model("llama"), PAIRS, measures="lookback", max_length=60)

@@ -60,7 +60,7 @@ def written(model: Model, text: str) -> list[list[list[list[float]]]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_norm_of_outputs_is_what_plain_loops_give(kind: str) -> None:
+def test_the_norm_of_outputs_is_what_plain_loops_give(kind):
     model = model_of(kind)
     mean = survey(model, from_texts(TEXTS), measures="output_norm", max_length=24).mean(
         "output_norm"
@@ -77,7 +77,7 @@ def test_the_norm_of_outputs_is_what_plain_loops_give(kind: str) -> None:
     np.testing.assert_allclose(mean.values, expected, rtol=1e-5)
 
 
-def test_a_head_that_writes_nothing_has_norm_0_and_the_others_more() -> None:
+def test_a_head_that_writes_nothing_has_norm_0_and_the_others_more():
     model = model_of("bert")
     (first, *_) = output_projections(model, "encoder").values()
     width = model.network.config.hidden_size // model.shape("encoder").heads
@@ -87,14 +87,11 @@ def test_a_head_that_writes_nothing_has_norm_0_and_the_others_more() -> None:
     mean = atlas.mean("output_norm").sel(layer=1).values
     assert mean[0] == 0.0
     np.testing.assert_allclose(mean.mean(), 1.0, rtol=1e-6)
-    assert label_text("output_norm", {}, atlas["output_norm"].attrs) == (
-        "norm of the head's output over the layer's mean"
-    )
+    message = "norm of the head's output over the layer's mean"
+    assert label_text("output_norm", {}, atlas["output_norm"].attrs) == message
 
 
-def test_a_model_whose_projections_cannot_be_read_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_model_whose_projections_cannot_be_read_is_refused(monkeypatch):
     monkeypatch.setattr("headscope.models.projections.find_output", lambda module, parent: None)
     with pytest.raises(ModelError, match="output projections of single heads cannot be read"):
         survey(model_of("bert"), from_texts(TEXTS), measures="output_norm", max_length=24)

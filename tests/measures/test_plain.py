@@ -15,6 +15,7 @@ from headscope.measures import MEASURES, measured
 from headscope.measures.plain import is_plain
 from headscope.models import Model
 from planted import planted_bert
+from refusals import refusal
 from tiny import tiny_network, tiny_tokenizer
 
 TEXT = "the dog sat on the mat , the cat sat on the old mat ."
@@ -33,7 +34,7 @@ def llama() -> Model:
 
 @pytest.mark.parametrize("make", [planted_bert, llama])
 @pytest.mark.parametrize("name", PLAIN)
-def test_a_measure_of_a_models_maps_is_what_a_survey_gives(make: Any, name: str) -> None:
+def test_a_measure_of_a_models_maps_is_what_a_survey_gives(make, name):
     model = make()
     causal = model.causal(model.main_stack())
     (text,) = hs.stream(model, [TEXT], max_length=20)
@@ -51,7 +52,7 @@ def test_a_measure_of_a_models_maps_is_what_a_survey_gives(make: Any, name: str)
         np.testing.assert_allclose(values.values[known], expected.values[known], atol=2e-6)
 
 
-def test_entropy_is_scipys_and_padding_changes_nothing() -> None:
+def test_entropy_is_scipys_and_padding_changes_nothing():
     maps = softmaxed(2, 3, 6, 6)
     maps[1, :, :, 4:] = 0.0
     maps[1] /= maps[1].sum(-1, keepdims=True)
@@ -63,7 +64,7 @@ def test_entropy_is_scipys_and_padding_changes_nothing() -> None:
         np.testing.assert_allclose(values[text], rows.mean(-1), rtol=1e-5)
 
 
-def test_attention_to_the_token_before_is_what_a_loop_gives_for_a_tensor_and_an_array() -> None:
+def test_attention_to_the_token_before_is_what_a_loop_gives_for_a_tensor_and_an_array():
     maps = softmaxed(2, 5, 5)
     expected = [sum(head[row, row - 1] for row in range(1, 5)) / 4 for head in maps]
     for given in (maps, torch.from_numpy(maps), torch.from_numpy(maps).double(), maps.tolist()):
@@ -72,7 +73,7 @@ def test_attention_to_the_token_before_is_what_a_loop_gives_for_a_tensor_and_an_
         np.testing.assert_allclose(values, expected, rtol=1e-6)
 
 
-def test_a_measure_with_options_is_given_as_an_object() -> None:
+def test_a_measure_with_options_is_given_as_an_object():
     maps = softmaxed(1, 6, 6)
     values = measured(hs.Streaming(first=1, recent=2), maps)
     rows = range(6)
@@ -85,7 +86,7 @@ def test_a_measure_with_options_is_given_as_an_object() -> None:
     assert values.sel(where="distant").item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_special_tokens_may_have_other_names() -> None:
+def test_special_tokens_may_have_other_names():
     maps = softmaxed(1, 3, 3)
     values = hs.measures.special(maps, tokens=["<go>", "a", "."], start=["<go>"])
     np.testing.assert_allclose(
@@ -114,11 +115,10 @@ def test_special_tokens_may_have_other_names() -> None:
         ({"attention": softmaxed(1, 4, 4), "tokens": ["a", "b"]}, "texts have [2] tokens"),
     ],
 )
-def test_what_is_not_attention_is_refused(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(hs.UserError) as error:
-        hs.measures.entropy(**{"attention": softmaxed(1, 4, 4)} | given)
-    assert words in error.value.message
-    assert error.value.hint
+def test_what_is_not_attention_is_refused(given, words):
+    error = refusal(hs.UserError, hs.measures.entropy, **{"attention": softmaxed(1, 4, 4)} | given)
+    assert words in error.message
+    assert error.hint
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_what_is_not_attention_is_refused(given: dict[str, Any], words: str) -> 
         ("output_norm", "needs more than maps and tokens: the model"),
     ],
 )
-def test_a_measure_that_needs_more_is_refused(name: str, words: str) -> None:
+def test_a_measure_that_needs_more_is_refused(name, words):
     with pytest.raises(hs.UserError, match=words):
         measured(name, softmaxed(1, 4, 4))
 
 
-def test_a_misspelt_function_is_an_attribute_error() -> None:
+def test_a_misspelt_function_is_an_attribute_error():
     with pytest.raises(AttributeError, match="entorpy"):
         hs.measures.entorpy  # type: ignore[attr-defined]  # noqa: B018

@@ -26,22 +26,22 @@ TEXTS: list[str | tuple[str, str]] = [
 
 
 @pytest.fixture(scope="module")
-def bert() -> Model:
+def bert():
     return planted_bert()
 
 
 @pytest.fixture(scope="module")
-def gpt2() -> Model:
+def gpt2():
     return planted_gpt2()
 
 
 @pytest.fixture(scope="module")
-def found(bert: Model) -> Atlas:
+def found(bert):
     return survey(bert, from_texts(TEXTS), max_length=24, batch_size=2)
 
 
 @pytest.fixture(scope="module")
-def causal(gpt2: Model) -> Atlas:
+def causal(gpt2):
     return survey(gpt2, from_texts(TEXTS), max_length=24, batch_size=2)
 
 
@@ -55,9 +55,7 @@ def at(results: Atlas, measure: str, head: str, **labels: str) -> float:
     return float(results.mean(measure).sel(**place(head), **labels))
 
 
-def test_the_maps_of_the_planted_models_are_the_maps_that_were_planned(
-    bert: Model, gpt2: Model
-) -> None:
+def test_the_maps_of_the_planted_models_are_the_maps_that_were_planned(bert, gpt2):
     for model, blind in ((bert, False), (gpt2, True)):
         for item in encoded(model, from_texts(TEXTS)):
             maps: list[torch.Tensor] = []
@@ -77,8 +75,8 @@ def test_the_maps_of_the_planted_models_are_the_maps_that_were_planned(
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2"])
 def test_the_whole_survey_is_what_the_slow_twins_make_of_the_planned_maps(
-    kind: str, bert: Model, gpt2: Model, found: Atlas, causal: Atlas
-) -> None:
+    kind, bert, gpt2, found, causal
+):
     model, results = (bert, found) if kind == "bert" else (gpt2, causal)
     items = encoded(model, from_texts(TEXTS))
     for head in HEADS:
@@ -112,7 +110,7 @@ def test_the_whole_survey_is_what_the_slow_twins_make_of_the_planned_maps(
                 assert int(cell["n"]) == count, (head, measure, label)
 
 
-def test_remarks_name_the_planted_heads(found: Atlas) -> None:
+def test_remarks_name_the_planted_heads(found):
     assert found.remarks()[1:] == [
         "One head looks at the previous token: 1-1 (layer 1).",
         "One head looks at the next token: 1-2 (layer 1).",
@@ -122,12 +120,11 @@ def test_remarks_name_the_planted_heads(found: Atlas) -> None:
         "Two heads rest (under 5 % of their attention is active): 1-4 and 1-5 (layer 1).",
         "Intervals are rough: in effect there are only 5 texts.",
     ]
-    assert [HEADS[name] for name in ("previous", "next", "current", "cls", "sep")] == [
-        (1, number) for number in range(1, 6)
-    ]
+    expected = [(1, number) for number in range(1, 6)]
+    assert [HEADS[name] for name in ("previous", "next", "current", "cls", "sep")] == expected
 
 
-def test_layers_and_heads_are_labelled_from_1_in_the_order_of_the_model(found: Atlas) -> None:
+def test_layers_and_heads_are_labelled_from_1_in_the_order_of_the_model(found):
     means = found.mean("position")
     assert means["layer"].values.tolist() == [1, 2]
     assert means["head"].values.tolist() == [1, 2, 3, 4, 5]

@@ -50,15 +50,9 @@ def by_scipy(rows: list[list[float]], sentences: list[list[int]], later: int) ->
 @pytest.mark.parametrize(
     ("kind", "stack", "later", "least"), [("gpt2", "decoder", 4, 8), ("bert", "encoder", 2, 4)]
 )
-def test_receivers_have_the_kurtosis_that_scipy_gives(
-    kind: str, stack: str, later: int, least: int
-) -> None:
+def test_receivers_have_the_kurtosis_that_scipy_gives(kind, stack, later, least):
     atlas = hs.survey(
-        tiny_model(kind),
-        LONG,
-        measures=Receiver(later, least),
-        max_length=64,
-        batch_size=3,
+        tiny_model(kind), LONG, measures=Receiver(later, least), max_length=64, batch_size=3
     )
     found, counted = atlas.mean("receiver"), 0
     expected = np.zeros(found.shape)
@@ -86,9 +80,7 @@ def value(batch: Batch, maps: torch.Tensor) -> list[float]:
 
 
 @pytest.mark.parametrize("chosen", [0, 2])
-def test_a_sentence_that_receives_everything_has_the_largest_kurtosis_there_is(
-    chosen: int,
-) -> None:
+def test_a_sentence_that_receives_everything_has_the_largest_kurtosis_there_is(chosen):
     """Of n values of which all but one are 0, it is n - 5 + 1 / (n - 1)."""
     items = list(Encoder(tiny_tokenizer("gpt2")).encode(from_texts(LONG)))
     batch = collate(items)
@@ -104,12 +96,12 @@ def test_a_sentence_that_receives_everything_has_the_largest_kurtosis_there_is(
     assert np.isnan(found[2])  # three sentences
 
 
-def test_sentences_that_receive_the_same_have_no_kurtosis() -> None:
+def test_sentences_that_receive_the_same_have_no_kurtosis():
     batch = collate(list(Encoder(tiny_tokenizer("gpt2")).encode(from_texts(LONG[:1]))))
     assert np.isnan(value(batch, torch.full((1, 1, batch.width, batch.width), 0.5)))
 
 
-def test_annotated_words_say_which_sentence_they_are_in() -> None:
+def test_annotated_words_say_which_sentence_they_are_in():
     words = tuple(
         Word(text, segment=segment, sentence=sentence)
         for text, segment, sentence in [("A", 0, 3), ("dog", 0, 3), ("It", 0, 5), ("Yes", 1, 0)]
@@ -128,7 +120,7 @@ def test_annotated_words_say_which_sentence_they_are_in() -> None:
         ("", []),
     ],
 )
-def test_text_without_annotation_is_cut_by_a_simple_rule(text: str, sentences: list[str]) -> None:
+def test_text_without_annotation_is_cut_by_a_simple_rule(text, sentences):
     example = Example("1", (text,))
     numbers, words = sentence_numbers(example), surface_words(example)
     expected = [surface_words(Example("1", (sentence,))) for sentence in sentences]
@@ -140,13 +132,13 @@ def test_text_without_annotation_is_cut_by_a_simple_rule(text: str, sentences: l
     assert len(numbers) == sum(map(len, expected))
 
 
-def test_a_corpus_of_short_texts_is_warned_of() -> None:
+def test_a_corpus_of_short_texts_is_warned_of():
     for measure, warned in ((Receiver(), True), (Receiver(1, 3), False)):
         atlas = hs.survey(tiny_model("gpt2"), LONG[2:], measures=measure, max_length=64)
         texts = [line.text for line in model_summary(atlas)]
         assert any("Nothing was counted for receiver" in text for text in texts) == warned
 
 
-def test_options_are_checked() -> None:
+def test_options_are_checked():
     with pytest.raises(UserError, match="sentences of a text must be a whole number, 6 or more"):
         Receiver(later=4, least=5)

@@ -1,7 +1,5 @@
 """Quick reductions of blocks against numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from hypothesis import given

@@ -26,6 +26,7 @@ from measures.sieves.test_builtin import Made, Pairs, dependency, items, pairs_o
 from measures.test_twins import HEADS, maps_of, view_of
 from planted import HEADS as PLANTED
 from planted import expected_map, place, planted_bert, planted_gpt2
+from refusals import refusal
 from tiny import tiny_model
 
 SETTINGS = settings(deadline=None, max_examples=30)
@@ -66,9 +67,7 @@ def values_of(role: Role, batch: Batch, maps: torch.Tensor) -> torch.Tensor:
 
 @given(case=CASES)
 @SETTINGS
-def test_the_score_of_every_role_is_that_of_the_literal_loop(
-    case: tuple[list[Made], int, bool],
-) -> None:
+def test_the_score_of_every_role_is_that_of_the_literal_loop(case):
     made, seed, causal = case
     role, batch = studied(made, causal=causal)
     maps = maps_of(batch, seed, causal=causal)
@@ -86,9 +85,7 @@ def test_the_score_of_every_role_is_that_of_the_literal_loop(
 
 @given(case=CASES)
 @SETTINGS
-def test_uniform_attention_scores_1_on_every_role_that_is_defined(
-    case: tuple[list[Made], int, bool],
-) -> None:
+def test_uniform_attention_scores_1_on_every_role_that_is_defined(case):
     made, _, causal = case
     role, batch = studied(made, causal=causal)
     maps = torch.zeros(len(made), HEADS, batch.width, batch.width)
@@ -106,7 +103,7 @@ def test_uniform_attention_scores_1_on_every_role_that_is_defined(
             ), sieve.name
 
 
-def test_a_sieve_without_a_pair_has_no_weights() -> None:
+def test_a_sieve_without_a_pair_has_no_weights():
     assert bias_weights(np.zeros((3, 3), np.bool_)) is None
 
 
@@ -126,11 +123,11 @@ def at(results: Atlas, head: str, role: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def pair() -> Atlas:
+def pair():
     return scores(planted_bert(), from_texts([PAIR]))
 
 
-def test_every_planted_head_scores_what_the_loop_makes_of_its_planned_map() -> None:
+def test_every_planted_head_scores_what_the_loop_makes_of_its_planned_map():
     corpus = from_texts([PAIR, "who saw it!", ("dogs barking", "it sat on the mat, dog.")])
     for model, causal in ((planted_bert(), False), (planted_gpt2(), True)):
         found = scores(model, corpus)["role"]
@@ -182,7 +179,7 @@ def role_pairs(name: str, **options: Any) -> Pairs:
     return pairs_of(role.sieves[0], encoded_tree())
 
 
-def test_subtypes_are_kept_or_folded() -> None:
+def test_subtypes_are_kept_or_folded():
     assert role_pairs("nsubj") == set()
     assert role_pairs("nsubj", subtypes="fold") == {(3, 5), (4, 5)}
     assert role_pairs("nsubj:pass") == {(3, 5), (4, 5)}
@@ -191,29 +188,24 @@ def test_subtypes_are_kept_or_folded() -> None:
         role_pairs("nsubj:pass", subtypes="fold")
 
 
-def test_any_dependency_label_of_the_corpus_is_a_role_when_named() -> None:
+def test_any_dependency_label_of_the_corpus_is_a_role_when_named():
     assert role_pairs("det") == {(1, 3), (1, 4)} == dependency(encoded_tree(), ["det"])
     assert role_pairs("obj") == {(6, 5)}
     assert role_pairs("root") == set()
     assert "det" not in Role().bind(Context(Shape(1, 1, 1)), tree()).dims["role"]
 
 
-def test_the_direction_is_written_beside_the_numbers_and_changes_them() -> None:
+def test_the_direction_is_written_beside_the_numbers_and_changes_them():
     up, down = (
         scores(planted_bert(), tree(), roles=("amod",), direction=direction)
         for direction in ("to head", "from head")
     )
-    assert (up["role"].attrs["direction"], down["role"].attrs["direction"]) == (
-        "to head",
-        "from head",
-    )
-    assert at(up, "next", "amod") == pytest.approx(
-        8 / 2, rel=1e-5
-    )  # from "old" to "dog", one of its head's two pieces
+    expected = ("to head", "from head")
+    assert (up["role"].attrs["direction"], down["role"].attrs["direction"]) == expected
+    half = pytest.approx(8 / 2, rel=1e-5)
+    assert at(up, "next", "amod") == half  # from "old" to "dog", one of its head's two pieces
     assert at(down, "next", "amod") == pytest.approx(0.0, abs=1e-5)
-    assert at(down, "previous", "amod") == pytest.approx(
-        8 / 2, rel=1e-5
-    )  # of "dog" and "##s" the first has "old" before it
+    assert at(down, "previous", "amod") == half  # of "dog" and "##s" the first has "old" before it
 
 
 def sentences(*orders: str) -> Corpus:
@@ -235,9 +227,7 @@ def sentences(*orders: str) -> Corpus:
         (("vs", "vs"), "to head", ""),
     ],
 )
-def test_a_causal_model_that_would_see_few_head_words_gets_both_directions(
-    orders: tuple[str, ...], way: str, unseen: str
-) -> None:
+def test_a_causal_model_that_would_see_few_head_words_gets_both_directions(orders, way, unseen):
     found = scores(planted_gpt2(), sentences(*orders))["role"]
     assert (found.attrs["direction"], found.attrs["unseen"]) == (way, unseen)
     seen = len(orders) if way == "both" else orders.count("vs")
@@ -256,16 +246,16 @@ def absent(results: Atlas) -> dict[str, str]:
     return dict(json.loads(results["role"].attrs["absent"]))
 
 
-def test_roles_come_in_the_order_asked_for_and_once() -> None:
+def test_roles_come_in_the_order_asked_for_and_once():
     assert scores(planted_bert(), from_texts(["a dog"]), roles=("sep", "local", "sep"))["role"][
         "role"
     ].values.tolist() == ["sep", "local"]
 
 
-def test_an_unknown_role_gets_the_nearest_name_and_labels_are_listed_too() -> None:
-    with pytest.raises(UserError) as caught:
-        scores(planted_bert(), tree(), roles=("delimitr",))
-    assert caught.value.message.startswith("unknown role 'delimitr'; did you mean 'delimiter'?")
+def test_an_unknown_role_gets_the_nearest_name_and_labels_are_listed_too():
+    assert refusal(
+        UserError, scores, planted_bert(), tree(), roles=("delimitr",)
+    ).message.startswith("unknown role 'delimitr'; did you mean 'delimiter'?")
     with pytest.raises(UserError, match="did you mean 'det'"):
         scores(planted_bert(), tree(), roles=("dett",))
 
@@ -274,26 +264,15 @@ def test_an_unknown_role_gets_the_nearest_name_and_labels_are_listed_too() -> No
     ("role", "missing", "hint"),
     [
         ("block", "pair", "use paragraphs, or a table with two texts per line"),
-        (
-            "nsubj",
-            "tree",
-            "use a treebank (.conllu), or parse plain text with parse=True",
-        ),
-        (
-            "syntactic",
-            "tree",
-            "use a treebank (.conllu), or parse plain text with parse=True",
-        ),
+        ("nsubj", "tree", "use a treebank (.conllu), or parse plain text with parse=True"),
+        ("syntactic", "tree", "use a treebank (.conllu), or parse plain text with parse=True"),
         ("coreferent", "mentions", "use a corpus with coreference"),
     ],
 )
-def test_a_role_without_its_annotation_is_refused_by_name_and_else_absent(
-    role: str, missing: str, hint: str
-) -> None:
-    with pytest.raises(UserError) as caught:
-        scores(planted_bert(), from_texts(["a dog"]), roles=("local", role))
-    assert caught.value.message == f"the role {role!r} needs {missing}, which this corpus lacks"
-    assert caught.value.hint == hint
+def test_a_role_without_its_annotation_is_refused_by_name_and_else_absent(role, missing, hint):
+    error = refusal(UserError, scores, planted_bert(), from_texts(["a dog"]), roles=("local", role))
+    assert error.message == f"the role {role!r} needs {missing}, which this corpus lacks"
+    assert error.hint == hint
     found = scores(planted_bert(), from_texts(["a dog"]))
     if missing == "tree":  # said in results, which are read in Python and on the command line
         hint = (
@@ -303,22 +282,23 @@ def test_a_role_without_its_annotation_is_refused_by_name_and_else_absent(
     assert role not in found["role"]["role"].values
 
 
-def test_a_causal_model_has_no_later_tokens_and_says_so() -> None:
+def test_a_causal_model_has_no_later_tokens_and_says_so():
     found = scores(planted_gpt2(), from_texts(["a dog sat"]))
     assert absent(found)["next-local"] == CAUSAL == "a causal model sees no later tokens"
     assert "next-local" not in found["role"]["role"].values
     named = scores(planted_gpt2(), from_texts(["a dog sat"]), roles=("next-local", "local"))
     assert named["role"]["role"].values.tolist() == ["local"]
-    with pytest.raises(UserError) as caught:
-        scores(planted_gpt2(), from_texts(["a dog sat"]), roles=("next-local",))
+    error = refusal(
+        UserError, scores, planted_gpt2(), from_texts(["a dog sat"]), roles=("next-local",)
+    )
     assert (
-        caught.value.message
+        error.message
         == "none of the roles can be measured here: next-local: a causal model sees no later tokens"
     )
-    assert caught.value.hint == "choose other roles with roles="
+    assert error.hint == "choose other roles with roles="
 
 
-def test_a_model_without_special_tokens_has_no_delimiter() -> None:
+def test_a_model_without_special_tokens_has_no_delimiter():
     found = scores(tiny_model("gpt2"), from_texts(["the cat sat on the mat"]))["role"]
     for role in ("delimiter", "cls", "sep"):
         assert found["mean"].sel(role=role).isnull().all()
@@ -327,14 +307,14 @@ def test_a_model_without_special_tokens_has_no_delimiter() -> None:
     assert found["mean"].sel(role="first token").notnull().all()
 
 
-def test_titles_go_with_the_roles(pair: Atlas) -> None:
+def test_titles_go_with_the_roles(pair):
     titles = json.loads(pair["role"].attrs["titles"])
     assert list(titles) == pair["role"]["role"].values.tolist()
     assert titles["previous-local"] == "The two tokens before"
     assert pair["role"].attrs["unit"] == "times uniform attention"
 
 
-def test_roles_and_direction_make_another_run_and_are_in_the_provenance() -> None:
+def test_roles_and_direction_make_another_run_and_are_in_the_provenance():
     one, two, three = (
         scores(planted_bert(), tree(), **options).provenance
         for options in (
@@ -349,7 +329,7 @@ def test_roles_and_direction_make_another_run_and_are_in_the_provenance() -> Non
     assert "direction='both'" in three["details"]["role"]
 
 
-def test_the_demo_corpus_offers_every_role_of_the_paper_but_block() -> None:
+def test_the_demo_corpus_offers_every_role_of_the_paper_but_block():
     corpus = read("demo", limit=40)
     offered = Role().bind(Context(Shape(1, 1, 1)), corpus)
     assert set(offered.absent) <= {"block"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
@@ -33,7 +31,7 @@ def measured(kind: str, measure: Measure) -> tuple[np.ndarray, list[list[list[li
 
 
 @pytest.mark.parametrize("threshold", [0.05, 0.2])
-def test_the_sink_rate_of_every_place_is_that_of_a_plain_loop(threshold: float) -> None:
+def test_the_sink_rate_of_every_place_is_that_of_a_plain_loop(threshold):
     values, maps = measured("gpt2", SinkPlaces(LENGTH, threshold))
     some = set()
     for layer, heads in enumerate(maps):
@@ -47,7 +45,7 @@ def test_the_sink_rate_of_every_place_is_that_of_a_plain_loop(threshold: float) 
     assert some == {0.0, 1.0}
 
 
-def test_what_is_missing_from_the_rows_is_the_learned_sink() -> None:
+def test_what_is_missing_from_the_rows_is_the_learned_sink():
     values, maps = measured("gpt-oss", Sink(LENGTH))
     for layer, heads in enumerate(maps):
         for head, map in enumerate(heads):
@@ -56,7 +54,7 @@ def test_what_is_missing_from_the_rows_is_the_learned_sink() -> None:
             assert values[layer, head, 2] == pytest.approx(expected, abs=1e-5)
 
 
-def test_distances_with_a_learned_sink_are_those_of_rows_that_sum_to_1() -> None:
+def test_distances_with_a_learned_sink_are_those_of_rows_that_sum_to_1():
     values, maps = measured("gpt-oss", Reach())
     for layer, heads in enumerate(maps):
         for head, map in enumerate(heads):
@@ -73,6 +71,6 @@ def test_distances_with_a_learned_sink_are_those_of_rows_that_sum_to_1() -> None
         (lambda: Streaming(recent=0), "number of recent tokens must be a whole number, 1 or more"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(make: Callable[[], Measure], text: str) -> None:
+def test_options_that_make_no_sense_are_refused(make, text):
     with pytest.raises(UserError, match=text):
         make()

@@ -46,9 +46,7 @@ def random_values(seed: int, count: int) -> NDArray[np.float32]:
 
 @given(seed=st.integers(0, 2**32 - 1), cuts=st.lists(st.integers(0, 12), max_size=4))
 @settings(deadline=None, max_examples=50)
-def test_values_fed_in_parts_give_numpys_sums_of_all_whatever_the_parts(
-    seed: int, cuts: list[int]
-) -> None:
+def test_values_fed_in_parts_give_numpys_sums_of_all_whatever_the_parts(seed, cuts):
     values = random_values(seed, 12)
     sums = empty()
     for number, part in enumerate(np.split(values, sorted(cuts))):
@@ -66,9 +64,7 @@ def test_values_fed_in_parts_give_numpys_sums_of_all_whatever_the_parts(
     order=st.randoms(use_true_random=False),
 )
 @settings(deadline=None)
-def test_the_order_of_examples_changes_no_bit_and_sums_are_those_of_fractions(
-    values: list[float], order: Any
-) -> None:
+def test_the_order_of_examples_changes_no_bit_and_sums_are_those_of_fractions(values, order):
     shuffled = list(values)
     order.shuffle(shuffled)
     limbs = []
@@ -88,14 +84,12 @@ def test_the_order_of_examples_changes_no_bit_and_sums_are_those_of_fractions(
 
 
 @pytest.mark.parametrize("wrong", [np.inf, -np.inf, 2.0**53])
-def test_values_that_cannot_be_summed_name_the_measure(wrong: float) -> None:
+def test_values_that_cannot_be_summed_name_the_measure(wrong):
     with pytest.raises(UserError, match="the measure 'fixed' gave values that cannot be summed"):
         empty().add([0], np.full((1, 2, 1, 3), wrong))
 
 
-def test_counted_answers_are_averaged_over_what_was_asked_and_a_right_one_is_its_own_square() -> (
-    None
-):
+def test_counted_answers_are_averaged_over_what_was_asked_and_a_right_one_is_its_own_square():
     sums = empty()
     right = np.zeros((2, 2, 1, 3))
     right[:, 0, 0] = [[2, 0, 1], [1, 0, 0]]
@@ -110,19 +104,19 @@ def test_counted_answers_are_averaged_over_what_was_asked_and_a_right_one_is_its
     assert not sums.count[0].any()
 
 
-def test_examples_are_kept_in_their_bucket_and_no_other() -> None:
+def test_examples_are_kept_in_their_bucket_and_no_other():
     sums = empty()
     sums.add([3] * 5, np.ones((5, 2, 1, 3)))
     assert np.flatnonzero(sums.count.any((1, 2, 3))).tolist() == [3]
 
 
-def test_no_example_adds_nothing() -> None:
+def test_no_example_adds_nothing():
     sums = empty()
     sums.add([], np.ones((0, 2, 1, 3)))
     assert not any(array.any() for array in sums.arrays().values())
 
 
-def test_sums_taken_up_again_go_on_apart_from_where_they_came_from() -> None:
+def test_sums_taken_up_again_go_on_apart_from_where_they_came_from():
     first, second = empty(), empty()
     first.add([0, 1, 0, 5], random_values(1, 4))
     second.restore(first.arrays())
@@ -135,17 +129,15 @@ def test_sums_taken_up_again_go_on_apart_from_where_they_came_from() -> None:
 
 
 @pytest.mark.parametrize("name", ["sum", "square", "count"])
-def test_a_dataset_names_buckets_layers_and_heads_from_1_and_the_labels(name: str) -> None:
+def test_a_dataset_names_buckets_layers_and_heads_from_1_and_the_labels(name):
     sums = empty()
     values = np.zeros((1, 2, 1, 3))
     values[0, 1, 0, 2] = 2.0
     sums.add([4], values)
     dataset = sums.dataset()
     assert dataset[name].dims == ("bucket", "layer", "head", "label")
-    assert (
-        float(dataset[name].sel(bucket=5, layer=2, head=1, label="c"))
-        == {"sum": 2.0, "square": 4.0, "count": 1}[name]
-    )
+    expected = {"sum": 2.0, "square": 4.0, "count": 1}[name]
+    assert float(dataset[name].sel(bucket=5, layer=2, head=1, label="c")) == expected
     assert float(dataset[name].sum()) == {"sum": 2.0, "square": 4.0, "count": 6}[name]
     assert (
         dataset.attrs.items() >= {"title": "Nothing", "unit": "share", "source": "a test"}.items()

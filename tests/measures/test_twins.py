@@ -34,6 +34,7 @@ from headscope.measures import (
 )
 from headscope.models import LayerView, Shape
 from headscope.runs.forward import finite
+from items import item_of
 
 HEADS = 3
 SETTINGS = settings(deadline=None, max_examples=40)
@@ -63,25 +64,12 @@ def encode(tokens: list[Token], *, first: int = 0) -> Encoded:
         if inside and not (goes_on and place and words[-1] == word and word >= first):
             word += 2 if stop else 1  # now and then a word has no piece
         words.append(word if inside else -1)
-    size = len(tokens)
-    kinds = np.array([kind for kind, _, _ in tokens], np.int8)
-    stops = np.array([stop and kind == TEXT for kind, stop, _ in tokens], np.bool_)
-    zeros = np.zeros(size, np.int64)
-    ids = np.array(
-        [7 * place % 3 * goes_on + stop for place, (_, stop, goes_on) in enumerate(tokens)]
-    )
-    return Encoded(
-        Example("1", ("",)),
-        ids,
-        zeros,
-        kinds,
-        np.zeros(size, np.int8),
-        np.array(words, np.int64),
-        stops,
-        ("",) * size,
-        np.array(words, np.int64),
-        np.array([stop and goes_on for _, stop, goes_on in tokens], np.bool_),
-    )
+    kinds = [kind for kind, _, _ in tokens]
+    stops = [stop and kind == TEXT for kind, stop, _ in tokens]
+    ids = [7 * place % 3 * goes_on + stop for place, (_, stop, goes_on) in enumerate(tokens)]
+    unknown = [stop and goes_on for _, stop, goes_on in tokens]
+    rows = {"kind": kinds, "word": words, "stop": stops, "unknown": unknown}
+    return item_of(Example("1", ("",)), ids, **rows)
 
 
 def maps_of(batch: Batch, seed: int, *, causal: bool) -> torch.Tensor:
@@ -117,10 +105,7 @@ def view_of(maps: torch.Tensor) -> LayerView:
 
 
 def values_of(
-    measure: Measure,
-    batch: Batch,
-    maps: torch.Tensor,
-    blocks: Sequence[tuple[int, int]] = (),
+    measure: Measure, batch: Batch, maps: torch.Tensor, blocks: Sequence[tuple[int, int]] = ()
 ) -> torch.Tensor:
     """A bound measure's values of one layer, from whole maps or blocks of rows."""
     view, prepared = view_of(maps), measure.prepare(batch, "cpu")
@@ -213,7 +198,7 @@ def check(
     )
 )  # no full stop; nothing else
 @SETTINGS
-def test_a_measure_equals_its_twin(kind: type[Measure], case: Case) -> None:
+def test_a_measure_equals_its_twin(kind, case):
     batch, maps, causal = made(case)
     check(kind, batch, maps, run(kind, batch, maps, causal=causal), causal=causal)
 
@@ -221,9 +206,7 @@ def test_a_measure_equals_its_twin(kind: type[Measure], case: Case) -> None:
 @given(case=CASES, cuts=st.lists(st.integers(1, 12), max_size=4))
 @SETTINGS
 @pytest.mark.parametrize("kind", TWINS, ids=lambda kind: kind.name)
-def test_a_map_cut_anywhere_into_blocks_of_rows_gives_the_same(
-    kind: type[Measure], case: Case, cuts: list[int]
-) -> None:
+def test_a_map_cut_anywhere_into_blocks_of_rows_gives_the_same(kind, case, cuts):
     batch, maps, causal = made(case)
     measure = kind().bind(Context(Shape(1, HEADS, 1), causal), [])
     whole = values_of(measure, batch, maps).numpy()
@@ -242,7 +225,7 @@ def test_a_map_cut_anywhere_into_blocks_of_rows_gives_the_same(
     )
 )  # one split word, beside a text without words
 @SETTINGS
-def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case: Case) -> None:
+def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case):
     batch, maps, _ = made(case)
     mapped = word_map(batch)
     values = mapped.apply(maps).numpy()
@@ -253,16 +236,10 @@ def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case: Case) -> None:
             words, between, outside = twins.word_map(real, item.word.tolist())
             assert mapped.words[row].tolist() == words
             count, others = len(words), len(item) - int((item.word >= 0).sum())
-            np.testing.assert_allclose(
-                values[row, head, :count, :count],
-                np.array(between).reshape(count, count),
-                atol=2e-6,
-            )
-            np.testing.assert_allclose(
-                values[row, head, :count, most : most + others],
-                np.array(outside).reshape(count, others),
-                atol=2e-6,
-            )
+            expected = np.array(between).reshape(count, count)
+            np.testing.assert_allclose(values[row, head, :count, :count], expected, atol=2e-6)
+            found = values[row, head, :count, most : most + others]
+            np.testing.assert_allclose(found, np.array(outside).reshape(count, others), atol=2e-6)
             np.testing.assert_allclose(values[row, head, :count].sum(-1), np.ones(count), atol=1e-5)
             assert not values[row, head, count:].any()
             assert not values[row, head, :, count:most].any()
@@ -271,9 +248,7 @@ def test_word_maps_equal_their_twin_and_their_rows_sum_to_1(case: Case) -> None:
 
 @given(case=CASES, bad=st.sampled_from([float("nan"), float("inf"), float("-inf")]))
 @SETTINGS
-def test_maps_that_are_not_finite_are_told_only_where_tokens_are_real(
-    case: Case, bad: float
-) -> None:
+def test_maps_that_are_not_finite_are_told_only_where_tokens_are_real(case, bad):
     batch, maps, _ = made(case)
     mask = torch.from_numpy(batch.mask)
     real = mask[:, None, :, None] & mask[:, None, None, :]

@@ -17,6 +17,7 @@ from headscope.encode import OTHER, SEPARATOR, START, TEXT, Encoded, collate
 from headscope.measures import Activity, Context, Entropy, Spread, Together, Work
 from headscope.measures.roles import ROLES
 from headscope.models import LayerView, Shape
+from items import item_of
 
 HEADS = 2
 NOUN = {"det", "amod", "case", "nmod"}
@@ -51,22 +52,10 @@ def encode(words: list[Any], first: int) -> Encoded:
         unknown += [is_unknown] * pieces
         if entity:  # it begins where the text does: only the head word counts
             mentions.append(Mention(0, number, number, entity))
-    size = len(ids) + 1
-    kind = np.full(size, TEXT, np.int8)
-    kind[0], kind[-1] = first, SEPARATOR
-    words_of = np.array([*word, -1], np.int64)
-    return Encoded(
-        Example("1", ("",), tuple(made), mentions=tuple(mentions)),
-        np.array([*ids, 8], np.int64),
-        np.zeros(size, np.int64),
-        kind,
-        np.zeros(size, np.int8),
-        words_of,
-        np.array([*stop, False]),
-        ("",) * size,
-        words_of,
-        np.array([*unknown, False]),
-    )
+    kind = [first, *[TEXT] * (len(ids) - 1), SEPARATOR]
+    rows = {"word": [*word, -1], "stop": [*stop, False], "unknown": [*unknown, False]}
+    example = Example("1", ("",), tuple(made), mentions=tuple(mentions))
+    return item_of(example, [*ids, 8], kind=kind, **rows)
 
 
 def maps_of(items: list[Encoded], width: int, seed: int, causal: bool) -> torch.Tensor:
@@ -155,7 +144,7 @@ def expected_work(
 
 @settings(deadline=None, max_examples=60)
 @given(CASES)
-def test_work_is_what_plain_loops_give(case: Any) -> None:
+def test_work_is_what_plain_loops_give(case):
     lists, first, seed, causal = case
     items = [encode(words, first) for words in lists]
     batch = collate(items)
@@ -185,7 +174,7 @@ def test_work_is_what_plain_loops_give(case: Any) -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(CASES)
-def test_activity_and_spread_are_what_plain_loops_give(case: Any) -> None:
+def test_activity_and_spread_are_what_plain_loops_give(case):
     lists, first, seed, causal = case
     items = [encode(words, first) for words in lists]
     batch = collate(items)
@@ -242,7 +231,7 @@ def run(measure: Any, batch: Any, maps: torch.Tensor) -> NDArray[Any]:
 
 
 @pytest.mark.parametrize("kinds", [(Spread, Entropy), (Entropy, Spread), (Spread, Spread)])
-def test_measures_that_share_logarithms_do_not_disturb_each_other(kinds: Any) -> None:
+def test_measures_that_share_logarithms_do_not_disturb_each_other(kinds):
     items = [encode([("det", 1, 1, 2, False, False, "")] * 4, START)]
     batch = collate(items)
     maps = maps_of(items, batch.width, 3, False)

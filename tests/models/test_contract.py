@@ -24,16 +24,7 @@ VERSION = f"transformers {transformers.__version__}"
 ATTENTION = BLOCKS = "src/headscope/models/observe.py"
 REGISTER = "src/headscope/models/attach.py (register)"
 MODULES = (
-    "bert",
-    "distilbert",
-    "gpt2",
-    "llama",
-    "qwen3",
-    "gemma3",
-    "modernbert",
-    "t5",
-    "bart",
-    "opt",
+    *("bert", "distilbert", "gpt2", "llama", "qwen3", "gemma3", "modernbert", "t5", "bart", "opt"),
 )
 POSITIONAL = ("module", "query", "key", "value", "attention_mask")
 KNOWN = {
@@ -54,7 +45,7 @@ def eager_of(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_eager_attention_takes_module_query_key_value_and_mask_in_this_order(name: str) -> None:
+def test_eager_attention_takes_module_query_key_value_and_mask_in_this_order(name):
     parameters = list(inspect.signature(eager_of(name)).parameters.values())
     names = tuple(one.name for one in parameters[:5])
     assert names == POSITIONAL, (
@@ -68,7 +59,7 @@ def test_eager_attention_takes_module_query_key_value_and_mask_in_this_order(nam
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_eager_attention_returns_outputs_by_query_and_maps_by_head(name: str) -> None:
+def test_eager_attention_returns_outputs_by_query_and_maps_by_head(name):
     batch, heads, queries, keys, width = 2, 4, 5, 5, 8
     shapes = [(batch, heads, length, width) for length in (queries, keys, keys)]
     given = [torch.randn(shape) for shape in shapes]
@@ -84,7 +75,7 @@ def test_eager_attention_returns_outputs_by_query_and_maps_by_head(name: str) ->
     )
 
 
-def test_an_attention_function_and_a_mask_function_can_be_registered() -> None:
+def test_an_attention_function_and_a_mask_function_can_be_registered():
     for kind in ("AttentionInterface", "AttentionMaskInterface"):
         interface = getattr(transformers, kind, None)
         assert hasattr(interface, "register"), (
@@ -114,7 +105,7 @@ class Seen:
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "gpt2", "llama", "qwen3", "t5", "bart"])
-def test_models_call_the_registered_function_with_arguments_that_we_know(kind: str) -> None:
+def test_models_call_the_registered_function_with_arguments_that_we_know(kind):
     seen, network = Seen(), tiny_network(kind)
     register()
     transformers.AttentionInterface.register(NAME, seen)

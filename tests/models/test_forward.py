@@ -19,6 +19,7 @@ from headscope.errors import ModelError
 from headscope.models import Model, Watch, watching, wrap
 from headscope.models.forward import probe_length
 from headscope.models.shape import PADDING_NOTE
+from refusals import refusal
 from tiny import (
     KINDS,
     RECENT,
@@ -49,7 +50,7 @@ def eager_maps(kind: str, text: str) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("kind", MIXING)
-def test_the_numbers_of_models_that_mix_neighbours_are_those_of_texts_alone(kind: str) -> None:
+def test_the_numbers_of_models_that_mix_neighbours_are_those_of_texts_alone(kind):
     model = tiny_model(kind)
     assert model.neutral_padding is False
     atlas = hs.survey(model, hs.read(TEXTS), measures=["reach"], batch_size=4, max_length=40)
@@ -65,7 +66,7 @@ def test_the_numbers_of_models_that_mix_neighbours_are_those_of_texts_alone(kind
 
 
 @pytest.mark.parametrize("kind", MIXING)
-def test_padding_would_change_the_numbers_of_models_that_mix_neighbours(kind: str) -> None:
+def test_padding_would_change_the_numbers_of_models_that_mix_neighbours(kind):
     """Otherwise the test above could not fail."""
     model, batch = tiny_model(kind), tiny_batch(kind, (9, 6))
     alone = Batch(0, (), *(part[1:, :6] for part in (batch.ids, batch.types, batch.mask)))
@@ -80,19 +81,18 @@ def test_padding_would_change_the_numbers_of_models_that_mix_neighbours(kind: st
 
 
 @pytest.mark.parametrize("kind", MIXING)
-def test_a_padded_batch_of_a_model_that_mixes_neighbours_is_refused(kind: str) -> None:
+def test_a_padded_batch_of_a_model_that_mixes_neighbours_is_refused(kind):
     model = tiny_model(kind)
-    with pytest.raises(ModelError) as error:
-        model.forward(tiny_batch(kind, (9, 6)))
-    assert error.value.message == (
+    error = refusal(ModelError, model.forward, tiny_batch(kind, (9, 6)))
+    assert error.message == (
         f"the batch has texts of different lengths, and the numbers of tiny-{kind} change with "
         "padding"
     )
-    assert error.value.hint.startswith("make batches of texts of equal length: model.batches(")
+    assert error.hint.startswith("make batches of texts of equal length: model.batches(")
     model.forward(tiny_batch(kind, (6, 6)))
 
 
-def test_vectors_and_probes_of_a_model_that_mixes_neighbours_do_not_depend_on_the_batch() -> None:
+def test_vectors_and_probes_of_a_model_that_mixes_neighbours_do_not_depend_on_the_batch():
     model = tiny_model("mobilebert")
     together = model.encode(TEXTS, batch_size=7, max_length=40)
     alone = [model.encode([text], max_length=40)[0] for text in TEXTS]
@@ -100,7 +100,7 @@ def test_vectors_and_probes_of_a_model_that_mixes_neighbours_do_not_depend_on_th
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *RECENT, *SPARSE])
-def test_padding_is_neutral_for_other_models(kind: str) -> None:
+def test_padding_is_neutral_for_other_models(kind):
     model = tiny_model(kind)
     assert model.neutral_padding
     assert PADDING_NOTE not in model.notes
@@ -108,11 +108,11 @@ def test_padding_is_neutral_for_other_models(kind: str) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("kind", ["bert", "llama", "t5", "gemma3"])
-def test_rounding_is_not_taken_for_mixing(kind: str, dtype: torch.dtype) -> None:
+def test_rounding_is_not_taken_for_mixing(kind, dtype):
     assert wrap(tiny_network(kind).to(dtype), tiny_tokenizer(kind)).neutral_padding
 
 
-def test_a_classifier_without_a_padding_token_is_still_observed() -> None:
+def test_a_classifier_without_a_padding_token_is_still_observed():
     """transformers runs only one text at a time through it."""
     network = tiny_network("gpt2", auto=AutoModelForSequenceClassification)
     network.config.pad_token_id = None
@@ -124,16 +124,14 @@ def test_a_classifier_without_a_padding_token_is_still_observed() -> None:
 # ---- keys that are not tokens
 
 
-def test_a_model_whose_keys_are_not_the_tokens_is_refused_when_it_is_wrapped() -> None:
-    with pytest.raises(ModelError) as error:
-        tiny_model("deepseek-v4")
-    assert error.value.message == (
+def test_a_model_whose_keys_are_not_the_tokens_is_refused_when_it_is_wrapped():
+    assert refusal(ModelError, tiny_model, "deepseek-v4").message == (
         "tiny-deepseek-v4: layer 1 (DeepseekV4Attention) attends to 130 keys in a text of 129 "
         "tokens, so that its keys are not the tokens and its heads have no maps from token to token"
     )
 
 
-def test_only_a_long_text_shows_that_deepseek_v4_compresses_keys() -> None:
+def test_only_a_long_text_shows_that_deepseek_v4_compresses_keys():
     """One key stands for up to 128 tokens, so the text that is tried must be longer."""
     model = tiny_model("deepseek-v3")
     model.network.config.compress_rates = {"csa": 4, "hca": 128}
@@ -143,7 +141,7 @@ def test_only_a_long_text_shows_that_deepseek_v4_compresses_keys() -> None:
     assert short.attentions[0].shape[-2:] == (100, 100)
 
 
-def test_keys_that_are_not_tokens_are_refused_in_any_pass() -> None:
+def test_keys_that_are_not_tokens_are_refused_in_any_pass():
     """Whatever a probe has not shown."""
     model = tiny_model("bert")
     attention = model.network.encoder.layer[0].attention.self
@@ -179,9 +177,7 @@ def trained(kind: str, **changes: Any) -> Model:
         ("t5", {"dropout_rate": 0.5}),
     ],
 )
-def test_a_survey_is_without_dropout_after_network_train(
-    kind: str, changes: dict[str, Any]
-) -> None:
+def test_a_survey_is_without_dropout_after_network_train(kind, changes):
     texts = hs.read(TEXTS)
     options: dict[str, Any] = {"measures": ["entropy", "position"], "max_length": 40}
     expected = hs.survey(tiny_model(kind, **changes), texts, **options)
@@ -192,7 +188,7 @@ def test_a_survey_is_without_dropout_after_network_train(
     assert all(training(model.network)), "the mode is put back"
 
 
-def test_gradients_vectors_and_losses_are_without_dropout_after_network_train() -> None:
+def test_gradients_vectors_and_losses_are_without_dropout_after_network_train():
     changes = {"attention_probs_dropout_prob": 0.5, "hidden_dropout_prob": 0.5}
     changes["auto"] = AutoModelForMaskedLM  # type: ignore[assignment]
     plain, model = tiny_model("bert", **changes), trained("bert", **changes)
@@ -202,7 +198,7 @@ def test_gradients_vectors_and_losses_are_without_dropout_after_network_train() 
     assert np.array_equal(first["gradient"]["mean"], second["gradient"]["mean"], equal_nan=True)
 
 
-def test_only_the_modules_that_were_training_are_put_back() -> None:
+def test_only_the_modules_that_were_training_are_put_back():
     model = tiny_model("bert")
     model.network.encoder.layer[1].train()
     before = training(model.network)
@@ -212,7 +208,7 @@ def test_only_the_modules_that_were_training_are_put_back() -> None:
     assert training(model.network) == before
 
 
-def test_the_mode_is_put_back_after_an_error() -> None:
+def test_the_mode_is_put_back_after_an_error():
     model = trained("bert")
     with pytest.raises(RuntimeError, match="stop"):
         model.forward(tiny_batch("bert"), listeners=[stop])
@@ -227,19 +223,13 @@ def stop(_: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt", "gpt2", "mpnet", "gemma3", "qwen3.5"])
-def test_gradients_of_frozen_networks_are_those_of_others(kind: str) -> None:
+def test_gradients_of_frozen_networks_are_those_of_others(kind):
     """Adapters and quantised weights ask for no gradients of their own."""
     causal = kind not in ("bert", "mpnet")
     auto = AutoModelForCausalLM if causal else AutoModelForMaskedLM
     options: dict[str, Any] = {"measures": ["gradient"], "max_length": 40}
-    expected, found = (
-        hs.survey(tiny_model(kind, auto=auto), hs.read(TEXTS), **options),
-        hs.survey(frozen(tiny_model(kind, auto=auto)), hs.read(TEXTS), **options),
-    )
+    plain, frozen = (tiny_model(kind, auto=auto) for _ in range(2))
+    frozen.network.requires_grad_(False)
+    expected, found = (hs.survey(one, hs.read(TEXTS), **options) for one in (plain, frozen))
     np.testing.assert_array_equal(expected["gradient"]["mean"], found["gradient"]["mean"])
     assert float(found["gradient"]["mean"].max()) > 0
-
-
-def frozen(model: Model) -> Model:
-    model.network.requires_grad_(False)
-    return model

@@ -16,11 +16,14 @@ import transformers
 from headscope.errors import ModelError
 from headscope.models import wrap
 from headscope.models.attach import EAGER, NAME, Implementation, questions
+from refusals import refusal
 from tiny import (
     SPARSE,
     TOPK,
     eager_run,
+    last_state,
     maps_of,
+    same,
     tiny_batch,
     tiny_config,
     tiny_model,
@@ -37,24 +40,20 @@ LENGTHS = (40, 29)
 
 
 @pytest.mark.parametrize("kind", SPARSE)
-def test_sparse_models_equal_eager_bit_for_bit_beyond_what_their_index_chooses(kind: str) -> None:
+def test_sparse_models_equal_eager_bit_for_bit_beyond_what_their_index_chooses(kind):
     batch, model = tiny_batch(kind, LENGTHS), tiny_model(kind)
-    with torch.no_grad():
-        expected, maps = eager_run(kind, batch)
-        output = model.forward(batch)
+    expected, maps = eager_run(kind, batch)
     theirs = [one for one in maps["decoder"] if one is not None]
     chosen = [int((one[0, 0, -1] > 0).sum()) for one in theirs]
     assert min(chosen) == TOPK < LENGTHS[0], "the index must leave something out"
-    ours = maps_of(model, batch)["decoder"]
-    assert len(ours) == len(theirs)
-    assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
-    assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
+    assert same(maps_of(model, batch)["decoder"], theirs)
+    assert torch.equal(last_state(model, batch), expected.last_hidden_state)
 
 
 # ---- the name
 
 
-def test_the_name_is_eager_for_those_who_ask_and_itself_for_those_who_look_up() -> None:
+def test_the_name_is_eager_for_those_who_ask_and_itself_for_those_who_look_up():
     assert NAME == EAGER
     assert NAME in ("eager", "sdpa")
     assert NAME not in ("sdpa", "flash_attention_2")
@@ -66,7 +65,7 @@ def test_the_name_is_eager_for_those_who_ask_and_itself_for_those_who_look_up() 
         assert str(kept) == "headscope"
 
 
-def test_an_observed_network_can_be_set_to_eager_and_back() -> None:
+def test_an_observed_network_can_be_set_to_eager_and_back():
     model = tiny_model("deepseek-v3.2")
     model.network.set_attn_implementation("eager")
     assert type(model.config._attn_implementation) is str
@@ -75,19 +74,14 @@ def test_an_observed_network_can_be_set_to_eager_and_back() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_gpt2_that_attends_in_float32_equals_eager_bit_for_bit(dtype: torch.dtype) -> None:
+def test_gpt2_that_attends_in_float32_equals_eager_bit_for_bit(dtype):
     """It then computes attention in code of its own, if the name is eager."""
     changes = {"reorder_and_upcast_attn": True, "scale_attn_by_inverse_layer_idx": True}
     batch, network = tiny_batch("gpt2"), tiny_network("gpt2", **changes).to(dtype)
-    with torch.no_grad():
-        expected, maps = eager_run("gpt2", batch, network=tiny_network("gpt2", **changes).to(dtype))
-        model = wrap(network, tiny_tokenizer("gpt2"))
-        output = model.forward(batch)
-    views = views_of(model, batch)
-    assert all(
-        torch.equal(view.weights, one) for view, one in zip(views, maps["decoder"], strict=True)
-    )
-    assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
+    expected, maps = eager_run("gpt2", batch, network=tiny_network("gpt2", **changes).to(dtype))
+    model = wrap(network, tiny_tokenizer("gpt2"))
+    assert same([view.weights for view in views_of(model, batch)], maps["decoder"])
+    assert torch.equal(last_state(model, batch), expected.last_hidden_state)
 
 
 # ---- the source
@@ -117,7 +111,7 @@ depends on it."""
 
 
 @pytest.mark.slow
-def test_the_code_of_transformers_asks_for_the_name_only_where_we_know_it_does() -> None:
+def test_the_code_of_transformers_asks_for_the_name_only_where_we_know_it_does():
     """A new version of transformers that asks elsewhere shows up here: is the answer right?"""
     folder = Path(transformers.__file__).parent / "models"
     found = {
@@ -151,9 +145,7 @@ def test_the_code_of_transformers_asks_for_the_name_only_where_we_know_it_does()
         ("DENSE[config._attn_implementation]", False),
     ],
 )
-def test_a_question_is_answered_if_the_name_gives_the_answer_of_eager(
-    asks: str, answered: bool
-) -> None:
+def test_a_question_is_answered_if_the_name_gives_the_answer_of_eager(asks, answered):
     for code in (
         f"def forward(self, config, mask):\n    if {asks}:\n        mask = None\n",
         f"def forward(self, config, mask):\n    mask = None if {asks} else mask\n",
@@ -165,7 +157,7 @@ def test_a_question_is_answered_if_the_name_gives_the_answer_of_eager(
         assert (other.answered, other.mask) == (answered, False)
 
 
-def test_a_copy_of_the_name_is_followed() -> None:
+def test_a_copy_of_the_name_is_followed():
     code = """
 class Attention:
     def __init__(self, config):
@@ -189,11 +181,11 @@ class Attention:
         "class A:\n    def __init__(self, config):\n        TABLE[config._attn_implementation]",
     ],
 )
-def test_looking_up_handing_on_and_writing_the_name_are_no_questions(code: str) -> None:
+def test_looking_up_handing_on_and_writing_the_name_are_no_questions(code):
     assert list(questions(code)) == []
 
 
-def test_choosing_between_eager_and_what_is_registered_is_answered() -> None:
+def test_choosing_between_eager_and_what_is_registered_is_answered():
     code = """
 if self.config._attn_implementation != "eager":
     function = ALL_ATTENTION_FUNCTIONS[self.config._attn_implementation]
@@ -225,11 +217,9 @@ def own_network(folder: Path, name: str, change: str) -> Any:
     return module.OwnForCausalLM(tiny_config("llama"))
 
 
-def test_a_network_whose_mask_depends_on_what_we_cannot_answer_is_refused(tmp_path: Path) -> None:
+def test_a_network_whose_mask_depends_on_what_we_cannot_answer_is_refused(tmp_path):
     network = own_network(tmp_path, "masking", "attention_mask = attention_mask.tril()")
-    with pytest.raises(ModelError) as error:
-        wrap(network, tiny_tokenizer("llama"), name="mine")
-    assert error.value.message == (
+    assert refusal(ModelError, wrap, network, tiny_tokenizer("llama"), name="mine").message == (
         "the code of mine makes a mask depend on the name of the attention implementation in a way "
         "that Headscope cannot answer (modeling_masking.py, line 5: "
         "self.config._attn_implementation.upper()), so attention maps could be wrong"
@@ -237,7 +227,7 @@ def test_a_network_whose_mask_depends_on_what_we_cannot_answer_is_refused(tmp_pa
     assert network.config._attn_implementation != "headscope"
 
 
-def test_other_questions_that_we_cannot_answer_are_noted(tmp_path: Path) -> None:
+def test_other_questions_that_we_cannot_answer_are_noted(tmp_path):
     network = own_network(tmp_path, "counting", "self.count = 1")
     with wrap(network, tiny_tokenizer("llama"), name="mine") as model:
         (note,) = [one for one in model.notes if "the name of the attention" in one]

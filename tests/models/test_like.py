@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +14,8 @@ import headscope as hs
 from headscope.errors import ModelError, UserError
 from headscope.models import Model, as_model, load, using_model, wrap
 from headscope.options import Loading
-from tiny import (
-    tiny_model,
-    tiny_network,
-    tiny_tokenizer,
-)
+from refusals import refusal
+from tiny import tiny_model, tiny_network, tiny_tokenizer
 
 
 class SlowTokenizer(PreTrainedTokenizer):
@@ -47,72 +43,63 @@ class TextProcessor(ProcessorMixin):
         self.tokenizer = tokenizer
 
 
-def refusal(network: Any, tokenizer: Any) -> ModelError:
-    with pytest.raises(ModelError) as error:
-        wrap(network, tokenizer)
-    return error.value
-
-
 @pytest.mark.parametrize(
     ("network", "message", "hint"),
     [
         (
             "bert-base-uncased",
-            "the network must be a loaded transformers model; "
-            "got the name 'bert-base-uncased' instead",
+            "a loaded transformers model; got the name 'bert-base-uncased' instead",
             "use headscope.load('bert-base-uncased') to load a model by its name",
         ),
         (
             None,
-            "the network must be a transformers model; got NoneType instead",
+            "a transformers model; got NoneType instead",
             "load one with transformers.AutoModel.from_pretrained, or use headscope.load",
         ),
         (
             nn.Linear(2, 2),
-            "the network must be a transformers model; got Linear instead, "
-            "a torch module of another kind",
+            "a transformers model; got Linear instead, a torch module of another kind",
             "give the transformers model inside it, if it has one",
         ),
     ],
 )
-def test_a_wrong_network_is_refused(network: object, message: str, hint: str) -> None:
-    error = refusal(network, tiny_tokenizer("bert"))
-    assert (error.message, error.hint) == (message, hint)
+def test_a_wrong_network_is_refused(network, message, hint):
+    error = refusal(ModelError, wrap, network, tiny_tokenizer("bert"))
+    assert (error.message, error.hint) == (f"the network must be {message}", hint)
 
 
-def test_a_model_or_a_tokenizer_in_place_of_the_network_is_refused() -> None:
-    error = refusal(tiny_model("bert"), tiny_tokenizer("bert"))
-    assert error.message == (
-        "the network must be a transformers model; got a Model of Headscope's instead"
-    )
-    error = refusal(tiny_tokenizer("bert"), tiny_network("bert"))
+def test_a_model_or_a_tokenizer_in_place_of_the_network_is_refused():
+    error = refusal(ModelError, wrap, tiny_model("bert"), tiny_tokenizer("bert"))
+    message = "the network must be a transformers model; got a Model of Headscope's instead"
+    assert error.message == message
+    error = refusal(ModelError, wrap, tiny_tokenizer("bert"), tiny_network("bert"))
     assert str(error) == (
         "the network must be a transformers model; got a tokenizer (TokenizersBackend) instead\n"
         "next: give the network first: headscope.wrap(network, tokenizer)"
     )
 
 
-def test_a_wrong_tokenizer_is_refused() -> None:
+def test_a_wrong_tokenizer_is_refused():
     network = tiny_network("bert")
-    assert str(refusal(network, "bert-base-uncased")) == (
+    assert str(refusal(ModelError, wrap, network, "bert-base-uncased")) == (
         "the tokenizer must be a loaded tokenizer; got the name 'bert-base-uncased' instead\n"
         "next: load it: transformers.AutoTokenizer.from_pretrained('bert-base-uncased')"
     )
-    assert str(refusal(network, TextProcessor(tiny_tokenizer("bert")))) == (
+    assert str(refusal(ModelError, wrap, network, TextProcessor(tiny_tokenizer("bert")))) == (
         "the tokenizer must be a fast tokenizer of transformers; got TextProcessor instead\n"
         "next: give the tokenizer inside the processor: processor.tokenizer"
     )
     inner = tiny_tokenizer("bert").backend_tokenizer
     assert isinstance(inner, Tokenizer)
-    assert str(refusal(network, inner)) == (
+    assert str(refusal(ModelError, wrap, network, inner)) == (
         "the tokenizer must be a fast tokenizer of transformers; got Tokenizer instead\n"
         "next: wrap it: transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer)"
     )
-    assert str(refusal(network, None)) == (
+    assert str(refusal(ModelError, wrap, network, None)) == (
         "the tokenizer must be a fast tokenizer of transformers; got NoneType instead\n"
         "next: load one with transformers.AutoTokenizer.from_pretrained"
     )
-    assert str(refusal(network, SlowTokenizer())) == (
+    assert str(refusal(ModelError, wrap, network, SlowTokenizer())) == (
         "the tokenizer must be a fast one; SlowTokenizer gives no character offsets, which are "
         "needed to align words with tokens\n"
         "next: load it with transformers.AutoTokenizer, or convert it to a tokenizer.json"
@@ -120,10 +107,10 @@ def test_a_wrong_tokenizer_is_refused() -> None:
     assert network.config._attn_implementation == "eager"
 
 
-def test_a_tokenizer_with_more_tokens_than_the_network_has_embeddings_is_refused() -> None:
+def test_a_tokenizer_with_more_tokens_than_the_network_has_embeddings_is_refused():
     tokenizer = tiny_tokenizer("bert")
     network = tiny_network("bert", vocab_size=len(tokenizer) - 1)
-    assert str(refusal(network, tokenizer)) == (
+    assert str(refusal(ModelError, wrap, network, tokenizer)) == (
         f"the tokenizer does not fit the network: its token ids go up to {len(tokenizer) - 1}, and "
         f"the network has embeddings for 0 to {len(tokenizer) - 2}\n"
         "next: give the tokenizer that belongs to the network, or call "
@@ -131,58 +118,40 @@ def test_a_tokenizer_with_more_tokens_than_the_network_has_embeddings_is_refused
     )
     network.resize_token_embeddings(len(tokenizer))
     assert wrap(network, tokenizer).encode(["the cat"]).shape == (1, 32)
-    assert wrap(tiny_network("bert", vocab_size=500), tokenizer).encode(["the cat"]).shape == (
-        1,
-        32,
-    )
+    found = wrap(tiny_network("bert", vocab_size=500), tokenizer).encode(["the cat"]).shape
+    assert found == (1, 32)
+
+
+WRAP = "headscope.wrap(network, tokenizer)"
 
 
 @pytest.mark.parametrize(
     ("given", "got", "hint"),
     [
-        (
-            None,
-            "NoneType",
-            "use e.g. headscope.load('demo'), or headscope.wrap(network, tokenizer)",
-        ),
-        (3, "int", "use e.g. headscope.load('demo'), or headscope.wrap(network, tokenizer)"),
-        (
-            nn.Linear(2, 2),
-            "Linear",
-            "use headscope.wrap(network, tokenizer) for a network in memory",
-        ),
-        (
-            (nn.Linear(2, 2), None),
-            "a network and its tokenizer",
-            "use headscope.wrap(network, tokenizer)",
-        ),
+        (None, "NoneType", f"use e.g. headscope.load('demo'), or {WRAP}"),
+        (3, "int", f"use e.g. headscope.load('demo'), or {WRAP}"),
+        (nn.Linear(2, 2), "Linear", f"use {WRAP} for a network in memory"),
+        ((nn.Linear(2, 2), None), "a network and its tokenizer", f"use {WRAP}"),
     ],
 )
-def test_loading_something_else_than_a_name_is_refused(given: Any, got: str, hint: str) -> None:
-    with pytest.raises(ModelError) as error:
-        load(given)
-    assert error.value.message == (
-        "a model's name must be a hub id, a folder saved with save_pretrained, "
-        "a .gguf file, 'demo' or 'demo-llm'; "
-        f"got {got} instead"
+def test_loading_something_else_than_a_name_is_refused(given, got, hint):
+    error = refusal(ModelError, load, given)
+    assert error.message == (
+        "a model's name must be a hub id, a folder saved with save_pretrained, a .gguf file, "
+        f"'demo' or 'demo-llm'; got {got} instead"
     )
-    assert error.value.hint == hint
+    assert error.hint == hint
 
 
-def test_loading_a_model_or_an_unknown_head_is_refused(tmp_path: Path) -> None:
+def test_loading_a_model_or_an_unknown_head_is_refused(tmp_path):
     with pytest.raises(ModelError, match="got Model instead") as error:
         load(tiny_model("bert"))  # type: ignore[arg-type]
     assert error.value.hint == "use the Model as it is: it is loaded already"
-    with pytest.raises(ModelError) as error:
-        load(tmp_path, head="mlm")  # type: ignore[arg-type]
-    assert error.value.message == (
-        "head must be None, 'lm', 'own' or a transformers auto class; got 'mlm' instead"
-    )
+    message = "head must be None, 'lm', 'own' or a transformers auto class; got 'mlm' instead"
+    assert refusal(ModelError, load, tmp_path, head="mlm").message == message
 
 
-def test_as_model_takes_a_name_a_folder_a_model_or_a_network_with_its_tokenizer(
-    tmp_path: Path,
-) -> None:
+def test_as_model_takes_a_name_a_folder_a_model_or_a_network_with_its_tokenizer(tmp_path):
     network, tokenizer = tiny_network("bert", auto=AutoModelForMaskedLM), tiny_tokenizer("bert")
     network.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
@@ -195,23 +164,17 @@ def test_as_model_takes_a_name_a_folder_a_model_or_a_network_with_its_tokenizer(
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("name", "value"),
     [
-        {"device": "cuda"},
-        {"dtype": "float16"},
-        {"revision": "main"},
-        {"allow_pickle": True},
-        {"trust_remote_code": True},
-        {"seed": 1},
+        *(("device", "cuda"), ("dtype", "float16"), ("revision", "main"), ("seed", 1)),
+        *(("allow_pickle", True), ("trust_remote_code", True)),
     ],
 )
-def test_options_of_loading_are_refused_for_a_model_that_is_loaded(options: Any) -> None:
-    ((name, value),) = options.items()
-    given = options if name == "seed" else {"loading": Loading(**options)}
+def test_options_of_loading_are_refused_for_a_model_that_is_loaded(name, value):
+    option = {name: value}
+    given = option if name == "seed" else {"loading": Loading(**option)}
     for model in (tiny_model("bert"), (tiny_network("bert"), tiny_tokenizer("bert"))):
-        with pytest.raises(UserError) as error:
-            as_model(model, **given)
-        assert str(error.value) == (
+        assert str(refusal(UserError, as_model, model, **given)) == (
             f"{name}= applies only to a model given by its name, and this one is loaded already; "
             f"got {name}={value!r}\n"
             f"next: remove {name}=, or give the model's name instead of the model"
@@ -219,12 +182,12 @@ def test_options_of_loading_are_refused_for_a_model_that_is_loaded(options: Any)
 
 
 @pytest.mark.parametrize("given", [None, 3, (), ("demo",), [nn.Linear(2, 2)]])
-def test_as_model_refuses_anything_else_as_load_does(given: Any) -> None:
+def test_as_model_refuses_anything_else_as_load_does(given):
     with pytest.raises(ModelError, match="a model's name must be"):
         as_model(given)
 
 
-def test_using_a_model_closes_what_it_wrapped_and_leaves_a_given_model_open() -> None:
+def test_using_a_model_closes_what_it_wrapped_and_leaves_a_given_model_open():
     network = tiny_network("bert").train()
     with using_model((network, tiny_tokenizer("bert"))) as model:
         assert isinstance(model, Model)
@@ -237,7 +200,7 @@ def test_using_a_model_closes_what_it_wrapped_and_leaves_a_given_model_open() ->
     assert not given.closed
 
 
-def test_a_survey_and_a_comparison_put_the_networks_that_they_are_given_back() -> None:
+def test_a_survey_and_a_comparison_put_the_networks_that_they_are_given_back():
     first, second = tiny_network("bert").train(), tiny_network("bert", seed=1).train()
     tokenizer = tiny_tokenizer("bert")
     options: Any = {"measures": "entropy", "max_length": 16}
@@ -248,7 +211,7 @@ def test_a_survey_and_a_comparison_put_the_networks_that_they_are_given_back() -
         assert network.config._attn_implementation == "eager"
 
 
-def test_a_network_with_its_tokenizer_takes_options_of_encoding_only() -> None:
+def test_a_network_with_its_tokenizer_takes_options_of_encoding_only():
     pair = (tiny_network("gpt2"), tiny_tokenizer("gpt2"))
     with using_model(pair, Loading(bos="add")) as model:
         assert model.bos == "add"

@@ -14,11 +14,13 @@ from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
 import headscope as hs
 from headscope.errors import ModelError
 from headscope.models import Model, load, wrap
-from tiny import maps_of, save_tiny, tiny_batch, tiny_tokenizer
+from refusals import refusal
+from tiny import maps_of, same, save_tiny, tiny_batch, tiny_tokenizer
 
 peft = pytest.importorskip("peft", reason="peft is not installed")
 
 RANK, ALPHA = 2, 6
+QUERY = [f"model.layers.{layer}.self_attn.q_proj" for layer in range(2)]
 TARGETS = {"llama": ["q_proj"], "bert": ["query"]}
 HEADS: dict[str, Any] = {"llama": AutoModelForCausalLM, "bert": AutoModelForMaskedLM}
 
@@ -43,19 +45,19 @@ def make_adapter(
 
 
 @pytest.fixture(scope="module", params=["llama", "bert"])
-def kind(request: pytest.FixtureRequest) -> str:
+def kind(request):
     """The kind of model."""
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def model(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(kind, tmp_path_factory):
     """A tiny model with its head."""
     return saved(kind, tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="module")
-def adapter(kind: str, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def adapter(kind, model, tmp_path_factory):
     """An adapter that was trained with the head."""
     return make_adapter(kind, model, tmp_path_factory.mktemp("adapters") / "lora")
 
@@ -81,9 +83,7 @@ def by_hand(kind: str, model: Path, adapter: Path) -> Model:
 
 
 @pytest.mark.parametrize("head", [None, "lm"])
-def test_an_adapter_changes_attention_as_its_weights_say(
-    kind: str, model: Path, adapter: Path, head: Any
-) -> None:
+def test_an_adapter_changes_attention_as_its_weights_say(kind, model, adapter, head):
     """Also where it was trained with a head, and the base model is loaded without one."""
     adapted = load(model, adapter=adapter, head=head)
     expected = layers_of(kind, by_hand(kind, model, adapter))
@@ -94,13 +94,12 @@ def test_an_adapter_changes_attention_as_its_weights_say(
 
 
 def test_an_adapter_that_was_trained_without_a_head_fits_a_model_with_one(
-    kind: str, model: Path, adapter: Path, tmp_path: Path
-) -> None:
+    kind, model, adapter, tmp_path
+):
     headless = make_adapter(kind, model, tmp_path / "headless", auto=AutoModel)
     with_head = load(model, adapter=headless, head="lm")
     without = load(model, adapter=headless)
-    pairs = zip(layers_of(kind, with_head), layers_of(kind, without), strict=True)
-    assert all(torch.equal(one, other) for one, other in pairs)
+    assert same(layers_of(kind, with_head), layers_of(kind, without))
 
 
 @pytest.mark.parametrize(
@@ -112,14 +111,14 @@ def test_an_adapter_that_was_trained_without_a_head_fits_a_model_with_one(
         {"target_modules": ["q_proj"], "use_dora": True},
         {
             "target_modules": ["q_proj"],
-            "alpha_pattern": {"model.layers.1.self_attn.q_proj": 40},
-            "rank_pattern": {"model.layers.0.self_attn.q_proj": 3},
+            "alpha_pattern": {QUERY[1]: 40},
+            "rank_pattern": {QUERY[0]: 3},
         },
     ],
     ids=["all-linear", "saved", "embeddings", "dora", "patterns"],
 )
 @pytest.mark.filterwarnings("ignore:Setting `save_embedding_layers`")
-def test_adapters_of_other_kinds_act_as_in_peft(options: dict[str, Any], tmp_path: Path) -> None:
+def test_adapters_of_other_kinds_act_as_in_peft(options, tmp_path):
     """PEFT's own model with merged weights is the reference."""
     model = saved("llama", tmp_path / "model")
     config = peft.LoraConfig(r=RANK, **options)
@@ -140,18 +139,18 @@ def test_adapters_of_other_kinds_act_as_in_peft(options: dict[str, Any], tmp_pat
         assert all(torch.allclose(ours, theirs, atol=5e-6) for ours, theirs in pairs)
 
 
-def test_an_adapter_that_adds_tokens_is_refused(tmp_path: Path) -> None:
+def test_an_adapter_that_adds_tokens_is_refused(tmp_path):
     model = saved("llama", tmp_path / "model")
     config = peft.PromptTuningConfig(num_virtual_tokens=3, task_type="CAUSAL_LM")
     adapted = peft.get_peft_model(AutoModelForCausalLM.from_pretrained(model), config)
     adapted.save_pretrained(tmp_path / "adapter")
     assert (
         "is of the kind PROMPT_TUNING, which adds tokens to the text"
-        in refusal(model, tmp_path / "adapter").message
+        in refused(model, tmp_path / "adapter").message
     )
 
 
-def test_results_name_the_adapter(model: Path, adapter: Path) -> None:
+def test_results_name_the_adapter(model, adapter):
     adapted = load(model, adapter=adapter)
     assert (adapted.adapter, adapted.name) == ("lora", f"{model} + lora")
     atlas = hs.survey(adapted, ["the cat sat."], measures="position", max_length=64)
@@ -160,60 +159,48 @@ def test_results_name_the_adapter(model: Path, adapter: Path) -> None:
     assert about["weights"] != load(model).digest
 
 
-def refusal(model: Any, adapter: Any, **options: Any) -> ModelError:
-    with pytest.raises(ModelError) as error:
-        load(model, adapter=adapter, **options)
-    return error.value
+def refused(model: Any, adapter: Any, **options: Any) -> ModelError:
+    return refusal(ModelError, load, model, adapter=adapter, **options)
 
 
 @pytest.fixture(scope="module")
-def llama(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def llama(tmp_path_factory):
     """A Llama and its adapter."""
     place = tmp_path_factory.mktemp("llama")
     model = saved("llama", place / "model")
     return model, make_adapter("llama", model, place / "lora")
 
 
+FIRST = "in the model, e.g. layers.1.self_attn.q_proj.lora_A.weight"
+OTHER = "e.g. layers.2.self_attn.q_proj.lora_A.default.weight"
+
+
 @pytest.mark.parametrize(
     ("kind", "changes", "why"),
     [
         ("bert", {}, "Target modules"),
-        (
-            "llama",
-            {"num_hidden_layers": 1},
-            "2 of its weights have no place in the model, e.g. "
-            "layers.1.self_attn.q_proj.lora_A.weight",
-        ),
-        (
-            "llama",
-            {"num_hidden_layers": 3},
-            "2 weights are missing, e.g. layers.2.self_attn.q_proj.lora_A.default.weight",
-        ),
+        ("llama", {"num_hidden_layers": 1}, f"2 of its weights have no place {FIRST}"),
+        ("llama", {"num_hidden_layers": 3}, f"2 weights are missing, {OTHER}"),
         ("llama", {"hidden_size": 64}, ""),
     ],
     ids=["another", "shallower", "deeper", "wider"],
 )
-def test_an_adapter_of_another_model_is_refused(
-    llama: tuple[Path, Path], tmp_path: Path, kind: str, changes: dict[str, int], why: str
-) -> None:
+def test_an_adapter_of_another_model_is_refused(llama, tmp_path, kind, changes, why):
     other = saved(kind, tmp_path, **changes)
-    error = refusal(other, llama[1])
+    error = refused(other, llama[1])
     assert error.message.startswith(f"the adapter {llama[1]} does not fit {other}: {why}")
     assert why or "size mismatch" in error.message
     assert error.hint == "give an adapter that was trained on this model" or kind == "llama"
 
 
-def test_a_folder_that_is_not_an_adapter_is_refused(llama: tuple[Path, Path]) -> None:
-    error = refusal(llama[0], llama[0])
-    assert error.message == (
-        f"{llama[0]} is not the folder of an adapter: it has no adapter_config.json"
-    )
+def test_a_folder_that_is_not_an_adapter_is_refused(llama):
+    error = refused(llama[0], llama[0])
+    message = f"{llama[0]} is not the folder of an adapter: it has no adapter_config.json"
+    assert error.message == message
 
 
 @pytest.mark.parametrize("pickled", [True, False])
-def test_an_adapter_without_safetensors_is_refused(
-    llama: tuple[Path, Path], tmp_path: Path, pickled: bool
-) -> None:
+def test_an_adapter_without_safetensors_is_refused(llama, tmp_path, pickled):
     (tmp_path / "adapter_config.json").write_bytes((llama[1] / "adapter_config.json").read_bytes())
     if pickled:
         torch.save({}, tmp_path / "adapter_model.bin")
@@ -222,27 +209,26 @@ def test_an_adapter_without_safetensors_is_refused(
         if pickled
         else f"{tmp_path} has no weights: there is no adapter_model.safetensors"
     )
-    assert refusal(llama[0], tmp_path).message == expected
+    assert refused(llama[0], tmp_path).message == expected
 
 
-def test_a_damaged_adapter_is_refused(llama: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_damaged_adapter_is_refused(llama, tmp_path):
     for file in llama[1].iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "adapter_model.safetensors").write_bytes(b"short")
-    assert refusal(llama[0], tmp_path).message.startswith(
+    assert refused(llama[0], tmp_path).message.startswith(
         f"the adapter {tmp_path} cannot be read: "
     )
     save_file({"other.weight": torch.zeros(2)}, tmp_path / "adapter_model.safetensors")
-    assert "does not fit" in refusal(llama[0], tmp_path).message
+    assert "does not fit" in refused(llama[0], tmp_path).message
     (tmp_path / "adapter_config.json").write_text("{")
-    assert "cannot be read" in refusal(llama[0], tmp_path).message
+    assert "cannot be read" in refused(llama[0], tmp_path).message
 
 
-def test_an_adapter_on_weights_on_disk_is_refused(llama: tuple[Path, Path]) -> None:
-    error = refusal(*llama, device_map={"": "disk"})
-    assert error.message == (
-        f"the adapter {llama[1]} cannot be put on {llama[0]}: some of its weights are on disk"
-    )
+def test_an_adapter_on_weights_on_disk_is_refused(llama):
+    error = refused(*llama, device_map={"": "disk"})
+    message = f"the adapter {llama[1]} cannot be put on {llama[0]}: some of its weights are on disk"
+    assert error.message == message
 
 
 def merged(kind: str, model: Path, adapter: Path) -> Model:
@@ -252,9 +238,7 @@ def merged(kind: str, model: Path, adapter: Path) -> Model:
     return wrap(whole.requires_grad_(), tiny_tokenizer(kind))
 
 
-def test_gradients_with_an_adapter_are_those_of_merged_weights(
-    kind: str, model: Path, adapter: Path
-) -> None:
+def test_gradients_with_an_adapter_are_those_of_merged_weights(kind, model, adapter):
     texts = ["the cat sat on the mat, and the dog sat.", "a small bird sang."]
     adapted, reference = load(model, adapter=adapter, head="lm"), merged(kind, model, adapter)
     assert not any(weight.requires_grad for weight in adapted.network.parameters())
@@ -267,9 +251,7 @@ def test_gradients_with_an_adapter_are_those_of_merged_weights(
     assert not np.allclose(ours, before, rtol=0.05)
 
 
-def test_the_importance_of_heads_with_an_adapter_is_that_of_merged_weights(
-    kind: str, model: Path, adapter: Path
-) -> None:
+def test_the_importance_of_heads_with_an_adapter_is_that_of_merged_weights(kind, model, adapter):
     """By autograd: the derivative of the loss by a gate on each head's output."""
     texts = ["the cat sat on the mat, and the dog sat.", "a small bird sang."]
     adapted, reference = load(model, adapter=adapter, head="lm"), merged(kind, model, adapter)

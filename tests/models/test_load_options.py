@@ -1,10 +1,6 @@
 """Options of loading: precision, device maps, quantisation, memory, BOS and chat."""
 
-from __future__ import annotations
-
 import importlib.util
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,27 +9,26 @@ from transformers import AutoModel, AutoModelForCausalLM
 
 import headscope as hs
 from headscope.errors import ModelError, UserError
-from headscope.models import Model, load, wrap
+from headscope.models import load, wrap
 from headscope.options import LoadOptions
-from tiny import maps_of, save_tiny, tiny_batch, tiny_model, tiny_network, tiny_tokenizer
+from refusals import refusal
+from tiny import maps_of, same, save_tiny, tiny_batch, tiny_model, tiny_network, tiny_tokenizer
 
 TEXTS = ["the cat sat on the mat.", "a small bird sang in the old tree while rain fell."]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A tiny Llama with its head."""
     return save_tiny("llama", tmp_path_factory.mktemp("llama"), auto=AutoModelForCausalLM)
 
 
-def same_maps(one: Model, other: Model) -> bool:
-    batch = tiny_batch("llama")
-    pairs = zip(maps_of(one, batch)["decoder"], maps_of(other, batch)["decoder"], strict=True)
-    return all(torch.equal(left, right) for left, right in pairs)
+def same_maps(one, other):
+    return same(maps_of(one, tiny_batch("llama")), maps_of(other, tiny_batch("llama")))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_statistics_of_half_precision_are_computed_in_single(folder: Path, dtype: str) -> None:
+def test_statistics_of_half_precision_are_computed_in_single(folder, dtype):
     """A mean over bfloat16 numbers in bfloat16 would be off by about 1e-3."""
     model = load(folder, dtype=dtype)
     atlas = hs.survey(model, TEXTS, measures=["position", "entropy"], max_length=64)
@@ -52,25 +47,18 @@ def test_statistics_of_half_precision_are_computed_in_single(folder: Path, dtype
 
 
 @pytest.mark.parametrize("where", ["auto", "cpu", {"": "cpu"}])
-def test_a_device_map_over_the_processor_changes_nothing(folder: Path, where: Any) -> None:
+def test_a_device_map_over_the_processor_changes_nothing(folder, where):
     plain, mapped = load(folder), load(folder, device_map=where)
     assert same_maps(plain, mapped)
     assert mapped.digest == plain.digest
 
 
-PARTS = {
-    "embed_tokens": "cpu",
-    "layers.0": "cpu",
-    "layers.1": "disk",
-    "norm": "disk",
-    "rotary_emb": "cpu",
-}
+PARTS = dict.fromkeys(("embed_tokens", "layers.0", "rotary_emb"), "cpu")
+PARTS |= {"layers.1": "disk", "norm": "disk"}
 
 
 @pytest.mark.parametrize("where", [PARTS, {"": "disk"}])
-def test_weights_on_disk_give_the_same_maps_and_a_digest_of_their_files(
-    folder: Path, where: dict[str, str], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_weights_on_disk_give_the_same_maps_and_a_digest_of_their_files(folder, where, capfd):
     mapped = load(folder, device_map=where)
     assert capfd.readouterr() == ("", "")
     assert any(weight.is_meta for weight in mapped.network.parameters())
@@ -83,7 +71,7 @@ def test_weights_on_disk_give_the_same_maps_and_a_digest_of_their_files(
     assert atlas.provenance["model"]["weights"] == mapped.digest
 
 
-def test_the_digest_of_weights_on_disk_depends_on_the_files(tmp_path: Path) -> None:
+def test_the_digest_of_weights_on_disk_depends_on_the_files(tmp_path):
     digests = set()
     for seed in (0, 1):
         place = save_tiny("llama", tmp_path / str(seed), seed=seed)
@@ -126,46 +114,34 @@ def test_the_digest_of_weights_on_disk_depends_on_the_files(tmp_path: Path) -> N
         ({"adapter": 3}, "the adapter must be a path or text, got 3 instead"),
     ],
 )
-def test_a_wrong_option_is_refused_before_loading(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError) as error:
-        LoadOptions(**options)
-    assert error.value.message == message
+def test_a_wrong_option_is_refused_before_loading(options, message):
+    assert refusal(UserError, LoadOptions, **options).message == message
     with pytest.raises(UserError):
         load("no-such-model", **options)
 
 
 @pytest.mark.parametrize(
-    ("options", "message", "hint"),
+    ("options", "what", "packages"),
     [
         (
             {"quantization": "8bit"},
-            "quantised weights cannot be used without bitsandbytes",
-            "pip install bitsandbytes accelerate",
+            "quantised weights",
+            ("bitsandbytes", "bitsandbytes accelerate"),
         ),
-        (
-            {"device_map": "auto"},
-            "a device map cannot be used without accelerate",
-            "pip install accelerate",
-        ),
-        (
-            {"adapter": "lora"},
-            "an adapter cannot be used without peft",
-            "pip install 'headscope[adapters]'",
-        ),
+        ({"device_map": "auto"}, "a device map", ("accelerate", "accelerate")),
+        ({"adapter": "lora"}, "an adapter", ("peft", "'headscope[adapters]'")),
     ],
 )
-def test_an_option_without_its_package_says_what_to_install(
-    options: dict[str, Any], message: str, hint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_option_without_its_package_says_what_to_install(options, what, packages, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModelError) as error:
-        LoadOptions(**options)
-    assert (error.value.message, error.value.hint) == (message, hint)
+    error = refusal(ModelError, LoadOptions, **options)
+    assert error.message == f"{what} cannot be used without {packages[0]}"
+    assert error.hint == f"pip install {packages[1]}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bits", ["8bit", "4bit"])
-def test_quantised_weights_give_similar_maps(bits: Any, demo_llm: Model) -> None:
+def test_quantised_weights_give_similar_maps(bits, demo_llm):
     pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
     small = load("demo-llm", quantization=bits)
     text = "The cat sat on the mat because it was tired."
@@ -185,22 +161,19 @@ def test_quantised_weights_give_similar_maps(bits: Any, demo_llm: Model) -> None
     ids=["python", "torch", "cuda"],
 )
 @pytest.mark.parametrize("where", [AutoModel, torch.nn.Module], ids=["read", "move"])
-def test_a_model_that_runs_out_of_memory_says_how_to_need_less(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception, where: type
-) -> None:
-    def fail(*args: Any, **kwargs: Any) -> None:
+def test_a_model_that_runs_out_of_memory_says_how_to_need_less(folder, monkeypatch, failure, where):
+    def fail(*args, **kwargs):
         raise failure
 
     monkeypatch.setattr(where, "from_pretrained" if where is AutoModel else "to", fail)
-    with pytest.raises(ModelError) as error:
-        load(folder)
-    assert (error.value.message, error.value.hint) == (
+    error = refusal(ModelError, load, folder)
+    assert (error.message, error.hint) == (
         f"there is not enough memory to load {folder}",
         "give dtype='bfloat16', quantization='4bit' or device_map='auto'",
     )
 
 
-def test_a_causal_model_without_its_first_token_has_a_note(tmp_path: Path) -> None:
+def test_a_causal_model_without_its_first_token_has_a_note(tmp_path):
     model = tiny_model("gpt2")
     (note,) = model.notes
     assert note == (
@@ -213,32 +186,25 @@ def test_a_causal_model_without_its_first_token_has_a_note(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "llama", "opt", "t5", "bart"])
-def test_other_models_have_no_such_note(kind: str) -> None:
+def test_other_models_have_no_such_note(kind):
     assert tiny_model(kind).notes == []
 
 
-def test_bos_and_chat_are_recorded_and_make_another_run(tmp_path: Path) -> None:
+def test_bos_and_chat_are_recorded_and_make_another_run(tmp_path):
     network, tokenizer = tiny_network("gpt2"), tiny_tokenizer("gpt2")
     tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}\n{% endfor %}"
-    plain = wrap(network, tokenizer)
-    added = wrap(network, tokenizer, bos="add")
-    chat = wrap(network, tokenizer, chat=True)
-    seen = [
-        hs.survey(model, TEXTS, measures="special", max_length=64) for model in (plain, added, chat)
-    ]
+    models = [wrap(network, tokenizer, **how) for how in ({}, {"bos": "add"}, {"chat": True})]
+    seen = [hs.survey(model, TEXTS, measures="special", max_length=64) for model in models]
     described = [atlas.provenance["model"] for atlas in seen]
-    assert [(one["bos"], one["chat"]) for one in described] == [
-        ("keep", False),
-        ("add", False),
-        ("keep", True),
-    ]
-    assert len({str(model.identity("decoder")) for model in (plain, added, chat)}) == 3
+    expected = [("keep", False), ("add", False), ("keep", True)]
+    assert [(one["bos"], one["chat"]) for one in described] == expected
+    assert len({str(model.identity("decoder")) for model in models}) == 3
     to_start = [atlas["special"]["mean"].sel(token="cls", row="all") for atlas in seen]
     assert np.isnan(to_start[0]).all()
     assert (to_start[1] > 0).all()
 
 
-def test_a_model_without_a_chat_template_is_refused_when_it_is_loaded(folder: Path) -> None:
+def test_a_model_without_a_chat_template_is_refused_when_it_is_loaded(folder):
     with pytest.raises(ModelError, match="the tokenizer has no chat template"):
         load(folder, chat=True)
     with pytest.raises(ModelError, match="no beginning-of-sequence token that could be added"):
@@ -246,7 +212,7 @@ def test_a_model_without_a_chat_template_is_refused_when_it_is_loaded(folder: Pa
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "qwen3"])
-def test_a_tokenizer_that_pads_on_the_left_gives_the_same_numbers(kind: str) -> None:
+def test_a_tokenizer_that_pads_on_the_left_gives_the_same_numbers(kind):
     right, left = tiny_tokenizer(kind), tiny_tokenizer(kind)
     right.padding_side, left.padding_side = "right", "left"
     left.truncation_side = "left"
@@ -262,7 +228,7 @@ def test_a_tokenizer_that_pads_on_the_left_gives_the_same_numbers(kind: str) -> 
     assert np.array_equal(*vectors)
 
 
-def test_the_embedded_decoder_has_its_sink_back_with_bos(demo_llm: Model) -> None:
+def test_the_embedded_decoder_has_its_sink_back_with_bos(demo_llm):
     """The chats that SmolLM2-Instruct was tuned on begin with <|im_start|>, which is its sink."""
     with wrap(demo_llm.network, demo_llm.tokenizer, bos="add") as model:
         atlas = hs.survey(model, TEXTS, measures="special")
@@ -270,7 +236,7 @@ def test_the_embedded_decoder_has_its_sink_back_with_bos(demo_llm: Model) -> Non
     assert float(to_start.mean()) > 0.4
 
 
-def test_the_embedded_decoder_takes_chats(demo_llm: Model) -> None:
+def test_the_embedded_decoder_takes_chats(demo_llm):
     with wrap(demo_llm.network, demo_llm.tokenizer, chat=True) as model:
         found = hs.attention(model, "The cat sat.", heads="1-1", words=True)
     assert found.tokens[:3] == ("<|im_start|>", "system", "Ċ")

@@ -14,12 +14,8 @@ import headscope as hs
 from headscope.models import LayerView, Model, Shape, wrap
 from tiny import HEADS, SENTENCES, WIDTH, tiny_batch, tiny_config, tiny_tokenizer
 
-_VISION: dict[str, Any] = {
-    "hidden_size": 32,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-    "intermediate_size": 48,
-}
+_WIDTHS = {"hidden_size": 32, "intermediate_size": 48}
+_VISION: dict[str, Any] = _WIDTHS | {"num_hidden_layers": 3, "num_attention_heads": 2}
 # Configuration, the tiny text model inside, and what sees.
 KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gemma3": ("Gemma3Config", "gemma3", _VISION | {"image_size": 28, "patch_size": 14}),
@@ -27,13 +23,7 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "qwen3.5": (
         "Qwen3_5Config",
         "qwen3.5",
-        {
-            "hidden_size": 32,
-            "depth": 3,
-            "num_heads": 2,
-            "intermediate_size": 48,
-            "out_hidden_size": 32,
-        },
+        _WIDTHS | {"depth": 3, "num_heads": 2, "out_hidden_size": 32},
     ),
     "mistral3": ("Mistral3Config", "mistral", _VISION | {"model_type": "pixtral", "head_dim": 16}),
 }
@@ -60,7 +50,7 @@ def model_of(kind: str, auto: Any = AutoModel) -> Model:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_maps_equal_eager_and_are_those_of_a_decoder(kind: str) -> None:
+def test_maps_equal_eager_and_are_those_of_a_decoder(kind):
     batch, views = tiny_batch(KINDS[kind][1]), list[LayerView]()
     model = model_of(kind)
     ids, mask = torch.from_numpy(batch.ids), torch.from_numpy(batch.mask).long()
@@ -76,7 +66,7 @@ def test_maps_equal_eager_and_are_those_of_a_decoder(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_shape_and_limits_are_those_of_what_reads_text(kind: str) -> None:
+def test_shape_and_limits_are_those_of_what_reads_text(kind):
     model = model_of(kind)
     shared = model.network.config.get_text_config().num_key_value_heads
     expected = {
@@ -90,7 +80,7 @@ def test_shape_and_limits_are_those_of_what_reads_text(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_language_model_head_is_found(kind: str) -> None:
+def test_a_language_model_head_is_found(kind):
     plain, lm = model_of(kind), model_of(kind, AutoModelForImageTextToText)
     assert (plain.capabilities, lm.capabilities) == (frozenset(), frozenset({"lm"}))
     found = hs.survey(lm, [SENTENCES[0]], measures=["gradient", "position"], max_length=64)

@@ -38,14 +38,12 @@ def project(projection: nn.Module, concatenated: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_projected_head_outputs_are_the_output_of_the_attention_block(
-    kind: str, stack: str
-) -> None:
+def test_projected_head_outputs_are_the_output_of_the_attention_block(kind, stack):
     batch = tiny_batch(kind)
     eager = tiny_network(kind)
     given: list[Tensor] = []
 
-    def keep(_module: nn.Module, _args: object, output: Tensor | tuple[Tensor, ...]) -> None:
+    def keep(_module, _args, output):
         given.append(output if isinstance(output, Tensor) else output[0])
 
     places = [place(eager, kind, stack, layer) for layer in range(LAYERS)]
@@ -63,7 +61,7 @@ def test_projected_head_outputs_are_the_output_of_the_attention_block(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_view_names_the_attention_module(kind: str) -> None:
+def test_the_view_names_the_attention_module(kind):
     model = tiny_model(kind)
     for view in views_of(model, tiny_batch(kind)):
         block = place(model.network, kind, view.stack, view.layer)[0]
@@ -72,11 +70,11 @@ def test_the_view_names_the_attention_module(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradients_of_the_maps_equal_those_of_eager(kind: str) -> None:
+def test_gradients_of_the_maps_equal_those_of_eager(kind):
     batch, model = tiny_batch(kind), tiny_model(kind)
     views: list[LayerView] = []
 
-    def listen(view: LayerView) -> None:
+    def listen(view):
         view.weights.retain_grad()
         views.append(view)
 
@@ -100,11 +98,11 @@ def test_gradients_of_the_maps_equal_those_of_eager(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt", "mpnet", "llama"])
-def test_gradients_reach_the_head_outputs(kind: str) -> None:
+def test_gradients_reach_the_head_outputs(kind):
     batch, model = tiny_batch(kind), tiny_model(kind)
     seen: list[Tensor] = []
 
-    def listen(view: LayerView) -> None:
+    def listen(view):
         view.output.retain_grad()
         seen.append(view.output)
 

@@ -3,12 +3,9 @@
 This holds for every architecture.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from headscope.encode import Batch
@@ -22,6 +19,7 @@ from tiny import (
     eager_inputs,
     eager_run,
     maps_of,
+    same,
     tiny_batch,
     tiny_model,
     tiny_network,
@@ -29,22 +27,9 @@ from tiny import (
 )
 
 
-def same(ours: dict[str, list[Tensor]], theirs: dict[str, tuple[Tensor, ...]]) -> bool:
-    """Whether two sets of maps have the same stacks, layers and numbers."""
-    return {name: len(maps) for name, maps in ours.items()} == {
-        name: len(maps) for name, maps in theirs.items()
-    } and all(
-        torch.equal(one, other)
-        for name in ours
-        for one, other in zip(ours[name], theirs[name], strict=True)
-    )
-
-
 @pytest.mark.parametrize("lengths", [(9, 5, 12), (7, 7)], ids=["padded", "not padded"])
 @pytest.mark.parametrize("kind", [*KINDS, *RECENT])
-def test_maps_and_hidden_states_equal_eager_bit_for_bit(
-    kind: str, lengths: tuple[int, ...]
-) -> None:
+def test_maps_and_hidden_states_equal_eager_bit_for_bit(kind, lengths):
     batch = tiny_batch(kind, lengths)
     model = tiny_model(kind)
     with torch.no_grad():
@@ -58,13 +43,11 @@ def test_maps_and_hidden_states_equal_eager_bit_for_bit(
         ("decoder_hidden_states", "encoder_hidden_states") if kind in BOTH else ("hidden_states",)
     ):
         assert len(expected[name]) == LAYERS + 1
-        assert all(
-            torch.equal(one, other) for one, other in zip(output[name], expected[name], strict=True)
-        )
+        assert same(output[name], expected[name])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_layers_are_numbered_from_0_within_each_stack(kind: str) -> None:
+def test_layers_are_numbered_from_0_within_each_stack(kind):
     views = [(view.stack, view.layer) for view in views_of(tiny_model(kind), tiny_batch(kind))]
     stacks = STACKS[kind] if kind not in BOTH else ("decoder", "cross")
     expected = [(stack, layer) for layer in range(LAYERS) for stack in stacks]
@@ -72,13 +55,11 @@ def test_layers_are_numbered_from_0_within_each_stack(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_the_decoder_reads_a_batch_with_its_start_token_and_the_encoder_without(
-    kind: str,
-) -> None:
+def test_the_decoder_reads_a_batch_with_its_start_token_and_the_encoder_without(kind):
     plain = tiny_batch(kind)
     start = {"t5": 0, "bart": 2}[kind]
 
-    def before(array: np.ndarray, value: int) -> np.ndarray:
+    def before(array, value):
         return np.concatenate([np.full((len(array), 1), value, array.dtype), array], 1)
 
     batch = Batch(0, (), before(plain.ids, start), before(plain.types, 0), before(plain.mask, 1))
@@ -97,14 +78,14 @@ def test_the_decoder_reads_a_batch_with_its_start_token_and_the_encoder_without(
     assert expected.cross_attentions[0].shape[-2:] == (13, 12)
 
 
-def test_the_decoder_of_t5_begins_with_padding_unless_its_config_says_otherwise() -> None:
+def test_the_decoder_of_t5_begins_with_padding_unless_its_config_says_otherwise():
     batch = tiny_batch("t5")
-    assert same(
-        maps_of(tiny_model("t5", decoder_start_token_id=0), batch),
-        {name: tuple(maps) for name, maps in maps_of(tiny_model("t5"), batch).items()},
+    usual, zero, other = (
+        maps_of(tiny_model("t5", **start), batch)["decoder"]
+        for start in ({}, {"decoder_start_token_id": 0}, {"decoder_start_token_id": 7})
     )
-    other = maps_of(tiny_model("t5", decoder_start_token_id=7), batch)
-    assert not torch.equal(other["decoder"][0], maps_of(tiny_model("t5"), batch)["decoder"][0])
+    assert same(zero, usual)
+    assert not torch.equal(other[0], usual[0])
 
 
 @pytest.mark.parametrize(
@@ -115,7 +96,7 @@ def test_the_decoder_of_t5_begins_with_padding_unless_its_config_says_otherwise(
         *((kind, AutoModelForSeq2SeqLM) for kind in BOTH),
     ],
 )
-def test_models_with_a_language_model_head_equal_eager_too(kind: str, auto: type) -> None:
+def test_models_with_a_language_model_head_equal_eager_too(kind, auto):
     batch = tiny_batch(kind)
     model = tiny_model(kind, auto=auto)
     with torch.no_grad():
@@ -124,7 +105,7 @@ def test_models_with_a_language_model_head_equal_eager_too(kind: str, auto: type
     assert same(maps_of(model, batch), maps)
 
 
-def test_a_bert_configured_as_a_decoder_is_a_decoder() -> None:
+def test_a_bert_configured_as_a_decoder_is_a_decoder():
     batch = tiny_batch("bert")
     model = tiny_model("bert", is_decoder=True)
     with torch.no_grad():
@@ -137,7 +118,7 @@ def test_a_bert_configured_as_a_decoder_is_a_decoder() -> None:
 
 
 @pytest.mark.parametrize(("kind", "stack"), EVERY_STACK)
-def test_only_decoders_do_not_attend_to_later_tokens(kind: str, stack: str) -> None:
+def test_only_decoders_do_not_attend_to_later_tokens(kind, stack):
     model = tiny_model(kind)
     later = [bool(attention.triu(1).any()) for attention in maps_of(model, tiny_batch(kind))[stack]]
     assert later == [stack != "decoder"] * LAYERS
@@ -145,9 +126,7 @@ def test_only_decoders_do_not_attend_to_later_tokens(kind: str, stack: str) -> N
 
 
 @pytest.mark.parametrize(("kind", "changes"), [("bert", {}), ("roberta", {"type_vocab_size": 1})])
-def test_token_types_are_passed_to_models_that_have_them(
-    kind: str, changes: dict[str, int]
-) -> None:
+def test_token_types_are_passed_to_models_that_have_them(kind, changes):
     model, batch = tiny_model(kind, **changes), tiny_batch(kind)
     assert batch.types.any()
     plain = Batch(0, (), batch.ids, np.zeros_like(batch.types), batch.mask)

@@ -1,12 +1,9 @@
 """Today's architectures: their shapes, notes and replaced heads; maps are in ``test_parity.py``."""
 
-from __future__ import annotations
-
 import pytest
 import torch
-from transformers import AutoModel, MiniMaxConfig
 
-from headscope.models import LayerView, Replacement, Shape, wrap
+from headscope.models import Replacement, Shape, wrap
 from tiny import (
     HEADS,
     HYBRIDS,
@@ -21,7 +18,7 @@ from tiny import (
 
 
 @pytest.mark.parametrize("kind", RECENT)
-def test_shapes_are_those_of_the_configuration(kind: str) -> None:
+def test_shapes_are_those_of_the_configuration(kind):
     (stack, shape), *others = tiny_model(kind).shapes.items()
     assert (stack, others) == ("encoder" if kind == "eurobert" else "decoder", [])
     config = tiny_model(kind).network.config
@@ -39,14 +36,14 @@ def test_shapes_are_those_of_the_configuration(kind: str) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("kind", ["gpt-oss", "llama", "bert"])
-def test_a_learned_sink_is_noted_in_every_precision(kind: str, dtype: torch.dtype) -> None:
+def test_a_learned_sink_is_noted_in_every_precision(kind, dtype):
     model = wrap(tiny_network(kind).to(dtype), tiny_tokenizer(kind))
     assert any("sum to less than 1" in note for note in model.notes) == (kind == "gpt-oss")
 
 
 @pytest.mark.parametrize("kind", RECENT)
 @pytest.mark.parametrize("way", ["zero", "uniform"])
-def test_a_head_is_replaced_in_its_own_layer_alone(kind: str, way: str) -> None:
+def test_a_head_is_replaced_in_its_own_layer_alone(kind, way):
     model, batch = tiny_model(kind), tiny_batch(kind)
     last = model.shape(model.main_stack()).labels[-1]
     before = views_of(model, batch)
@@ -62,30 +59,3 @@ def test_a_head_is_replaced_in_its_own_layer_alone(kind: str, way: str) -> None:
         real = torch.from_numpy(batch.mask)
         expected = seen / seen.sum(-1, keepdim=True).clamp_min(1)
         torch.testing.assert_close(after[top].weights[:, 1][real], expected[real])
-
-
-def test_minimax_shows_the_layers_that_have_attention() -> None:
-    """Its linear layers return their state as if it were a map."""
-    torch.manual_seed(0)
-    config = MiniMaxConfig(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=8,
-        vocab_size=400,
-        num_local_experts=2,
-        num_experts_per_tok=1,
-        layer_types=["linear_attention", "full_attention"] * 2,
-        block_size=16,
-    )
-    network = AutoModel.from_config(config, attn_implementation="eager").eval()
-    batch, views = tiny_batch("llama", (12,)), list[LayerView]()
-    with torch.no_grad():
-        expected = network(input_ids=torch.from_numpy(batch.ids), output_attentions=True)
-        model = wrap(network, tiny_tokenizer("llama"), name="minimax")
-        model.forward(batch, listeners=[views.append])
-    assert [view.layer for view in views] == [1, 3]
-    for view in views:
-        assert torch.equal(view.attention, expected.attentions[view.layer])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from tiny import (
     KINDS,
     ODD,
     RECENT,
+    SIZES,
     SPARSE,
     STACKS,
     WIDTH,
@@ -89,7 +89,7 @@ def some_heads(removal: Removal, *, cut: bool) -> list[Head]:
 
 
 @pytest.fixture(scope="module")
-def round_trip(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]:
+def round_trip(tmp_path_factory):
     """Outputs with heads masked, and those of a process that only knows transformers."""
     folder = tmp_path_factory.mktemp("pruned")
     cases, masked = {}, {}
@@ -106,11 +106,8 @@ def round_trip(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any,
             name = f"{kind}-{stack}-{'cut' if cut else 'zero'}"
             heads = some_heads(removal, cut=cut)
             save_network(removal.without(heads, cut=cut), model.tokenizer, folder / name)
-            cases[name] = (
-                auto.__name__,
-                str(folder / name),
-                str(folder / f"{kind}-{stack}.inputs"),
-            )
+            paths = (str(folder / name), str(folder / f"{kind}-{stack}.inputs"))
+            cases[name] = (auto.__name__, *paths)
             off = Replacement(heads, way="zero", stack=removal.stack)
             with torch.inference_mode():
                 masked[name] = model.forward(batch, replacement=off)[0]
@@ -134,9 +131,7 @@ CUT = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "stack"), CASES)
-def test_transformers_loads_the_outputs_of_masked_heads(
-    round_trip: dict[str, tuple[Any, Any]], kind: str, stack: str
-) -> None:
+def test_transformers_loads_the_outputs_of_masked_heads(round_trip, kind, stack):
     names = [name for name in round_trip if name.startswith(f"{kind}-{stack}-")]
     assert len(names) == 1 + (kind in CUT)
     for name in names:
@@ -146,7 +141,7 @@ def test_transformers_loads_the_outputs_of_masked_heads(
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "opt", "albert", "gpt-oss"])
-def test_only_columns_of_the_output_projection_are_zero(kind: str) -> None:
+def test_only_columns_of_the_output_projection_are_zero(kind):
     model = model_of(kind)
     before = {name: value.clone() for name, value in model.network.state_dict().items()}
     removal = Removal(model, model.main_stack())
@@ -179,16 +174,12 @@ def test_only_columns_of_the_output_projection_are_zero(kind: str) -> None:
         ("gemma4", {}, []),  # layers share keys, and heads have two widths
     ],
 )
-def test_reachable_shares_are_found_by_trying(
-    kind: str, changes: dict[str, Any], shares: list[float]
-) -> None:
+def test_reachable_shares_are_found_by_trying(kind, changes, shares):
     model = model_of(kind, **changes)
     assert [*Removal(model, model.main_stack()).shares] == shares
 
 
-def test_a_smaller_network_has_fewer_weights_and_says_so_in_its_configuration(
-    tmp_path: Path,
-) -> None:
+def test_a_smaller_network_has_fewer_weights_and_says_so_in_its_configuration(tmp_path):
     model = model_of("qwen3", AutoModelForCausalLM)
     removal = Removal(model, "decoder")
     network = removal.without(some_heads(removal, cut=True), cut=True)
@@ -203,7 +194,7 @@ def test_a_smaller_network_has_fewer_weights_and_says_so_in_its_configuration(
     assert not list(tmp_path.glob("*.bin"))
 
 
-def test_weights_of_half_precision_are_stored_as_such(tmp_path: Path) -> None:
+def test_weights_of_half_precision_are_stored_as_such(tmp_path):
     network = tiny_network("bert").to(torch.bfloat16).float()
     model = wrap(network, tiny_tokenizer("bert"), name="half")
     removal = Removal(model, "encoder")
@@ -216,17 +207,9 @@ def test_weights_of_half_precision_are_stored_as_such(tmp_path: Path) -> None:
     assert model.network.dtype == torch.float32
 
 
-def test_what_cannot_be_removed_is_refused() -> None:
-    config = transformers.BitNetConfig(
-        vocab_size=len(tiny_tokenizer("llama")),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        intermediate_size=48,
-        max_position_embeddings=64,
-        pad_token_id=None,
-    )
+def test_what_cannot_be_removed_is_refused():
+    sizes = SIZES | {"num_key_value_heads": 2, "vocab_size": len(tiny_tokenizer("llama"))}
+    config = transformers.BitNetConfig(**sizes, pad_token_id=None)
     torch.manual_seed(0)
     model = wrap(transformers.BitNetModel(config), tiny_tokenizer("llama"), name="bitnet")
     with pytest.raises(ModelError, match="something that mixes them before their output"):
@@ -237,5 +220,5 @@ def test_what_cannot_be_removed_is_refused() -> None:
         Removal(quantised, "encoder")
 
 
-def test_every_family_is_tried() -> None:
+def test_every_family_is_tried():
     assert {*ENCODERS, *DECODERS, *BOTH} <= {kind for kind, _ in CASES}

@@ -23,14 +23,24 @@ from headscope.models.observe import (
     can_skip_keys,
     eager_function,
 )
-from tiny import BOTH, DECODERS, KINDS, LAYERS, RECENT, SPARSE, eager_run, tiny_batch, tiny_model
+from tiny import (
+    BOTH,
+    DECODERS,
+    KINDS,
+    LAYERS,
+    PRIVATE,
+    RECENT,
+    SPARSE,
+    eager_run,
+    tiny_batch,
+    tiny_model,
+)
 
 LENGTHS = (50, 37, 44)
-PRIVATE = ("gpt", "mpnet")
 
 
 @pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_blocks(monkeypatch):
     """Blocks of 16 rows, whatever the size of the maps; after each, memory is given back."""
     monkeypatch.setattr(door, "WEIGHTS", 1)
     monkeypatch.setattr(door, "BLOCKS", 0)
@@ -85,16 +95,15 @@ def observe(kind: str, **options: Any) -> tuple[Gather, Any]:
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kind", [*KINDS, *RECENT, *SPARSE])
-def test_blocks_make_up_the_maps_of_eager_attention(kind: str) -> None:
+def test_blocks_make_up_the_maps_of_eager_attention(kind):
     gather, output = observe(kind, output_hidden_states=kind in KINDS)
     batch = tiny_batch(kind, LENGTHS)
     with torch.no_grad():
         expected, maps = eager_run(kind, batch)
     found = gather.maps()
     eager = {name: [one for one in layers if one is not None] for name, layers in maps.items()}
-    assert {name: len(layers) for name, layers in found.items()} == {
-        name: len(layers) for name, layers in eager.items()
-    }
+    wanted = {name: len(layers) for name, layers in eager.items()}
+    assert {name: len(layers) for name, layers in found.items()} == wanted
     # padded rows that see nothing may differ in others
     rows = torch.from_numpy(batch.mask | (kind in KINDS))
     for stack, layers in found.items():
@@ -110,7 +119,7 @@ def test_blocks_make_up_the_maps_of_eager_attention(kind: str) -> None:
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", ["uniform", "zero"])
-def test_heads_are_replaced_in_blocks_as_in_whole_maps(kind: str, way: str) -> None:
+def test_heads_are_replaced_in_blocks_as_in_whole_maps(kind, way):
     replacement = Replacement("1-2,2-*", way=way)
     gather, output = observe(kind, replacement=replacement)
     views: list[LayerView] = []
@@ -127,7 +136,7 @@ def test_heads_are_replaced_in_blocks_as_in_whole_maps(kind: str, way: str) -> N
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kind", ["bert", "gpt2", "t5"])
-def test_one_listener_that_needs_whole_maps_gives_them_to_all(kind: str) -> None:
+def test_one_listener_that_needs_whole_maps_gives_them_to_all(kind):
     gather, views = Gather(), list[LayerView]()
     with torch.no_grad():
         tiny_model(kind).forward(tiny_batch(kind, LENGTHS), listeners=[gather, views.append])
@@ -137,7 +146,7 @@ def test_one_listener_that_needs_whole_maps_gives_them_to_all(kind: str) -> None
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_maps_that_the_network_is_asked_to_return_are_whole() -> None:
+def test_maps_that_the_network_is_asked_to_return_are_whole():
     gather, output = observe("bert", output_attentions=True)
     assert len(output.attentions) == LAYERS
     for ours, theirs in zip(gather.maps()["encoder"], output.attentions, strict=True):
@@ -145,7 +154,7 @@ def test_maps_that_the_network_is_asked_to_return_are_whole() -> None:
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_listeners_to_outputs_need_no_maps() -> None:
+def test_listeners_to_outputs_need_no_maps():
     shapes: list[tuple[int, ...]] = []
     with torch.no_grad():
         tiny_model("bert").forward(
@@ -157,7 +166,7 @@ def test_listeners_to_outputs_need_no_maps() -> None:
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kind", [one for one in DECODERS if one not in (*BOTH, *PRIVATE)])
-def test_rows_count_the_keys_of_earlier_calls(kind: str) -> None:
+def test_rows_count_the_keys_of_earlier_calls(kind):
     """With a cache, a block's rows stand after the keys that are already known."""
     model, batch = tiny_model(kind), tiny_batch(kind, (40,))
     whole, gather = Gather(), Gather()
@@ -199,12 +208,12 @@ def by_place(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, 
     return (weights @ value).transpose(1, 2), weights
 
 
-def test_a_function_that_reads_a_row_s_number_from_its_place_is_not_cut() -> None:
+def test_a_function_that_reads_a_row_s_number_from_its_place_is_not_cut():
     assert can_be_cut(call_of(plain))
     assert not can_be_cut(call_of(by_place))
 
 
-def test_an_unknown_argument_with_a_value_for_every_row_is_not_cut() -> None:
+def test_an_unknown_argument_with_a_value_for_every_row_is_not_cut():
     assert not can_be_cut(call_of(plain, bias=torch.zeros(1, 4, 48, 48)))
     assert not can_be_cut(call_of(plain, pair=(torch.zeros(48), 1)))
     assert can_be_cut(call_of(plain, position_ids=torch.arange(48)[None]))
@@ -229,10 +238,10 @@ def hiding(seen: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("cached", [0, 5])
-def test_keys_after_a_block_of_a_causal_model_are_skipped(cached: int) -> None:
+def test_keys_after_a_block_of_a_causal_model_are_skipped(cached):
     sizes: list[int] = []
 
-    def spy(module: Any, query: Tensor, key: Tensor, *others: Any, **more: Any) -> Any:
+    def spy(module, query, key, *others, **more):
         sizes.append(key.shape[2])
         return masked(module, query, key, *others, **more)
 
@@ -249,7 +258,7 @@ def test_keys_after_a_block_of_a_causal_model_are_skipped(cached: int) -> None:
         torch.testing.assert_close(block, maps[:, :, first : first + 16], atol=1e-6, rtol=1e-6)
 
 
-def test_keys_are_skipped_only_where_every_row_s_later_keys_are_hidden() -> None:
+def test_keys_are_skipped_only_where_every_row_s_later_keys_are_hidden():
     causal = torch.ones(48, 48, dtype=torch.bool).tril()
     prefix = causal.clone()
     prefix[:, :20] = True  # the first twenty tokens see each other
@@ -263,9 +272,7 @@ def test_keys_are_skipped_only_where_every_row_s_later_keys_are_hidden() -> None
 
 @pytest.mark.parametrize("batch", [1, 3, 16])
 @pytest.mark.parametrize("length", [1, 15, 16, 17, 100, 513, 4096])
-def test_blocks_are_multiples_of_16_rows_and_about_2_million_weights(
-    batch: int, length: int
-) -> None:
+def test_blocks_are_multiples_of_16_rows_and_about_2_million_weights(batch, length):
     query = torch.empty(batch, 12, length, 1)
     height = block_height(query, query)
     assert height % STEP == 0
@@ -273,7 +280,7 @@ def test_blocks_are_multiples_of_16_rows_and_about_2_million_weights(
     assert height < length + STEP
 
 
-def test_every_tiny_architecture_but_two_uses_a_function_that_can_be_cut() -> None:
+def test_every_tiny_architecture_but_two_uses_a_function_that_can_be_cut():
     for kind in KINDS:
         if kind not in PRIVATE:
             modules = tiny_model(kind).network.modules()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -11,20 +12,23 @@ from torch import Tensor
 from headscope.errors import ModelError
 from headscope.models import LayerView, projections
 from headscope.models.projections import ValueNorms, norm_weighted
-from tiny import HEADS, WIDTH, eager_inputs, tiny_batch, tiny_model, tiny_network, views_of
+from tiny import (
+    HEADS,
+    PLACES,
+    WIDTH,
+    eager_inputs,
+    place,
+    tiny_batch,
+    tiny_model,
+    tiny_network,
+    views_of,
+)
 
 BY_HAND = ("bert", "gpt2", "llama", "mpnet", "gpt")
 
 
 def output_module(kind: str, network: Any, layer: int) -> Any:
-    """The output projection, where each architecture keeps it."""
-    if kind == "bert":
-        return network.encoder.layer[layer].attention.output.dense
-    if kind == "mpnet":
-        return network.encoder.layer[layer].attention.attn.o
-    if kind == "llama":
-        return network.layers[layer].self_attn.o_proj
-    return network.h[layer].attn.c_proj
+    return place(network, kind, *PLACES[kind], layer)[1]
 
 
 def output_weight(kind: str, network: Any, layer: int) -> Tensor:
@@ -34,17 +38,14 @@ def output_weight(kind: str, network: Any, layer: int) -> Tensor:
 
 
 def sent(view: LayerView, weight: Tensor) -> Tensor:
-    """v_j W_O of every key and head, one at a time: (batch, head, key, hidden)."""
+    """v_j W_O of every key and head, (batch, head, key, hidden)."""
     assert view.values is not None
     groups = HEADS // view.values.shape[1]
-    found = [
-        [value[head // groups] @ weight[head] for head in range(HEADS)] for value in view.values
-    ]
-    return torch.stack([torch.stack(heads) for heads in found])
+    return torch.einsum("bhkw,hwd->bhkd", view.values.repeat_interleave(groups, 1), weight)
 
 
 @pytest.mark.parametrize("kind", BY_HAND)
-def test_what_keys_send_sums_to_what_the_attention_module_adds(kind: str) -> None:
+def test_what_keys_send_sums_to_what_the_attention_module_adds(kind):
     network, batch, added = tiny_network(kind), tiny_batch(kind), list[Tensor]()
     for layer in range(2):
         output_module(kind, network, layer).register_forward_hook(
@@ -65,7 +66,7 @@ def test_what_keys_send_sums_to_what_the_attention_module_adds(kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", BY_HAND)
-def test_lengths_equal_those_of_the_vectors_themselves(kind: str) -> None:
+def test_lengths_equal_those_of_the_vectors_themselves(kind):
     model, batch = tiny_model(kind), tiny_batch(kind)
     norms = ValueNorms(model, model.main_stack())
     for layer, view in enumerate(views_of(model, batch)):
@@ -73,29 +74,26 @@ def test_lengths_equal_those_of_the_vectors_themselves(kind: str) -> None:
         torch.testing.assert_close(norms.of(view), vectors.norm(dim=-1), atol=1e-5, rtol=1e-5)
 
 
-def test_norm_weighted_maps_equal_a_plain_loop() -> None:
+def test_norm_weighted_maps_equal_a_plain_loop():
     generator = torch.Generator().manual_seed(0)
     block = torch.rand(2, 3, 4, 5, generator=generator).softmax(-1)
     lengths = torch.rand(2, 3, 5, generator=generator)
     found = norm_weighted(block, lengths)
-    for example in range(2):
-        for head in range(3):
-            for row in range(4):
-                weights = [
-                    float(block[example, head, row, key] * lengths[example, head, key])
-                    for key in range(5)
-                ]
-                expected = torch.tensor([weight / sum(weights) for weight in weights])
-                torch.testing.assert_close(found[example, head, row], expected)
+    for example, head, row in np.ndindex(2, 3, 4):
+        weights = [
+            float(block[example, head, row, key] * lengths[example, head, key]) for key in range(5)
+        ]
+        expected = torch.tensor([weight / sum(weights) for weight in weights])
+        torch.testing.assert_close(found[example, head, row], expected)
 
 
-def test_a_row_that_sends_nothing_is_zero() -> None:
+def test_a_row_that_sends_nothing_is_zero():
     found = norm_weighted(torch.full((1, 1, 2, 2), 0.5), torch.zeros(1, 1, 2))
     assert torch.equal(found, torch.zeros(1, 1, 2, 2))
 
 
 @pytest.mark.parametrize(("kind", "stack"), [("t5", "cross"), ("bart", "cross"), ("gemma4", "")])
-def test_cross_attention_and_heads_of_two_widths_have_lengths(kind: str, stack: str) -> None:
+def test_cross_attention_and_heads_of_two_widths_have_lengths(kind, stack):
     model, batch = tiny_model(kind), tiny_batch(kind)
     stack = stack or model.main_stack()
     norms = ValueNorms(model, stack)
@@ -104,7 +102,7 @@ def test_cross_attention_and_heads_of_two_widths_have_lengths(kind: str, stack: 
             assert norms.of(view).shape == (3, HEADS, batch.mask.shape[1])
 
 
-def test_a_norm_before_the_output_projection_is_an_error() -> None:
+def test_a_norm_before_the_output_projection_is_an_error():
     model = tiny_model("llama")
     first = model.network.layers[0].self_attn.o_proj
     first.register_forward_pre_hook(lambda _module, args: (args[0] / 2,), prepend=True)
@@ -112,7 +110,7 @@ def test_a_norm_before_the_output_projection_is_an_error() -> None:
         ValueNorms(model, "decoder")
 
 
-def test_an_unknown_output_projection_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_output_projection_is_an_error(monkeypatch):
     monkeypatch.setattr(projections, "OUTPUTS", ())
     with pytest.raises(ModelError, match=r"cannot be read from tiny-llama .*; supported are BERT"):
         ValueNorms(tiny_model("llama"), "decoder")

@@ -9,27 +9,25 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
 
-from headscope.encode import Batch
-from headscope.models import LayerView, Model, Replacement, Shape, wrap
+from headscope.models import LayerView, Replacement, Shape, wrap
 from headscope.models.observe import current_watch
 from tiny import (
     BOTH,
     DECODERS,
     KINDS,
     LAYERS,
+    PRIVATE,
     eager_inputs,
     eager_run,
     maps_of,
+    same,
     tiny_batch,
     tiny_model,
     tiny_network,
     tiny_tokenizer,
     views_of,
 )
-
-PRIVATE = ("gpt", "mpnet")
 
 
 def in_threads(*jobs: Callable[[], None]) -> None:
@@ -52,29 +50,25 @@ def in_threads(*jobs: Callable[[], None]) -> None:
 
 
 def equal(one: list[LayerView], other: list[LayerView]) -> bool:
-    return [(view.stack, view.layer) for view in one] == [
-        (view.stack, view.layer) for view in other
-    ] and all(
-        torch.equal(a.weights, b.weights) and torch.equal(a.output, b.output)
-        for a, b in zip(one, other, strict=True)
-    )
+    named = ({(v.stack, v.layer): [v.weights, v.output] for v in views} for views in (one, other))
+    return same(*named)
 
 
 @pytest.mark.parametrize(
     ("first", "second"), [("bert", "gpt2"), ("gpt", "mpnet"), ("llama", "gpt")]
 )
-def test_two_threads_can_observe_two_models_at_once(first: str, second: str) -> None:
+def test_two_threads_can_observe_two_models_at_once(first, second):
     meet = threading.Barrier(2, timeout=300)
     seen: dict[str, list[LayerView]] = {first: [], second: []}
     models = {kind: tiny_model(kind) for kind in seen}
     replacements = {first: None, second: Replacement("1-2")}
 
-    def observe(kind: str) -> Callable[[], None]:
-        def listen(view: LayerView) -> None:
+    def observe(kind):
+        def listen(view):
             meet.wait()  # both threads are inside a layer now
             seen[kind].append(view)
 
-        def job() -> None:
+        def job():
             with torch.no_grad():
                 models[kind].forward(
                     tiny_batch(kind), listeners=[listen], replacement=replacements[kind]
@@ -90,14 +84,14 @@ def test_two_threads_can_observe_two_models_at_once(first: str, second: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["bert", *PRIVATE])
-def test_two_threads_can_observe_one_model_at_once(kind: str) -> None:
+def test_two_threads_can_observe_one_model_at_once(kind):
     model = tiny_model(kind)
     texts = [tiny_batch(kind, seed=1), tiny_batch(kind, seed=2)]
     expected = [views_of(model, batch) for batch in texts]
     seen: list[list[LayerView]] = [[], []]
     meet = threading.Barrier(2, timeout=300)
 
-    def wait(*_: object) -> None:
+    def wait(*_):
         meet.wait()
 
     if kind in PRIVATE:  # the threads meet between the maps and the outputs of a layer
@@ -105,12 +99,12 @@ def test_two_threads_can_observe_one_model_at_once(kind: str) -> None:
             if name.endswith("attn_dropout" if kind == "gpt" else "attn.dropout"):
                 module.register_forward_hook(wait)
 
-    def observe(index: int) -> Callable[[], None]:
-        def listen(view: LayerView) -> None:
+    def observe(index):
+        def listen(view):
             meet.wait()
             seen[index].append(view)
 
-        def job() -> None:
+        def job():
             with torch.no_grad():
                 model.forward(texts[index], listeners=[listen])
 
@@ -122,22 +116,21 @@ def test_two_threads_can_observe_one_model_at_once(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_network_called_directly_computes_as_usual_and_calls_no_listener(kind: str) -> None:
+def test_a_network_called_directly_computes_as_usual_and_calls_no_listener(kind):
     batch, model = tiny_batch(kind), tiny_model(kind)
     seen = views_of(model, batch)
     number = len(seen)
-    with torch.no_grad():
-        output = model.network(**eager_inputs(kind, batch))
-        expected, _ = eager_run(kind, batch)
+    output = model.network(**eager_inputs(kind, batch))
+    expected, _ = eager_run(kind, batch)
     assert len(seen) == number
     assert torch.equal(output.last_hidden_state, expected.last_hidden_state)
 
 
 @pytest.mark.parametrize("kind", ["bert", *PRIVATE])
-def test_after_a_listener_that_fails_the_next_pass_is_observed_as_usual(kind: str) -> None:
+def test_after_a_listener_that_fails_the_next_pass_is_observed_as_usual(kind):
     batch, model = tiny_batch(kind), tiny_model(kind)
 
-    def fail(view: LayerView) -> None:
+    def fail(view):
         raise RuntimeError(f"layer {view.layer}")
 
     with pytest.raises(RuntimeError, match="layer 0"):
@@ -146,24 +139,19 @@ def test_after_a_listener_that_fails_the_next_pass_is_observed_as_usual(kind: st
     assert equal(views_of(model, batch), views_of(tiny_model(kind), batch))
 
 
-def test_listeners_are_called_in_order() -> None:
-    called: list[tuple[str, int]] = []
-    model = tiny_model("bert")
-    model.forward(
-        tiny_batch("bert"),
-        listeners=[
-            lambda view: called.append(("first", view.layer)),
-            lambda view: called.append(("second", view.layer)),
-        ],
-    )
+def test_listeners_are_called_in_order():
+    called = []
+    listeners = [
+        lambda view, name=name: called.append((name, view.layer)) for name in ("first", "second")
+    ]
+    tiny_model("bert").forward(tiny_batch("bert"), listeners=listeners)
     assert called == [("first", 0), ("second", 0), ("first", 1), ("second", 1)]
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt", "mpnet", "t5"])
-def test_a_network_wrapped_twice_is_observed_once(kind: str) -> None:
+def test_a_network_wrapped_twice_is_observed_once(kind):
     network, batch = tiny_network(kind), tiny_batch(kind)
-    once = wrap(network, tiny_tokenizer(kind))
-    twice = wrap(network, tiny_tokenizer(kind))
+    once, twice = (wrap(network, tiny_tokenizer(kind)) for _ in range(2))
     assert twice.shapes == once.shapes
     assert twice.shape(twice.main_stack()) == Shape(LAYERS, 4, 8)
     assert equal(views_of(twice, batch), views_of(tiny_model(kind), batch))
@@ -175,24 +163,20 @@ def test_a_network_wrapped_twice_is_observed_once(kind: str) -> None:
     ids=["deepcopy", "pickle"],
 )
 @pytest.mark.parametrize("kind", ["bert", *DECODERS, *BOTH, "mpnet"])
-def test_a_copy_of_a_model_is_observed_like_the_original_and_names_its_own_modules(
-    kind: str, copied: Callable[[Model], Model]
-) -> None:
+def test_a_copy_of_a_model_is_observed_like_the_original_and_names_its_own_modules(kind, copied):
     batch, model = tiny_batch(kind), tiny_model(kind)
     other = copied(model)
     views = views_of(other, batch)
     assert equal(views, views_of(model, batch))
     assert all(view.module in set(other.network.modules()) for view in views)
-    with torch.no_grad():
-        other.network.get_input_embeddings().weight.add_(
-            torch.randn(other.network.get_input_embeddings().weight.shape)
-        )
+    weight = other.network.get_input_embeddings().weight
+    weight.data += torch.randn(weight.shape)
     assert not equal(views_of(other, batch), views_of(model, batch))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("kind", ["bert", "gpt", "llama", "t5"])
-def test_maps_are_float32_whatever_the_dtype_of_the_model(kind: str, dtype: torch.dtype) -> None:
+def test_maps_are_float32_whatever_the_dtype_of_the_model(kind, dtype):
     batch = tiny_batch(kind)
     model = wrap(tiny_network(kind).to(dtype), tiny_tokenizer(kind))
     with torch.no_grad():
@@ -203,27 +187,18 @@ def test_maps_are_float32_whatever_the_dtype_of_the_model(kind: str, dtype: torc
         assert torch.equal(view.attention, maps[view.stack][view.layer].float())
 
 
-def test_float32_maps_are_not_copied() -> None:
+def test_float32_maps_are_not_copied():
     view = views_of(tiny_model("bert"), tiny_batch("bert"))[0]
     assert view.attention is view.weights
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_the_former_attention_implementation_does_not_matter(attention: str) -> None:
+def test_the_former_attention_implementation_does_not_matter(attention):
     batch = tiny_batch("bert")
     model = wrap(tiny_network("bert", attention=attention), tiny_tokenizer("bert"))
-    with torch.no_grad():
-        _, maps = eager_run("bert", batch)
-    assert all(
-        torch.equal(one, other)
-        for one, other in zip(maps_of(model, batch)["encoder"], maps["encoder"], strict=True)
-    )
+    assert same(maps_of(model, batch), eager_run("bert", batch)[1])
 
 
-def test_one_token_is_enough() -> None:
-    batch = tiny_batch("bert", (1,))
-    seen: list[Tensor] = [
-        view.attention
-        for view in views_of(tiny_model("bert"), Batch(0, (), batch.ids, batch.types, batch.mask))
-    ]
+def test_one_token_is_enough():
+    seen = maps_of(tiny_model("bert"), tiny_batch("bert", (1,)))["encoder"]
     assert [attention.tolist() for attention in seen] == [[[[[1.0]]] * 4]] * LAYERS

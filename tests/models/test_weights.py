@@ -64,7 +64,7 @@ def normalised(kind: str, network: Any, vector: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("kind", ONE_STACK)
-def test_a_token_that_sees_only_itself_gets_the_sum_of_the_heads_ov_circuits(kind: str) -> None:
+def test_a_token_that_sees_only_itself_gets_the_sum_of_the_heads_ov_circuits(kind):
     network = unbiased(kind)
     (stack,) = PLACES[kind]
     block, output, _ = place(network, kind, stack, 1)
@@ -80,7 +80,7 @@ def test_a_token_that_sees_only_itself_gets_the_sum_of_the_heads_ov_circuits(kin
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "opt", "gpt", "distilbert", "bert"])
-def test_qk_circuits_give_the_scores_of_a_model_without_rotary_positions(kind: str) -> None:
+def test_qk_circuits_give_the_scores_of_a_model_without_rotary_positions(kind):
     network = unbiased(kind)
     (stack,) = PLACES[kind]
     block, _, _ = place(network, kind, stack, 1)
@@ -103,9 +103,7 @@ def test_qk_circuits_give_the_scores_of_a_model_without_rotary_positions(kind: s
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma", "neox", "mistral", "phi3", "jamba"])
-def test_queries_and_keys_of_one_token_score_as_in_the_network_whatever_its_rotation(
-    kind: str,
-) -> None:
+def test_queries_and_keys_of_one_token_score_as_in_the_network_whatever_its_rotation(kind):
     """A rotation by the same angle leaves the product of a query and a key unchanged."""
     number = 3 if kind == "jamba" else 1
     network = unbiased(kind)
@@ -117,11 +115,11 @@ def test_queries_and_keys_of_one_token_score_as_in_the_network_whatever_its_rota
     handles = [norm.register_forward_pre_hook(lambda _m, a: caught.update(read=a[0][0, -1]))]
     for name, part in attention.named_children():
         if isinstance(part, nn.Linear):
-            handles.append(
-                part.register_forward_hook(
-                    lambda _m, _a, out, name=name: caught.update({name: out[0, -1]})
-                )
-            )
+
+            def keep(_module, _args, output, name=name):
+                caught[name] = output[0, -1]
+
+            handles.append(part.register_forward_hook(keep))
     with torch.no_grad():
         network(input_ids=torch.tensor([[9]]))
     for handle in handles:
@@ -143,7 +141,7 @@ def test_queries_and_keys_of_one_token_score_as_in_the_network_whatever_its_rota
 
 
 @pytest.mark.parametrize("kind", ["qwen3-next", "qwen3.5"])
-def test_the_gate_beside_a_query_is_not_part_of_it(kind: str) -> None:
+def test_the_gate_beside_a_query_is_not_part_of_it(kind):
     network = unbiased(kind)
     with wrap(network, tiny_tokenizer(kind)) as model:
         found = Weights(model)
@@ -157,7 +155,7 @@ def test_the_gate_beside_a_query_is_not_part_of_it(kind: str) -> None:
 
 
 @pytest.mark.parametrize("size", [6, 7])
-def test_the_gain_of_a_norm_is_measured_whatever_way_it_is_written(size: int) -> None:
+def test_the_gain_of_a_norm_is_measured_whatever_way_it_is_written(size):
     class OneMore(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -177,7 +175,7 @@ def test_the_gain_of_a_norm_is_measured_whatever_way_it_is_written(size: int) ->
     torch.testing.assert_close(layer.scale, norm.weight.detach())
 
 
-def test_a_projection_with_an_adapter_counts_as_what_it_computes() -> None:
+def test_a_projection_with_an_adapter_counts_as_what_it_computes():
     class Adapted(nn.Linear):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return super().forward(x) + 2 * x[..., :3]
@@ -188,7 +186,7 @@ def test_a_projection_with_an_adapter_counts_as_what_it_computes() -> None:
     torch.testing.assert_close(matrix(layer), layer.weight.detach().T + extra)
 
 
-def test_weights_in_half_precision_are_read_in_float32() -> None:
+def test_weights_in_half_precision_are_read_in_float32():
     network = tiny_network("llama").to(torch.bfloat16)
     with wrap(network, tiny_tokenizer("llama")) as model:
         assert {part.dtype for part in Weights(model).layer(0)} == {torch.float32}
@@ -203,30 +201,28 @@ def test_weights_in_half_precision_are_read_in_float32() -> None:
         ("mpnet", {"RELATIVE", "ON_STREAM", "BIASES", "TIED", "HEAD_LAYER"}),
     ],
 )
-def test_what_the_matrices_leave_out_is_said(kind: str, said: set[str]) -> None:
+def test_what_the_matrices_leave_out_is_said(kind, said):
     assert set(Weights(tiny_model(kind)).notes) == {getattr(module, name) for name in said}
 
 
-def test_an_albert_has_no_norm_before_attention() -> None:
+def test_an_albert_has_no_norm_before_attention():
     notes = Weights(tiny_model("albert")).notes
     assert module.ON_STREAM in notes
     assert module.QUERY_NORM not in notes
 
 
-def test_an_architecture_that_stores_weights_in_another_way_is_refused_with_a_list() -> None:
+def test_an_architecture_that_stores_weights_in_another_way_is_refused_with_a_list():
     with pytest.raises(ModelError, match=r"tiny-deepseek-v3 \(DeepseekV3Model\); supported are"):
         Weights(tiny_model("deepseek-v3"))
 
 
-def test_cross_attention_is_refused() -> None:
+def test_cross_attention_is_refused():
     with pytest.raises(UserError, match="not defined for cross attention"):
         Weights(tiny_model("t5"), "cross")
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2"])
-def test_weights_are_known_under_the_digests_of_the_model_with_and_without_its_head(
-    kind: str,
-) -> None:
+def test_weights_are_known_under_the_digests_of_the_model_with_and_without_its_head(kind):
     network = tiny_network(kind, auto=AutoModelForCausalLM, tie_word_embeddings=True)
     tokenizer = tiny_tokenizer(kind)
     whole, bare = wrap(network, tokenizer), wrap(network.base_model, tokenizer)

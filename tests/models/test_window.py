@@ -55,7 +55,7 @@ def states(model: Model, batch: Batch, replacement: Replacement | None) -> Tenso
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen3", "neox", "deepseek-v3", "bert"])
-def test_outputs_are_those_of_eager_attention_with_the_mask_of_a_plain_loop(kind: str) -> None:
+def test_outputs_are_those_of_eager_attention_with_the_mask_of_a_plain_loop(kind):
     batch, causal = tiny_batch(kind, (9, 5, 12)), kind != "bert"
     network = tiny_network(kind)
     inputs = {"input_ids": torch.from_numpy(batch.ids), "attention_mask": mask_of(batch, causal)}
@@ -70,9 +70,7 @@ def test_outputs_are_those_of_eager_attention_with_the_mask_of_a_plain_loop(kind
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma3", "gpt-oss", "bert", "t5"])
-def test_only_the_named_heads_change_and_their_attention_is_spread_over_the_window(
-    kind: str,
-) -> None:
+def test_only_the_named_heads_change_and_their_attention_is_spread_over_the_window(kind):
     """Gemma 3 has a sliding window of its own, GPT-OSS a learned sink, T5 a position bias."""
     batch = tiny_batch(kind, (9, 12))
     with tiny_model(kind) as model:
@@ -93,7 +91,7 @@ def test_only_the_named_heads_change_and_their_attention_is_spread_over_the_wind
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "modernbert"])
-def test_a_window_as_long_as_the_text_changes_nothing(kind: str) -> None:
+def test_a_window_as_long_as_the_text_changes_nothing(kind):
     batch = tiny_batch(kind, (9, 12))
     with tiny_model(kind) as model:
         whole = states(model, batch, None)
@@ -102,26 +100,25 @@ def test_a_window_as_long_as_the_text_changes_nothing(kind: str) -> None:
         assert not torch.equal(states(model, batch, windowed(size=(0, 4))), whole)
 
 
-def test_blocks_of_rows_give_the_same_as_whole_maps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_rows_give_the_same_as_whole_maps(monkeypatch):
     batch = tiny_batch("llama", (50, 37))
     with tiny_model("llama") as model:
         whole = states(model, batch, windowed())
         monkeypatch.setattr(observe, "WEIGHTS", 1)
         heights: list[int] = []
         rows = observe.Call.rows
-        monkeypatch.setattr(
-            observe.Call,
-            "rows",
-            lambda call, first, last, **how: (
-                heights.append(last - first) or rows(call, first, last, **how)
-            ),
-        )
+
+        def spy(call, first, last, **how):
+            heights.append(last - first)
+            return rows(call, first, last, **how)
+
+        monkeypatch.setattr(observe.Call, "rows", spy)
         assert (states(model, batch, windowed()) - whole).abs().max() < 1e-5
     assert heights.count(observe.STEP) > 2 * LAYERS
 
 
 @pytest.mark.parametrize("kind", ["llama", "gemma3"])
-def test_token_by_token_with_a_cache_gives_the_same_as_all_at_once(kind: str) -> None:
+def test_token_by_token_with_a_cache_gives_the_same_as_all_at_once(kind):
     """Gemma 3 caches only the last keys of a layer with a sliding window."""
     network = tiny_network(kind, auto=AutoModelForCausalLM)
     ids = np.random.default_rng(0).integers(5, 60, (1, 14))
@@ -139,7 +136,7 @@ def test_token_by_token_with_a_cache_gives_the_same_as_all_at_once(kind: str) ->
     assert (torch.cat(steps, 1) - whole).abs().max() < 1e-4
 
 
-def test_several_windows_are_run_in_one_pass_over_copies() -> None:
+def test_several_windows_are_run_in_one_pass_over_copies():
     batch = tiny_batch("llama", (9, 12))
     sets = ("1-2", "2-1,2-2", "1-*")
     with tiny_model("llama") as model, torch.inference_mode():
@@ -154,7 +151,7 @@ def test_several_windows_are_run_in_one_pass_over_copies() -> None:
         assert not torch.allclose(wider, together[0])
 
 
-def test_cross_attention_and_attention_without_a_mask_to_change_are_refused() -> None:
+def test_cross_attention_and_attention_without_a_mask_to_change_are_refused():
     with tiny_model("t5") as model, pytest.raises(UserError, match="cross attention have no wind"):
         Replacement([Head(0, 0)], way="window").fit(model)
     with tiny_model("gpt") as model, pytest.raises(ModelError, match="only after the softmax"):

@@ -5,18 +5,20 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from transformers import ViTConfig, ViTModel
 
 from headscope.errors import ModelError
 from headscope.models import Replacement, load, wrap
+from refusals import refusal
 from tiny import (
     KINDS,
     LAYERS,
+    PRIVATE,
     eager_inputs,
     save_tiny,
     tiny_batch,
@@ -25,8 +27,6 @@ from tiny import (
     tiny_tokenizer,
     views_of,
 )
-
-PRIVATE = ("gpt", "mpnet")
 
 
 def outputs(network: Any, kind: str) -> torch.Tensor:
@@ -57,7 +57,7 @@ def trained(network: nn.Module) -> list[bool]:
         *((kind, "sdpa") for kind in KINDS if kind not in PRIVATE),
     ],
 )
-def test_closing_puts_the_network_back_bit_for_bit(kind: str, attention: str) -> None:
+def test_closing_puts_the_network_back_bit_for_bit(kind, attention):
     network, before = (tiny_network(kind, attention=attention) for _ in range(2))
     model = wrap(network, tiny_tokenizer(kind))
     assert implementations(network) == {"eager" if kind in PRIVATE else "headscope"}
@@ -70,7 +70,7 @@ def test_closing_puts_the_network_back_bit_for_bit(kind: str, attention: str) ->
     assert network.state_dict().keys() == before.state_dict().keys()
 
 
-def test_the_training_mode_of_each_module_is_restored() -> None:
+def test_the_training_mode_of_each_module_is_restored():
     network = tiny_network("bert").train()
     network.encoder.layer[0].eval()  # a frozen layer
     before = trained(network)
@@ -80,7 +80,7 @@ def test_the_training_mode_of_each_module_is_restored() -> None:
     assert trained(network) == before
 
 
-def test_hooks_of_others_stay() -> None:
+def test_hooks_of_others_stay():
     network = tiny_network("gpt")
     seen: list[nn.Module] = []
     network.h[0].attn.attn_dropout.register_forward_hook(lambda module, *_: seen.append(module))
@@ -90,7 +90,7 @@ def test_hooks_of_others_stay() -> None:
     assert seen == [network.h[0].attn.attn_dropout]
 
 
-def test_an_error_in_a_with_block_closes_the_model_and_passes_through() -> None:
+def test_an_error_in_a_with_block_closes_the_model_and_passes_through():
     network = tiny_network("bert").train()
     with pytest.raises(RuntimeError, match="stop"), wrap(network, tiny_tokenizer("bert")):
         raise RuntimeError("stop")
@@ -99,7 +99,7 @@ def test_an_error_in_a_with_block_closes_the_model_and_passes_through() -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "gpt"])
-def test_closing_twice_has_no_effect_and_a_closed_model_says_so(kind: str) -> None:
+def test_closing_twice_has_no_effect_and_a_closed_model_says_so(kind):
     network = tiny_network(kind)
     model = wrap(network, tiny_tokenizer(kind), name="mine")
     assert not model.closed
@@ -114,9 +114,7 @@ def test_closing_twice_has_no_effect_and_a_closed_model_says_so(kind: str) -> No
         lambda: model.encode(["the cat"], heads="1-1"),
         model.__enter__,
     ):
-        with pytest.raises(ModelError) as error:
-            use()
-        assert str(error.value) == (
+        assert str(refusal(ModelError, use)) == (
             "mine is closed: its network is as it was before and is not observed\n"
             "next: load it again, or wrap the network again: "
             "headscope.wrap(model.network, model.tokenizer)"
@@ -126,7 +124,7 @@ def test_closing_twice_has_no_effect_and_a_closed_model_says_so(kind: str) -> No
 
 @pytest.mark.parametrize("kind", ["bert", "gpt"])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_shared_network_is_put_back_by_the_last_model(kind: str, order: tuple[int, int]) -> None:
+def test_a_shared_network_is_put_back_by_the_last_model(kind, order):
     network = tiny_network(kind).train()
     models = [wrap(network, tiny_tokenizer(kind)) for _ in range(2)]
     models[order[0]].close()
@@ -137,7 +135,7 @@ def test_a_shared_network_is_put_back_by_the_last_model(kind: str, order: tuple[
     assert (implementations(network), hooks(network)) == ({"eager"}, 0)
 
 
-def test_a_model_that_was_dropped_without_closing_does_not_hold_the_network() -> None:
+def test_a_model_that_was_dropped_without_closing_does_not_hold_the_network():
     network = tiny_network("bert").train()
     wrap(network, tiny_tokenizer("bert"))
     gc.collect()
@@ -153,7 +151,7 @@ def test_a_model_that_was_dropped_without_closing_does_not_hold_the_network() ->
     ids=["deepcopy", "pickle"],
 )
 @pytest.mark.parametrize("kind", ["bert", "gpt", "t5"])
-def test_a_copy_is_closed_by_itself(kind: str, copied: Any) -> None:
+def test_a_copy_is_closed_by_itself(kind, copied):
     model = wrap(tiny_network(kind).train(), tiny_tokenizer(kind))
     other = copied(model)
     other.close()
@@ -163,39 +161,30 @@ def test_a_copy_is_closed_by_itself(kind: str, copied: Any) -> None:
     assert views_of(model, tiny_batch(kind))
 
 
-def test_a_network_that_is_refused_is_not_changed() -> None:
-    from transformers import ViTConfig, ViTModel
-
-    network = ViTModel(
-        ViTConfig(
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            intermediate_size=48,
-            image_size=8,
-            patch_size=4,
-        )
-    ).train()
+def test_a_network_that_does_not_read_text_is_refused_and_not_changed():
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 8}
+    config = ViTConfig(**sizes, intermediate_size=48, patch_size=4)
+    network = ViTModel(config).train()
     before = implementations(network)
-    with pytest.raises(ModelError, match="cannot be run on text"):
-        wrap(network, tiny_tokenizer("bert"))
+    error = refusal(ModelError, wrap, network, tiny_tokenizer("bert"), name="picture")
+    assert error.message.startswith("picture cannot be run on text: ")
+    message = "choose a text model; the docs list what is supported under 'Supported models'"
+    assert error.hint == message
     assert network.training
     assert implementations(network) == before
 
 
-def test_an_implementation_that_is_changed_behind_our_back_is_an_error_and_not_silence() -> None:
+def test_an_implementation_that_is_changed_behind_our_back_is_an_error_and_not_silence():
     model = tiny_model("bert")
     model.network.set_attn_implementation("sdpa")
     for options in ({"listeners": [print]}, {"replacement": Replacement("1-1")}):
-        with pytest.raises(ModelError) as error:
-            model.forward(tiny_batch("bert"), **options)  # type: ignore[arg-type]
-        assert error.value.message == (
+        assert refusal(ModelError, model.forward, tiny_batch("bert"), **options).message == (
             "the attention of tiny-bert is no longer observed: its implementation was changed to "
             "'sdpa' after the model was made"
         )
 
 
-def test_a_loaded_model_is_closed_like_any_other(tmp_path: Path) -> None:
+def test_a_loaded_model_is_closed_like_any_other(tmp_path):
     with load(save_tiny("bert", tmp_path)) as model:
         assert implementations(model.network) == {"headscope"}
     assert model.closed

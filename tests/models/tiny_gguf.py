@@ -15,13 +15,9 @@ from tiny import HEADS, HIDDEN, LAYERS, POSITIONS, WIDTH, tiny_network, tiny_tok
 
 KEY_HEADS = 2
 PARTS = {
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
+    **{f"self_attn.{name}_proj": f"attn_{name}" for name in "qkv"},
+    **{f"mlp.{name}_proj": f"ffn_{name}" for name in ("gate", "up", "down")},
     "self_attn.o_proj": "attn_output",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
     "input_layernorm": "attn_norm",
     "post_attention_layernorm": "ffn_norm",
 }
@@ -30,15 +26,9 @@ PARTS = {
 def tiny_llama() -> Any:
     """The network that the file holds, with the vocabulary of a byte-level tokenizer."""
     tokenizer = tiny_tokenizer("bytes")
-    return tiny_network(
-        "llama",
-        auto=AutoModelForCausalLM,
-        vocab_size=len(tokenizer),
-        tie_word_embeddings=False,
-        bos_token_id=0,
-        eos_token_id=0,
-        pad_token_id=0,
-    )
+    changes = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"), 0)
+    changes |= {"vocab_size": len(tokenizer), "tie_word_embeddings": False}
+    return tiny_network("llama", auto=AutoModelForCausalLM, **changes)
 
 
 def write_gguf(path: Path) -> Path:

@@ -15,6 +15,7 @@ from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.results.query import parse_query
 from page.samples import made_results, made_values
+from refusals import refusal
 from stats.heads.test_main_roles import atlas_of
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
@@ -41,10 +42,9 @@ def test_queries_are_read_as_the_shared_cases_say(case):
     if "tree" in case:
         assert parse_query(str(case["query"])) == case["tree"]
         return
-    with pytest.raises(UserError) as caught:
-        parse_query(str(case["query"]))
-    assert caught.value.message == case["error"]
-    assert "position:previous > 0.5" in caught.value.hint
+    error = refusal(UserError, parse_query, str(case["query"]))
+    assert error.message == case["error"]
+    assert "position:previous > 0.5" in error.hint
 
 
 @given(st.text(max_size=40) | st.text('is:layer "()<>=!.0 andornot-', max_size=40))
@@ -84,9 +84,8 @@ def test_conditions_are_those_of_numpy(atlas, query, mask):
 
 
 def test_heads_are_named_in_every_way(atlas):
-    assert [str(head) for head in atlas.find("heads 1-2,L2H3,2-*")] == [
-        *("1-2", "2-1", "2-2", "2-3", "2-4", "3-4")
-    ]
+    expected = [*("1-2", "2-1", "2-2", "2-3", "2-4", "3-4")]
+    assert [str(head) for head in atlas.find("heads 1-2,L2H3,2-*")] == expected
 
 
 def test_a_value_that_is_not_defined_fulfils_no_comparison():

@@ -57,10 +57,10 @@ def sums(name: str, values: NDArray[Any], *, first: int = 0) -> xr.Dataset:
 
 
 @pytest.fixture
-def make() -> Make:
+def make():
     """Make results: ``make(position=values, shards=[...])``; what is no measure is provenance."""
 
-    def build(*, first: int = 0, **given: Any) -> Atlas:
+    def build(*, first=0, **given):
         values: Values = {
             name: np.asarray(given.pop(name), np.float64) for name in DIMS if name in given
         }
@@ -73,7 +73,7 @@ def make() -> Make:
 
 
 @pytest.fixture
-def some(make: Make) -> Atlas:
+def some(make):
     """Three measures of nine examples, two layers and three heads."""
     random = np.random.default_rng(1)
     return make(

@@ -1,7 +1,5 @@
 """What people read of a table: titles, units, intervals in one cell, nothing that says nothing."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from headscope.numbers import share
@@ -34,7 +32,7 @@ ROLE = {
 }
 
 
-def test_columns_have_units_and_intervals_one_cell() -> None:
+def test_columns_have_units_and_intervals_one_cell():
     (row,) = for_people(pd.DataFrame([ROLE]), ROLES).to_dict("records")
     assert row["share of heads (%)"] == "4.2"
     assert row["95 % interval"] == "[5.040, 7.450]"  # under 10: three decimals
@@ -42,25 +40,25 @@ def test_columns_have_units_and_intervals_one_cell() -> None:
     assert "low" not in row
 
 
-def test_a_column_without_any_value_is_left_out() -> None:
+def test_a_column_without_any_value_is_left_out():
     without = for_people(pd.DataFrame([ROLE]), ROLES)
     assert not {"times position alone", "heads by position"} & set(without.columns)
     known = for_people(pd.DataFrame([ROLE | {"position": 1.5}]), ROLES)
     assert {"times position alone", "heads by position"} <= set(known.columns)
 
 
-def test_what_the_table_does_not_have_is_left_out() -> None:
+def test_what_the_table_does_not_have_is_left_out():
     frame = pd.DataFrame([ROLE]).drop(columns="p_corrected")
     assert "p corrected" not in for_people(frame, ROLES).columns
 
 
-def test_a_terminal_shows_fewer_columns() -> None:
+def test_a_terminal_shows_fewer_columns():
     frame = pd.DataFrame([ROLE])
     narrow, wide = for_people(frame, ROLES, screen=True), for_people(frame, ROLES)
     assert set(wide.columns) - set(narrow.columns) == {"mean length (tokens)"}
 
 
-def test_offsets_have_their_sign_beside_their_accuracy() -> None:
+def test_offsets_have_their_sign_beside_their_accuracy():
     row = {
         "baseline": 0.5,
         "offset": 1,
@@ -77,7 +75,7 @@ def test_offsets_have_their_sign_beside_their_accuracy() -> None:
     assert for_people(pd.DataFrame([nothing]), RELATIONS)["offset"].tolist() == ["–"]
 
 
-def test_a_papers_table_has_the_interval_behind_the_value_that_it_is_of() -> None:
+def test_a_papers_table_has_the_interval_behind_the_value_that_it_is_of():
     (row,) = for_paper(pd.DataFrame([ROLE]), ROLES).to_dict("records")
     assert row["mean (times uniform)"] == "6.100 (+1.350, −1.060)"
     assert set(row) == {
@@ -86,7 +84,7 @@ def test_a_papers_table_has_the_interval_behind_the_value_that_it_is_of() -> Non
     }
 
 
-def test_the_best_of_a_column_is_marked_among_rows_with_an_interval() -> None:
+def test_the_best_of_a_column_is_marked_among_rows_with_an_interval():
     frame = pd.DataFrame(
         {
             "system": ["rules", "head", "mentions"],
@@ -102,7 +100,7 @@ def test_the_best_of_a_column_is_marked_among_rows_with_an_interval() -> None:
     assert best == {"all": [False, True, False], "pronoun": [True, False, False]}
 
 
-def test_the_best_of_a_row_is_marked_unless_all_are_equal() -> None:
+def test_the_best_of_a_row_is_marked_unless_all_are_equal():
     columns = [Column(name, form=share, rivals="row") for name in ("a", "b")]
     frame = pd.DataFrame({"a": [0.5, 0.5, None], "b": [0.25, 0.5, 0.5]})
     shown = for_paper(frame, columns)

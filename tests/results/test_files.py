@@ -20,6 +20,7 @@ from headscope.errors import ResultsError
 from headscope.files import check_writable
 from headscope.results import SCHEMA, Atlas
 from headscope.results.netcdf import oldest
+from refusals import refusal
 
 MAKE = "make one with: headscope survey MODEL CORPUS -o results.nc"
 MAKE_HINT = "make one with hs.survey(model, corpus).save(path)"
@@ -40,7 +41,7 @@ def full_disk(left: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_saved_file_opens_to_the_same_results(some: Atlas, tmp_path: Path) -> None:
+def test_a_saved_file_opens_to_the_same_results(some, tmp_path):
     path = some.save(tmp_path / "deep" / "er" / "run.nc")
     assert path == tmp_path / "deep" / "er" / "run.nc"
     opened = Atlas.open(str(path))
@@ -50,9 +51,7 @@ def test_a_saved_file_opens_to_the_same_results(some: Atlas, tmp_path: Path) -> 
     assert [file.name for file in path.parent.iterdir()] == ["run.nc"]
 
 
-def test_saving_again_replaces_the_file_also_while_the_old_one_is_open(
-    some: Atlas, make, tmp_path: Path
-) -> None:
+def test_saving_again_replaces_the_file_also_while_the_old_one_is_open(some, make, tmp_path):
     path = make(position=np.ones((1, 1, 1, 3))).save(tmp_path / "run.nc")
     held = Atlas.open(path)
     some.save(path)
@@ -60,25 +59,24 @@ def test_saving_again_replaces_the_file_also_while_the_old_one_is_open(
     assert Atlas.open(path).tree.identical(some.tree)
 
 
-def test_provenance_of_any_length_and_script_survives(make, tmp_path: Path) -> None:
+def test_provenance_of_any_length_and_script_survives(make, tmp_path):
     long = {"corpus": {"name": "mine.txt", "note": 'ß 漢字 \x00 \n " ' + "x" * 200_000}}
     results = make(position=np.ones((1, 1, 1, 3)), **long)
     assert Atlas.open(results.save(tmp_path / "run.nc")).provenance["corpus"] == long["corpus"]
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.00001, 0.001, 0.03, 0.5, 0.97, 0.99999])
-def test_a_truncated_copy_is_said_to_be_damaged(some: Atlas, tmp_path: Path, kept: float) -> None:
+def test_a_truncated_copy_is_said_to_be_damaged(some, tmp_path, kept):
     path = some.save(tmp_path / "run.nc")
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * kept)])
-    with pytest.raises(ResultsError) as caught:
-        Atlas.open(path)
-    assert "damaged" in caught.value.message
-    assert "(an incomplete copy?)" in caught.value.message
-    assert caught.value.hint == "copy it again, or run the survey again"
+    error = refusal(ResultsError, Atlas.open, path)
+    assert "damaged" in error.message
+    assert "(an incomplete copy?)" in error.message
+    assert error.hint == "copy it again, or run the survey again"
 
 
-def test_one_flipped_bit_is_found_wherever_it_is(some: Atlas, tmp_path: Path) -> None:
+def test_one_flipped_bit_is_found_wherever_it_is(some, tmp_path):
     path = some.save(tmp_path / "run.nc")
     whole = path.read_bytes()
     places = np.random.default_rng(0).integers(0, 8 * len(whole), 60)
@@ -90,14 +88,12 @@ def test_one_flipped_bit_is_found_wherever_it_is(some: Atlas, tmp_path: Path) ->
             Atlas.open(path)
 
 
-def test_the_netcdf_library_never_sees_a_file_without_a_digest(
-    some: Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_netcdf_library_never_sees_a_file_without_a_digest(some, tmp_path, monkeypatch):
     path = some.save(tmp_path / "run.nc")
     whole = path.read_bytes()
     path.write_bytes(whole[:-80])
 
-    def seen(*_: object, **__: object) -> None:
+    def seen(*_, **__):
         raise AssertionError("opened here, or in a process of its own")
 
     monkeypatch.setattr(xr, "open_datatree", seen)
@@ -152,46 +148,35 @@ REFUSED: dict[str, tuple[Make, str, str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_no_results_file_is_refused_with_what_it_is(
-    some: Atlas, tmp_path: Path, what: str
-) -> None:
+def test_what_is_no_results_file_is_refused_with_what_it_is(some, tmp_path, what):
     make, message, hint = REFUSED[what]
     path = tmp_path / "run.nc"
     make(path, some)
-    with pytest.raises(ResultsError) as caught:
-        Atlas.open(path)
-    assert caught.value.message == message.format(path)
-    assert caught.value.hint == hint
-    assert caught.value.command == (MAKE if hint == MAKE_HINT else "")
+    error = refusal(ResultsError, Atlas.open, path)
+    assert error.message == message.format(path)
+    assert error.hint == hint
+    assert error.command == (MAKE if hint == MAKE_HINT else "")
 
 
 @pytest.mark.parametrize("below", ["run.nc", "deep/run.nc"])
-def test_a_folder_that_is_a_file_cannot_be_written_into(
-    some: Atlas, tmp_path: Path, below: str
-) -> None:
+def test_a_folder_that_is_a_file_cannot_be_written_into(some, tmp_path, below):
     (tmp_path / "taken").write_text("mine")
     path = tmp_path / "taken" / below
-    with pytest.raises(ResultsError) as caught:
-        some.save(path)
-    assert (
-        caught.value.message
-        == f"{path} cannot be written: {tmp_path / 'taken'} is a file, not a folder"
-    )
-    assert caught.value.command == "choose another place with -o"
+    error = refusal(ResultsError, some.save, path)
+    message = f"{path} cannot be written: {tmp_path / 'taken'} is a file, not a folder"
+    assert error.message == message
+    assert error.command == "choose another place with -o"
     assert (tmp_path / "taken").read_text() == "mine"
 
 
-def test_a_folder_in_place_of_the_file_cannot_be_written(some: Atlas, tmp_path: Path) -> None:
-    with pytest.raises(ResultsError) as caught:
-        some.save(tmp_path)
-    assert caught.value.message == f"{tmp_path} is a folder; a file is to be written there"
-    assert caught.value.command == "give a file name, e.g. -o results.nc"
+def test_a_folder_in_place_of_the_file_cannot_be_written(some, tmp_path):
+    error = refusal(ResultsError, some.save, tmp_path)
+    assert error.message == f"{tmp_path} is a folder; a file is to be written there"
+    assert error.command == "give a file name, e.g. -o results.nc"
     assert not list(tmp_path.iterdir())
 
 
-def test_a_write_protected_file_or_folder_is_told_before_any_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_protected_file_or_folder_is_told_before_any_work(tmp_path, monkeypatch):
     path = tmp_path / "run.nc"
     path.write_text("mine")
     monkeypatch.setattr(
@@ -204,7 +189,7 @@ def test_a_write_protected_file_or_folder_is_told_before_any_work(
     ):
         check_writable(path, error=ResultsError)
 
-    def refuse(**_: object) -> None:
+    def refuse(**_):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
@@ -212,15 +197,13 @@ def test_a_write_protected_file_or_folder_is_told_before_any_work(
         check_writable(tmp_path / "other.nc", error=ResultsError)
 
 
-def test_checking_leaves_nothing_behind_but_the_folder(tmp_path: Path) -> None:
+def test_checking_leaves_nothing_behind_but_the_folder(tmp_path):
     check_writable(tmp_path / "new" / "run.nc")
     assert [path.name for path in tmp_path.rglob("*")] == ["new"]
 
 
 @pytest.mark.parametrize("name", ["run.nc", "table.csv", "table.parquet"])
-def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(
-    some: Atlas, tmp_path: Path, name: str
-) -> None:
+def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(some, tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"the old file")
     with full_disk(3000), pytest.raises(ResultsError) as caught:
@@ -231,9 +214,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
-def test_nothing_is_collected_while_the_netcdf_library_works(
-    some: Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_collected_while_the_netcdf_library_works(some, tmp_path, monkeypatch):
     # A file that someone left open is closed when it is collected, maybe by another thread: if the
     # library is at work then, it crashes (seen with netCDF4 1.7 and the threads of pytest-xdist).
     seen: list[bool] = []
@@ -253,14 +234,12 @@ def test_nothing_is_collected_while_the_netcdf_library_works(
     assert gc.isenabled()
 
 
-def test_an_interrupt_while_writing_leaves_the_old_file(
-    some: Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_while_writing_leaves_the_old_file(some, tmp_path, monkeypatch):
     path = some.save(tmp_path / "run.nc")
     before = path.read_bytes()
     write = xr.DataTree.to_netcdf
 
-    def stop(tree: xr.DataTree, *args: object, **kwargs: object) -> None:
+    def stop(tree, *args, **kwargs):
         write(tree, *args, **kwargs)
         raise KeyboardInterrupt
 
@@ -272,13 +251,11 @@ def test_an_interrupt_while_writing_leaves_the_old_file(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_waits_until_the_netcdf_library_is_done(
-    some: Atlas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
+def test_a_signal_waits_until_the_netcdf_library_is_done(some, tmp_path, monkeypatch, number):
     """Interrupted between two steps, xarray's lock stayed taken, and the process hung."""
     write, done = xr.DataTree.to_netcdf, []
 
-    def press(tree: xr.DataTree, *args: object, **kwargs: object) -> None:
+    def press(tree, *args, **kwargs):
         os.kill(os.getpid(), number)
         write(tree, *args, **kwargs)
         done.append(True)
@@ -312,9 +289,7 @@ atlas.summary(), atlas.remarks(), atlas.head("1-1")
     [READING, "import sys, headscope.figures, headscope.page"],
     ids=["reading", "figures and report"],
 )
-def test_reading_results_drawing_and_reporting_need_no_torch(
-    some: Atlas, tmp_path: Path, work: str
-) -> None:
+def test_reading_results_drawing_and_reporting_need_no_torch(some, tmp_path, work):
     check = "heavy = {'torch', 'transformers'} & set(sys.modules)\nassert not heavy, heavy"
     done = subprocess.run(
         [

@@ -41,13 +41,13 @@ print(sorted(tree.children))
 """
 
 
-def test_a_file_of_todays_version_is_kept() -> None:
+def test_a_file_of_todays_version_is_kept():
     assert SCHEMA in KEPT, f"make tests/data/results-{SCHEMA}.nc, and a step in netcdf.STEPS"
     assert KEPT[SCHEMA].stat().st_size < 300_000
 
 
 @pytest.mark.parametrize("version", sorted(KEPT))
-def test_files_of_all_versions_open_to_the_same_numbers(version: int) -> None:
+def test_files_of_all_versions_open_to_the_same_numbers(version):
     atlas = Atlas.open(KEPT[version])
     assert atlas.tree.attrs["headscope_schema"] == SCHEMA
     previous = atlas.mean("position").sel(layer=1, head=3, offset="previous")
@@ -58,7 +58,7 @@ def test_files_of_all_versions_open_to_the_same_numbers(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", sorted(KEPT))
-def test_plain_xarray_reads_a_results_file_without_headscope(version: int) -> None:
+def test_plain_xarray_reads_a_results_file_without_headscope(version):
     done = subprocess.run(
         [sys.executable, "-c", PLAIN, KEPT[version]], capture_output=True, text=True, check=False
     )
@@ -90,9 +90,7 @@ def _second(tree: xr.DataTree) -> xr.DataTree:
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=tree.attrs), **groups})
 
 
-def test_an_older_file_is_brought_up_to_date_step_by_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_older_file_is_brought_up_to_date_step_by_step(tmp_path, monkeypatch):
     path = _older(tmp_path)
     before = path.read_bytes()
     with pytest.raises(ResultsError, match=rf"an older version of Headscope \(schema {SCHEMA - 2}"):
@@ -107,14 +105,14 @@ def test_an_older_file_is_brought_up_to_date_step_by_step(
 
 
 def test_a_missing_step_makes_older_files_unreadable_and_the_error_names_the_range(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(netcdf, "STEPS", {SCHEMA - 1: _second})
     assert oldest(SCHEMA) == SCHEMA - 1
     with pytest.raises(ResultsError, match=rf"reads schema {SCHEMA - 1} to {SCHEMA}\)"):
         Atlas.open(_older(tmp_path))
 
 
-def test_results_of_this_version_are_not_changed() -> None:
+def test_results_of_this_version_are_not_changed():
     tree = Atlas.open(KEPT[SCHEMA]).tree
     assert migrate(tree, SCHEMA) is tree

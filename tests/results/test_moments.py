@@ -35,7 +35,7 @@ def sums(values: list[float], blocks: int) -> xr.Dataset:
 @example(values=[2.5], blocks=3)
 @example(values=[0.1] * 10, blocks=2)
 @settings(deadline=None, max_examples=80)
-def test_mean_and_deviation_are_those_of_the_raw_values(values: list[float], blocks: int) -> None:
+def test_mean_and_deviation_are_those_of_the_raw_values(values, blocks):
     derived = moments.derive(sums(values, blocks))
     raw = np.array([value for value in values if value == value])
     near = {
@@ -48,29 +48,27 @@ def test_mean_and_deviation_are_those_of_the_raw_values(values: list[float], blo
     if len(raw) < 2:
         assert np.isnan([float(derived[name]) for name in ("deviation", "low", "high")]).all()
         return
-    assert float(derived["deviation"]) == pytest.approx(
-        np.sqrt(stats.describe(raw).variance) if np.ptp(raw) else 0.0, **near
-    )
+    expected = pytest.approx(np.sqrt(stats.describe(raw).variance) if np.ptp(raw) else 0.0, **near)
+    assert float(derived["deviation"]) == expected
 
 
-def test_with_one_value_per_document_the_interval_is_students_and_a_little_wider() -> None:
+def test_with_one_value_per_document_the_interval_is_students_and_a_little_wider():
     raw = np.array([1.0, 2.0, 4.0, 8.0])
     derived = moments.derive(sums(raw.tolist(), 4))
     low, high = stats.ttest_1samp(raw, 0.0).confidence_interval(0.95)
     centre, half = raw.mean(), (high - low) / 2 * np.sqrt(4 / 3)  # as leaving out gives
-    assert (float(derived["low"]), float(derived["high"])) == pytest.approx(
-        (centre - half, centre + half)
-    )
+    expected = pytest.approx((centre - half, centre + half))
+    assert (float(derived["low"]), float(derived["high"])) == expected
 
 
-def test_texts_of_one_document_count_as_one() -> None:
+def test_texts_of_one_document_count_as_one():
     """The same four values, each said five times by its document: the interval is the same."""
     once, often = (moments.derive(sums([1.0, 2.0, 4.0, 8.0] * times, 4)) for times in (1, 5))
     assert float(often["low"]) == pytest.approx(float(once["low"]))
     assert float(often["deviation"]) < float(once["deviation"])
 
 
-def test_what_was_never_counted_is_nan_and_not_0_beside_what_was() -> None:
+def test_what_was_never_counted_is_nan_and_not_0_beside_what_was():
     whole = xr.Dataset(
         {
             "sum": (("bucket", "head"), [[3.0, 0.0], [1.0, 0.0]]),
@@ -89,7 +87,7 @@ def test_what_was_never_counted_is_nan_and_not_0_beside_what_was() -> None:
 
 
 @pytest.mark.parametrize("end", [0.0, 1.0])
-def test_the_interval_of_a_share_lies_between_0_and_1_at_both_ends(end: float) -> None:
+def test_the_interval_of_a_share_lies_between_0_and_1_at_both_ends(end):
     near = abs(end - 1e-9)
     values = [near, near, abs(end - 0.2), end]
     free = moments.derive(sums(values, 4))
@@ -104,18 +102,17 @@ def test_the_interval_of_a_share_lies_between_0_and_1_at_both_ends(end: float) -
     assert float(share["mean"]) == float(free["mean"]) == pytest.approx(mean)
 
 
-def test_a_share_that_rounding_has_put_outside_is_put_at_the_end_with_its_interval() -> None:
+def test_a_share_that_rounding_has_put_outside_is_put_at_the_end_with_its_interval():
     for value, end in ((1 + 1e-7, 1.0), (-1e-7, 0.0)):
         found = moments.derive(sums([value] * 3, 3).assign_attrs(unit="share of attention"))
         low, high = wilson_interval(3 * end, 3)  # no text differs from another
-        assert [float(found[name]) for name in ("low", "mean", "high")] == pytest.approx(
-            [low, end, high], abs=1e-6
-        )
+        expected = pytest.approx([low, end, high], abs=1e-6)
+        assert [float(found[name]) for name in ("low", "mean", "high")] == expected
         assert float(found["mean"]) == end
         assert 0 <= float(found["low"]) < float(found["high"]) <= 1
 
 
-def test_a_mean_far_outside_is_not_hidden_and_other_units_are_not_clipped() -> None:
+def test_a_mean_far_outside_is_not_hidden_and_other_units_are_not_clipped():
     wrong = moments.derive(sums([1.5, 1.7, 1.6], 3).assign_attrs(unit="share of attention"))
     assert float(wrong["mean"]) == pytest.approx(1.6)
     assert float(wrong["high"]) > 1.7

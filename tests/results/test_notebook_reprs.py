@@ -45,11 +45,11 @@ def check_inert(html: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Atlas:
+def demo(tmp_path_factory):
     return Atlas.open(demo_file(tmp_path_factory.getbasetemp()))
 
 
-def test_results_show_their_summary_and_a_grid_with_one_cell_per_head(demo: Atlas) -> None:
+def test_results_show_their_summary_and_a_grid_with_one_cell_per_head(demo):
     html = atlas_html(demo)
     text = Elements(html).text
     for line in demo.remarks():
@@ -58,7 +58,7 @@ def test_results_show_their_summary_and_a_grid_with_one_cell_per_head(demo: Atla
     assert "1-3: previous" in roles_svg(demo)
 
 
-def test_the_grid_has_layers_upward_and_heads_across(demo: Atlas) -> None:
+def test_the_grid_has_layers_upward_and_heads_across(demo):
     cells = re.findall(
         r"<title>(\d+)-(\d+):[^<]*</title><rect x=\"(\d+)\" y=\"(\d+)\"", roles_svg(demo)
     )
@@ -68,13 +68,13 @@ def test_the_grid_has_layers_upward_and_heads_across(demo: Atlas) -> None:
     assert len(set(places.values())) == 72
 
 
-def test_results_without_main_roles_show_their_summary_alone() -> None:
+def test_results_without_main_roles_show_their_summary_alone():
     html = atlas_html(made_results())
     assert "<svg" not in html
     assert "Atlas of made" in html
 
 
-def test_hostile_names_of_model_and_corpus_are_text() -> None:
+def test_hostile_names_of_model_and_corpus_are_text():
     name = HOSTILE.replace("/", "")  # of a path, only the last part is shown
     atlas = made_results(model=name, corpus=name)
     for shown in (atlas, atlas.head("1-1")):
@@ -82,14 +82,14 @@ def test_hostile_names_of_model_and_corpus_are_text() -> None:
         check_inert(data["text/html"])
 
 
-def test_a_hostile_text_is_text() -> None:
+def test_a_hostile_text_is_text():
     tokens = ["[CLS]", HOSTILE, "bark"]
     weights = np.full((1, 1, 3, 3), 1 / 3)
     found = TextAttention.build(weights, tokens=tokens, special=[True, False, False], model=HOSTILE)
     check_inert(found._repr_mimebundle_()[0]["text/html"])
 
 
-def test_a_corpus_shows_its_size_annotations_and_first_examples_as_text() -> None:
+def test_a_corpus_shows_its_size_annotations_and_first_examples_as_text():
     corpus = hs.read([HOSTILE, "A dog barks.", "A cat sleeps.", "The fourth is not shown."])
     html = corpus._repr_html_()
     check_inert(html)
@@ -99,17 +99,17 @@ def test_a_corpus_shows_its_size_annotations_and_first_examples_as_text() -> Non
     assert "fourth" not in text
 
 
-def test_a_corpus_of_one_text_is_one_example_without_an_ellipsis() -> None:
+def test_a_corpus_of_one_text_is_one_example_without_an_ellipsis():
     text = Elements(hs.read(["A dog barks."])._repr_html_()).text
     assert "1 example," in text
     assert "…" not in text
 
 
-def test_a_large_corpus_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_corpus_is_not_read_to_its_end(monkeypatch):
     monkeypatch.setattr("headscope.corpus.corpus.COUNTED", 5)
     read = 0
 
-    def source() -> Any:
+    def source():
         nonlocal read
         for example in hs.read([f"Text {number}." for number in range(1000)]):
             read += 1
@@ -120,17 +120,16 @@ def test_a_large_corpus_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) 
     assert read < 300
 
 
-def test_the_annotations_of_the_built_in_corpus_are_named() -> None:
+def test_the_annotations_of_the_built_in_corpus_are_named():
     text = Elements(hs.read("demo")._repr_html_()).text
     assert "dependency trees" in text
     assert "coreference" in text
 
 
 @pytest.mark.parametrize(
-    ("kind", "shape"),
-    [("bert", "2 layers × 4 heads"), ("t5", "2 layers × 4 heads (encoder)")],
+    ("kind", "shape"), [("bert", "2 layers × 4 heads"), ("t5", "2 layers × 4 heads (encoder)")]
 )
-def test_a_model_shows_its_shape_and_its_weights(kind: str, shape: str) -> None:
+def test_a_model_shows_its_shape_and_its_weights(kind, shape):
     model = tiny_model(kind)
     count = sum(value.numel() for value in model.network.parameters())
     text = Elements(model._repr_html_()).text
@@ -141,7 +140,7 @@ def test_a_model_shows_its_shape_and_its_weights(kind: str, shape: str) -> None:
     assert "\n" not in repr(model)
 
 
-def test_a_models_hostile_name_is_text() -> None:
+def test_a_models_hostile_name_is_text():
     model = tiny_model("bert")
     model.name = HOSTILE
     check_inert(model._repr_html_())

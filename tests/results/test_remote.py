@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +15,6 @@ import pytest
 import headscope as hs
 from headscope.cli import main
 from headscope.errors import ResultsError
-from headscope.results import Atlas
 from headscope.results.remote import address_of
 
 
@@ -30,7 +28,7 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+def site(tmp_path, monkeypatch):
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path / "cache"))
 
     class Handler(BaseHTTPRequestHandler):
@@ -64,20 +62,18 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 
 @pytest.fixture
-def content(some: Atlas, tmp_path: Path) -> bytes:
+def content(some, tmp_path):
     return some.save(tmp_path / "here.nc").read_bytes()
 
 
-def test_a_file_at_an_address_is_fetched_once(site: Site, some: Atlas, content: bytes) -> None:
+def test_a_file_at_an_address_is_fetched_once(site, some, content):
     site.files["/run.nc"] = content
     for _ in range(2):
         assert hs.open(f"{site.address}/run.nc").tree.identical(some.tree)
     assert site.fetched == ["/run.nc"]
 
 
-def test_a_file_that_has_changed_is_fetched_again(
-    site: Site, content: bytes, make, tmp_path: Path
-) -> None:
+def test_a_file_that_has_changed_is_fetched_again(site, content, make, tmp_path):
     site.files["/run.nc"] = content
     hs.open(f"{site.address}/run.nc")
     other = make(position=np.ones((1, 1, 1, 3))).save(tmp_path / "other.nc")
@@ -86,7 +82,7 @@ def test_a_file_that_has_changed_is_fetched_again(
     assert len(site.fetched) == 2
 
 
-def test_a_copy_that_is_damaged_is_not_kept(site: Site, content: bytes, some: Atlas) -> None:
+def test_a_copy_that_is_damaged_is_not_kept(site, content, some):
     site.files["/run.nc"] = content[:-200] + b"?" + content[-199:]
     with pytest.raises(ResultsError, match=r"run\.nc is damaged") as caught:
         hs.open(f"{site.address}/run.nc")
@@ -95,9 +91,7 @@ def test_a_copy_that_is_damaged_is_not_kept(site: Site, content: bytes, some: At
     assert hs.open(f"{site.address}/run.nc").tree.identical(some.tree)
 
 
-def test_a_copy_that_was_changed_here_is_fetched_again(
-    site: Site, content: bytes, tmp_path: Path
-) -> None:
+def test_a_copy_that_was_changed_here_is_fetched_again(site, content, tmp_path):
     site.files["/run.nc"] = content
     hs.open(f"{site.address}/run.nc")
     (copy,) = tmp_path.glob("cache/results/*/run.nc")
@@ -107,18 +101,14 @@ def test_a_copy_that_was_changed_here_is_fetched_again(
     assert hs.open(f"{site.address}/run.nc").measures
 
 
-def test_without_a_cache_nothing_is_left(
-    site: Site, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_cache_nothing_is_left(site, content, tmp_path, monkeypatch):
     monkeypatch.setenv("HEADSCOPE_CACHE", "off")
     site.files["/run.nc"] = content
     assert hs.open(f"{site.address}/run.nc").measures
     assert not (tmp_path / "cache").exists()
 
 
-def test_the_command_line_takes_an_address(
-    site: Site, content: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_command_line_takes_an_address(site, content, monkeypatch, tmp_path):
     site.files["/run.nc"] = content
     address = f"{site.address}/run.nc"
     monkeypatch.setattr("sys.argv", ["headscope", "export", address, "-o", str(tmp_path / "x.csv")])
@@ -141,9 +131,7 @@ def test_the_command_line_takes_an_address(
         ("filecache::file:///etc/passwd", "no such results file"),
     ],
 )
-def test_what_cannot_be_opened(
-    site: Site, address: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_opened(site, address, message, monkeypatch):
     monkeypatch.setenv("HEADSCOPE_MAX_RESULTS", "1kB")
     site.files |= {"/page.html": b"<!DOCTYPE html>" * 9, "/large.nc": b"0" * 2000}
     with pytest.raises(ResultsError, match=message):
@@ -162,5 +150,5 @@ def test_what_cannot_be_opened(
         ("c:/a/b.nc", ""),
     ],
 )
-def test_addresses_are_told_from_paths(path: str | Path, address: str) -> None:
+def test_addresses_are_told_from_paths(path, address):
     assert address_of(path) == address

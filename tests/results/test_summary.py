@@ -22,14 +22,12 @@ def grid(values: list[list[float]]) -> xr.DataArray:
     )
 
 
-def test_heads_over_a_threshold_come_largest_first_and_equal_ones_in_the_order_of_the_model() -> (
-    None
-):
+def test_heads_over_a_threshold_come_largest_first_and_equal_ones_in_the_order_of_the_model():
     assert heads_over(grid([[0.9, 0.5, 0.2], [0.9, 0.95, np.nan]]), 0.5) == ["2-2", "1-1", "2-1"]
     assert heads_over(grid([[0.9, 0.5], [np.nan, 0.1]]), 0.9) == []
 
 
-def test_a_summary_has_a_row_for_each_label_with_its_strongest_head(make) -> None:
+def test_a_summary_has_a_row_for_each_label_with_its_strongest_head(make):
     values = np.full((3, 2, 3, 3), 0.1)
     values[:, 1, 0, 0] = [0.7, 0.8, 0.9]
     values[:, 0, 2, 0] = 0.6
@@ -46,12 +44,8 @@ def test_a_summary_has_a_row_for_each_label_with_its_strongest_head(make) -> Non
         for label in labels
     ]
     previous = table.loc["position", "previous"]
-    assert (previous["strongest"], previous["over"], previous["n"], previous["heads"]) == (
-        "2-1",
-        2,
-        3,
-        6,
-    )
+    expected = ("2-1", 2, 3, 6)
+    assert (previous["strongest"], previous["over"], previous["n"], previous["heads"]) == expected
     assert previous["value"] == pytest.approx(0.8)
     assert previous["low"] < 0.8 < previous["high"]
     assert previous["mean"] == pytest.approx((0.8 + 0.6 + 4 * 0.1) / 6)
@@ -62,13 +56,13 @@ def test_a_summary_has_a_row_for_each_label_with_its_strongest_head(make) -> Non
     assert np.isnan(broad["over"])  # nats are no share: nothing to be over half of
 
 
-def test_the_threshold_of_a_summary_can_be_chosen(make) -> None:
+def test_the_threshold_of_a_summary_can_be_chosen(make):
     results = make(position=np.full((2, 2, 3, 3), 0.4))
     assert summary(results)["over"].tolist() == [0, 0, 0]
     assert summary(results, threshold=0.3)["over"].tolist() == [6, 6, 6]
 
 
-def test_tables_of_a_causal_model_are_silent_about_tokens_that_it_does_not_have() -> None:
+def test_tables_of_a_causal_model_are_silent_about_tokens_that_it_does_not_have():
     """No start token, no separator, and no token sees the next one."""
     results = survey(tiny_model("gpt2"), read("demo").first(3), max_length=64, batch_size=3)
     shown = {

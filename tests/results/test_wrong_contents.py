@@ -15,6 +15,7 @@ from headscope.results import Atlas, schema
 from headscope.results.netcdf import write_tree
 from headscope.results.schema import check_contents
 from planted import planted_bert
+from refusals import refusal
 from results.mutations import ALL, Groups, attribute, dataset, provenance, without
 
 MEASURES = ("position", "special", "entropy", "role", "activity", "work", "spread", "dependency")
@@ -26,14 +27,10 @@ REPORTS = set(NAMES[::7])
 
 
 @pytest.fixture(scope="module")
-def survey() -> xr.DataTree:
+def survey():
     """Small real results with examples."""
     atlas = hs.survey(
-        planted_bert(),
-        hs.read("demo", limit=4),
-        measures=list(MEASURES),
-        max_length=16,
-        examples=2,
+        planted_bert(), hs.read("demo", limit=4), measures=list(MEASURES), max_length=16, examples=2
     )
     groups = atlas.tree.to_dict()
     groups["/dependency"] = groups["/dependency"].isel(relation=slice(0, 5))
@@ -56,7 +53,7 @@ def opened(tree: xr.DataTree, path: Path, *, by_file: bool) -> Atlas:
     return Atlas(check_contents(tree, path))
 
 
-def refusal(step: Callable[[], object]) -> UserError | None:
+def error_of(step: Callable[[], object]) -> UserError | None:
     """The error of ours with which a step refuses; any other error is raised."""
     try:
         step()
@@ -80,12 +77,10 @@ def steps(atlas: Atlas, path: Path, *, report: bool) -> list[Callable[[], object
 
 @pytest.mark.filterwarnings("ignore")  # of numbers that are not numbers
 @pytest.mark.parametrize("name", NAMES)
-def test_wrong_contents_never_raise_a_foreign_error(
-    survey: xr.DataTree, tmp_path: Path, name: str
-) -> None:
+def test_wrong_contents_never_raise_a_foreign_error(survey, tmp_path, name):
     path, made = tmp_path / "run.nc", list[Atlas]()
     tree = mutated(survey, name)
-    refused = refusal(lambda: made.append(opened(tree, path, by_file=name in FILES)))
+    refused = error_of(lambda: made.append(opened(tree, path, by_file=name in FILES)))
     if refused is not None:
         assert isinstance(refused, ResultsError)
         assert str(path) in refused.message
@@ -93,7 +88,7 @@ def test_wrong_contents_never_raise_a_foreign_error(
         assert len(refused.message) < 2000
         return
     for step in steps(made[0], path, report=name in REPORTS):
-        refused = refusal(step)
+        refused = error_of(step)
         assert refused is None or len(refused.message) < 2000
 
 
@@ -115,12 +110,11 @@ def test_wrong_contents_never_raise_a_foreign_error(
         ("examples: keys that are not there", "the group 'examples' has 'keys' beyond"),
     ],
 )
-def test_the_error_says_which_part_is_wrong(survey: xr.DataTree, name: str, said: str) -> None:
-    with pytest.raises(ResultsError) as caught:
-        check_contents(mutated(survey, name), Path("run.nc"))
-    assert caught.value.message.startswith("run.nc has wrong contents: ")
-    assert said in caught.value.message
-    assert caught.value.hint.startswith("run the survey again")
+def test_the_error_says_which_part_is_wrong(survey, name, said):
+    error = refusal(ResultsError, check_contents, mutated(survey, name), Path("run.nc"))
+    assert error.message.startswith("run.nc has wrong contents: ")
+    assert said in error.message
+    assert error.hint.startswith("run the survey again")
 
 
 ENTRIES = {
@@ -144,22 +138,22 @@ ENTRIES = {
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_every_entry_of_the_tables_is_checked(survey: xr.DataTree, entry: str) -> None:
+def test_every_entry_of_the_tables_is_checked(survey, entry):
     groups: Groups = {path: data.copy() for path, data in survey.to_dict().items()}
     ENTRIES[entry](groups)
     with pytest.raises(ResultsError, match=r"^run\.nc has wrong contents: the "):
         check_contents(xr.DataTree.from_dict(groups), Path("run.nc"))
 
 
-def test_a_damaged_text_of_the_examples_is_named_when_it_is_read(survey: xr.DataTree) -> None:
+def test_a_damaged_text_of_the_examples_is_named_when_it_is_read(survey):
     atlas = Atlas(mutated(survey, "examples: examples lack tokens"))
     with pytest.raises(ResultsError, match="text 1 of the examples cannot be read"):
         _ = atlas.kept.texts
 
 
 def test_results_that_would_fill_the_memory_are_refused_before_they_are_loaded(
-    survey: xr.DataTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    survey, tmp_path, monkeypatch
+):
     path = write_tree(survey, tmp_path / "run.nc")
     monkeypatch.setenv("HEADSCOPE_MAX_RESULTS", "1kB")
     monkeypatch.setattr(xr.DataTree, "load", lambda tree: pytest.fail("it was loaded"))
@@ -168,7 +162,7 @@ def test_results_that_would_fill_the_memory_are_refused_before_they_are_loaded(
     assert "HEADSCOPE_MAX_RESULTS=64GB" in caught.value.hint
 
 
-def test_right_contents_pass_unchanged_and_quickly(survey: xr.DataTree) -> None:
+def test_right_contents_pass_unchanged_and_quickly(survey):
     before = time.process_time()
     for _ in range(10):
         assert check_contents(survey, Path("run.nc")) is survey

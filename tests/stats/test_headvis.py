@@ -14,14 +14,13 @@ from transformers import AutoModel, AutoTokenizer
 import headscope as hs
 from headscope.errors import UserError
 from headscope.models.names import EMBEDDED
-from headscope.results import Atlas
 from page.samples import made_results
 
 TEXTS = ["The dog that I saw barked at the cat.", "She gave him the keys, and he left early."]
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Atlas, Path]:
+def exported(tmp_path_factory):
     atlas = hs.survey("demo", TEXTS, measures=["position", "entropy"], examples=8)
     return atlas, atlas.export(tmp_path_factory.mktemp("headvis") / "site", format="headvis")
 
@@ -30,7 +29,7 @@ def load(folder: Path, name: str) -> Any:
     return json.loads((folder / name).read_text(encoding="utf-8"))
 
 
-def test_all_files_of_the_front_end_are_there(exported: tuple[Atlas, Path]) -> None:
+def test_all_files_of_the_front_end_are_there(exported):
     _, folder = exported
     config = load(folder, "config.json")
     assert (config["n_layers"], config["n_heads"]) == (6, 12)
@@ -46,7 +45,7 @@ def test_all_files_of_the_front_end_are_there(exported: tuple[Atlas, Path]) -> N
     assert len(scatter) == 72
 
 
-def test_sparse_maps_are_those_of_eager_attention(exported: tuple[Atlas, Path]) -> None:
+def test_sparse_maps_are_those_of_eager_attention(exported):
     _, folder = exported
     place = EMBEDDED["demo"].find().parent
     tokenizer = AutoTokenizer.from_pretrained(place)
@@ -65,14 +64,13 @@ def test_sparse_maps_are_those_of_eager_attention(exported: tuple[Atlas, Path]) 
         sparse[divmod(index, one["seq_len"])] = weight
     for row, kept in zip(maps, sparse, strict=True):
         largest = np.sort(row)[::-1][:8]
-        assert np.sort(kept)[::-1][: (largest > 0.005).sum()] == pytest.approx(
-            largest[largest > 0.005], abs=2e-5
-        )
+        expected = pytest.approx(largest[largest > 0.005], abs=2e-5)
+        assert np.sort(kept)[::-1][: (largest > 0.005).sum()] == expected
     np.testing.assert_allclose(sparse[sparse > 0], maps[sparse > 0], atol=2e-5)
     assert one["max_activation"] == pytest.approx(maps[:, 1:].max(), abs=2e-5)
 
 
-def test_intervals_go_from_the_strongest_to_the_weakest(exported: tuple[Atlas, Path]) -> None:
+def test_intervals_go_from_the_strongest_to_the_weakest(exported):
     _, folder = exported
     config, found = load(folder, "config.json"), load(folder, "heads/L0H2.json")
     intervals = [one["interval"] for one in found["sequences"]]
@@ -85,7 +83,7 @@ def test_intervals_go_from_the_strongest_to_the_weakest(exported: tuple[Atlas, P
     assert middle[int(np.argmax(histogram["bin_values"]))] == 1  # the previous token
 
 
-def test_what_was_not_measured_is_null(exported: tuple[Atlas, Path]) -> None:
+def test_what_was_not_measured_is_null(exported):
     _, folder = exported
     row = load(folder, "scatter_data.json")[2]
     assert row["prev_token_score"] > 0.9
@@ -93,6 +91,6 @@ def test_what_was_not_measured_is_null(exported: tuple[Atlas, Path]) -> None:
     assert "NaN" not in (folder / "scatter_data.json").read_text()
 
 
-def test_results_without_examples_are_refused(tmp_path: Path) -> None:
+def test_results_without_examples_are_refused(tmp_path):
     with pytest.raises(UserError, match="hold no examples"):
         made_results().export(tmp_path / "site", format="headvis")

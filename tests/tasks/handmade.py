@@ -14,15 +14,7 @@ def words(text):
     for cell in text.split():
         form, tag, head, relation = cell.rsplit("/", 3)
         upos, _, xpos = tag.partition("+")
-        found.append(
-            Word(
-                form,
-                head=int(head) - 1 if int(head) else ROOT,
-                relation=relation,
-                upos=upos,
-                xpos=xpos,
-            )
-        )
+        found.append(Word(form, 0, 0, int(head) - 1 if int(head) else ROOT, relation, upos, xpos))
     return tuple(found)
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from random import Random
 
 import conllu
@@ -18,17 +16,10 @@ import pytest
 
 from headscope.corpus import ROOT, Word, read
 from headscope.tasks.make import report_tasks
-from headscope.tasks.sentences import (
-    OBJECT,
-    SUBJECT,
-    Drafts,
-    Sentence,
-    Treebank,
-    sentences_of,
-    usable,
-)
+from headscope.tasks.sentences import OBJECT, SUBJECT, Sentence, Treebank, sentences_of, usable
 from headscope.tasks.ten import number, obj_number, past_present, subj_number, tense, word_content
 from tasks.handmade import examples
+from written import written
 
 FIN = "Mood=Ind|Person=3|Tense={}|VerbForm=Fin"
 NOUNS = [
@@ -108,16 +99,15 @@ def spanish() -> tuple[str, dict[str, tuple[str | None, str, str]]]:
 
 
 @pytest.fixture(scope="module")
-def sentences(tmp_path_factory: pytest.TempPathFactory) -> list[Sentence]:
-    path = tmp_path_factory.mktemp("es") / "es.conllu"
-    path.write_text(spanish()[0], encoding="utf-8")
+def sentences(tmp_path_factory):
+    path = written(tmp_path_factory.mktemp("es") / "es.conllu", spanish()[0])
     return usable(sentences_of(read(path)))[0]
 
 
 @pytest.mark.parametrize(("make", "place"), [(past_present, 0), (subj_number, 1), (obj_number, 2)])
 def test_a_third_language_has_the_labels_that_its_sentences_were_written_with(
-    sentences: list[Sentence], make: Callable[[Treebank, Random], Drafts], place: int
-) -> None:
+    sentences, make, place
+):
     drafts = make(Treebank(sentences), Random(0))
     assert not drafts.lacking
     expected = {text: found[place] for text, found in spanish()[1].items() if found[place]}
@@ -125,13 +115,13 @@ def test_a_third_language_has_the_labels_that_its_sentences_were_written_with(
     assert len(expected) + drafts.skipped.total() == len(sentences) == len(spanish()[1])
 
 
-def test_the_word_that_a_tense_is_about_is_the_finite_one(sentences: list[Sentence]) -> None:
+def test_the_word_that_a_tense_is_about_is_the_finite_one(sentences):
     targets = {draft.target for draft in past_present(Treebank(sentences), Random(0)).items}
     assert {"ha", "han", "había", "habían", "mira", "miran", "miraba", "miraban"} <= targets
     assert not any(word.endswith(("ado", "ará", "arán", "e", "en")) for word in targets)
 
 
-def test_words_of_word_content_are_never_function_words(sentences: list[Sentence]) -> None:
+def test_words_of_word_content_are_never_function_words(sentences):
     nouns = {form for entry in [*NOUNS, *THINGS] for form in entry[:2]}
     verbs = {
         clause(stem, way, many)[0][-1][0] for stem, way, many in product(VERBS, WAYS, range(2))
@@ -154,20 +144,18 @@ def test_words_of_word_content_are_never_function_words(sentences: list[Sentence
         ("", "whose main verb is neither past nor present"),
     ],
 )
-def test_the_tense_of_a_root_is_that_of_its_features(
-    feats: str, expected: tuple[str, str] | str
-) -> None:
+def test_the_tense_of_a_root_is_that_of_its_features(feats, expected):
     root = Word("w", head=ROOT, relation="root", upos="VERB", feats=feats)
     assert tense(Sentence("1", "", (root,))) == expected
 
 
-def test_a_finite_auxiliary_without_tense_such_as_a_modal_leaves_the_clause_without_one() -> None:
+def test_a_finite_auxiliary_without_tense_such_as_a_modal_leaves_the_clause_without_one():
     would = Word("would", head=1, relation="aux", upos="AUX", feats="VerbForm=Fin")
     go = Word("go", head=ROOT, relation="root", upos="VERB", feats="Tense=Pres|VerbForm=Fin")
     assert tense(Sentence("1", "", (would, go))) == "whose main verb is neither past nor present"
 
 
-def test_names_pronouns_and_other_numbers_have_no_number() -> None:
+def test_names_pronouns_and_other_numbers_have_no_number():
     root = Word("w", head=ROOT, upos="VERB")
     for upos, feats, expected in (
         ("NOUN", "Number=Plur", ("NNS", "x")),
@@ -187,12 +175,12 @@ def test_names_pronouns_and_other_numbers_have_no_number() -> None:
 
 
 @pytest.fixture(scope="module")
-def german(shared: Path) -> Path:
+def german(shared):
     return shared / "data" / "treebank" / "de_gsd-ud-dev.conllu.gz"
 
 
 @pytest.mark.shared
-def test_german_number_and_tense_are_those_of_the_conllu_librarys_features(german: Path) -> None:
+def test_german_number_and_tense_are_those_of_the_conllu_librarys_features(german):
     with gzip.open(german, "rt", encoding="utf-8") as file:
         text = file.read()
     trees = {
@@ -227,9 +215,7 @@ def test_german_number_and_tense_are_those_of_the_conllu_librarys_features(germa
 
 
 @pytest.mark.shared
-def test_japanese_refuses_what_its_annotation_cannot_give_and_says_what_is_missing(
-    shared: Path,
-) -> None:
+def test_japanese_refuses_what_its_annotation_cannot_give_and_says_what_is_missing(shared):
     path = shared / "data" / "treebank" / "ja_gsd-ud-dev.conllu.gz"
     reasons = {report.title: report.reason for report in report_tasks(read(path))}
     assert reasons["Tense"] == "its verbs have neither the feature Tense= nor Penn tags"

@@ -1,5 +1,6 @@
 """The ten probing tasks made from treebanks: sizes, splits and sentences."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -18,9 +19,8 @@ from tasks.handmade import CLAUSES, examples, words
 
 def test_the_built_in_corpus_gives_all_ten_tasks_in_the_order_of_the_paper(made):
     assert list(made) == list(TITLES.values())
-    assert [task.group for task in made.values()] == ["surface"] * 2 + ["syntactic"] * 3 + [
-        "semantic"
-    ] * 5
+    expected = ["surface"] * 2 + ["syntactic"] * 3 + ["semantic"] * 5
+    assert [task.group for task in made.values()] == expected
 
 
 @pytest.mark.parametrize("title", TITLES.values())
@@ -87,42 +87,34 @@ def test_an_impossible_size_is_refused(size, message):
 
 
 def test_a_treebank_too_small_for_a_task_skips_it_with_a_reason():
-    treebank = [
-        Example(str(number), ("",), words(CLAUSES["stanford"].replace("early", f"early{number}")))
-        for number in range(30)
-    ]
+
+    def clause(number, scheme):
+        text = CLAUSES[scheme].replace("early", f"early{number}")
+        return Example(str(number), ("",), words(text))
+
+    treebank = [clause(number, "stanford") for number in range(30)]
     reason = "30 sentences are left with balanced classes; 40 are needed"
     (report,) = report_tasks(treebank, tasks=["CoordInv"])
     assert (report.task, report.reason) == (None, reason)
     assert report.row()["skipped"] == f"THE TASK: {reason}"
     with pytest.raises(CorpusError, match=f"CoordInv cannot be made from this treebank: {reason}"):
         make_tasks(treebank, tasks=["CoordInv"])
-    more = [
-        *treebank,
-        *(
-            Example(
-                str(number), ("",), words(CLAUSES["universal"].replace("early", f"early{number}"))
-            )
-            for number in range(30, 50)
-        ),
-    ]
+    more = treebank + [clause(number, "universal") for number in range(30, 50)]
     assert "Tense" not in [task.title for task in make_tasks(more)]
     assert [task.title for task in make_tasks(more, tasks=["CoordInv"])] == ["CoordInv"]
 
 
 def test_a_size_too_small_for_the_classes_skips_the_task(demo):
     (report,) = report_tasks(demo, tasks=["Length"], size=50)
-    assert (
-        report.reason == "a size of 50 leaves fewer than 10 for each of 6 classes: give at least 60"
-    )
+    message = "a size of 50 leaves fewer than 10 for each of 6 classes: give at least 60"
+    assert report.reason == message
 
 
 def test_without_words_or_sentences_there_is_nothing_to_make():
     with pytest.raises(CorpusError, match="has no sentences of 5 to 28 annotated words"):
         make_tasks(from_texts(["A dog barks at the moon ."]))
-    with pytest.raises(
-        CorpusError, match="Length cannot be made from this treebank: 1 sentences fit"
-    ):
+    message = "Length cannot be made from this treebank: 1 sentences fit"
+    with pytest.raises(CorpusError, match=message):
         make_tasks([Example("1", ("a b c d e",), tuple(Word(text) for text in "abcde"))])
 
 
@@ -144,40 +136,22 @@ def test_skipped_and_used_sentences_add_up_to_all(demo):
 def test_passages_are_cut_into_sentences_with_heads_of_their_own():
     parts = [words("Dogs/NNS/2/nsubj bark/VBP/0/root"), words("Cats/NNS/2/nsubj sleep/VBP/0/root")]
     moved = [
-        Word(
-            word.text,
-            1,
-            1,
-            word.head if word.head == ROOT else word.head + 2,
-            word.relation,
-            word.upos,
-        )
+        replace(word, segment=1, sentence=1, head=word.head + 2 * (word.head != ROOT))
         for word in parts[1]
     ]
     first, second = sentences_of(
         [Example("p", ("Dogs bark", "Cats sleep"), (*parts[0], *moved), source="file, line 1")]
     )
-    assert (first.id, first.source, first.text, first.root) == (
-        "p-1",
-        "file, line 1, sentence 1",
-        "Dogs bark",
-        1,
-    )
-    assert (second.id, second.text, second.root, second.words[0].head) == (
-        "p-2",
-        "Cats sleep",
-        1,
-        1,
-    )
+    expected = ("p-1", "file, line 1, sentence 1", "Dogs bark", 1)
+    assert (first.id, first.source, first.text, first.root) == expected
+    expected = ("p-2", "Cats sleep", 1, 1)
+    assert (second.id, second.text, second.root, second.words[0].head) == expected
 
 
 def test_sentences_of_5_to_28_words_are_used_once_whatever_their_capitals():
     texts = ["a b c d", "a b c d e", "A b c d E", " ".join("x" * 28), " ".join("x" * 29)]
-    kept, passed = usable(
-        sentences_of(
-            Example(str(n), (text,), tuple(map(Word, text.split()))) for n, text in enumerate(texts)
-        )
-    )
+    every = [Example(str(n), (one,), tuple(map(Word, one.split()))) for n, one in enumerate(texts)]
+    kept, passed = usable(sentences_of(every))
     assert [found.id for found in kept] == ["1", "3"]
     assert passed == {"without 5 to 28 words": 2, "that repeat an earlier one": 1}
 
@@ -197,20 +171,7 @@ def test_no_sentence_nor_its_changed_twin_is_in_two_splits(demo, seed, size, rep
     every = [found for found in sentences_of(demo) if len(found.words) > 4]
     chosen = rng.sample(every, size)
     chosen += [
-        Sentence(
-            again.id,
-            "",
-            tuple(
-                Word(
-                    word.text.upper(),
-                    head=word.head,
-                    relation=word.relation,
-                    upos=word.upos,
-                    xpos=word.xpos,
-                )
-                for word in again.words
-            ),
-        )
+        Sentence(again.id, "", tuple(replace(word, text=word.text.upper()) for word in again.words))
         for again in rng.choices(chosen, k=repeats)
     ]
     texts = {f"{number}": found.text.casefold() for number, found in enumerate(chosen)}
@@ -244,11 +205,8 @@ def test_frequent_target_words_do_not_keep_a_small_task_from_being_made():
         sentence = Sentence(str(number), "", (Word(text),))
         drafts.items.append(Draft(sentence, "AB"[number % 2], text, f"word {number % 24}"))
     splits = divide(drafts, make_sizes((80, 40, 40)), Random(0))
-    assert {split: len(found) for split, found in splits.items()} == {
-        "train": 80,
-        "dev": 40,
-        "test": 40,
-    }
+    expected = {"train": 80, "dev": 40, "test": 40}
+    assert {split: len(found) for split, found in splits.items()} == expected
     words = {split: {draft.target for draft in found} for split, found in splits.items()}
     assert len(words["test"]) == 8
     assert not words["test"] & (words["train"] | words["dev"])

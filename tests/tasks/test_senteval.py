@@ -12,15 +12,22 @@ from headscope.corpus import Example
 from headscope.errors import CorpusError
 from headscope.tasks.senteval import read_senteval, read_tasks, write_senteval
 from headscope.tasks.task import SPLITS, TITLES, ProbingTask
+from refusals import refusal
+from written import rows_of, written
 
 GOOD = 'tr\t10\t" A " dog \'s\ntr\t9\tTwo cats .\nva\t9\tThree cats .\nte\t10\tA  cow .\n'
+TWO = "a task needs two classes or more in the second column"
+SPLIT = "the split must be one of tr, va, te"
+UNKNOWN = "without training examples:"
+GIVE = (
+    "give each class at least one tr line (change the first column of some), or delete the va and "
+    "te lines of the class"
+)
 SHAPE = "each line is a split (tr, va or te), a label and a sentence, separated by tabs"
 
 
 def write(folder, text, name="task.txt"):
-    path = folder / name
-    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
-    return path
+    return written(folder / name, text)
 
 
 @pytest.mark.parametrize("name", ["task.txt", "task.txt.gz", "task.tsv", "task.TXT", "task.tsv.gz"])
@@ -30,21 +37,14 @@ def test_sentences_are_kept_as_they_are_and_labels_that_are_numbers_are_sorted_a
 ):
     path = write(tmp_path, GOOD.replace("\n", end), name)
     task = read_senteval(path)
-    assert (task.name, task.title, task.group, task.labels, task.notes) == (
-        "task",
-        "task",
-        "",
-        ("9", "10"),
-        (),
-    )
-    assert [
-        [(example.label, example.texts, example.words) for example in task.splits[split]]
-        for split in SPLITS
-    ] == [
-        [("10", ('" A " dog \'s',), ()), ("9", ("Two cats .",), ())],
-        [("9", ("Three cats .",), ())],
-        [("10", ("A  cow .",), ())],
+    expected = ("task", "task", "", ("9", "10"), ())
+    assert (task.name, task.title, task.group, task.labels, task.notes) == expected
+    assert [rows_of(task.splits[split]) for split in SPLITS] == [
+        [(('" A " dog \'s',), "10"), (("Two cats .",), "9")],
+        [(("Three cats .",), "9")],
+        [(("A  cow .",), "10")],
     ]
+    assert not any(example.words for split in SPLITS for example in task.splits[split])
     assert task.splits["test"][0].source == f"{path}, line {7 if end == 2 * chr(10) else 4}"
 
 
@@ -67,20 +67,10 @@ def test_the_ten_tasks_have_the_titles_and_groups_of_the_paper(tmp_path):
 @pytest.mark.parametrize(
     ("text", "where", "message", "hint"),
     [
-        (
-            "tr\ta\tx\nte\ta\ty\n",
-            ", line 1",
-            "the whole file has only one class, 'a'",
-            "a task needs two classes or more in the second column",
-        ),
+        ("tr\ta\tx\nte\ta\ty\n", ", line 1", "the whole file has only one class, 'a'", TWO),
         ("tr\ta\tx\ntr\tb\n", ", line 2", "2 columns, expected 3", SHAPE),
         ("tr\ta\tx\tz\n", ", line 1", "4 columns, expected 3", SHAPE),
-        (
-            "tr\ta\tx\ntrain\tb\tx\n",
-            ", line 2",
-            "the split must be one of tr, va, te; got 'train' instead",
-            SHAPE,
-        ),
+        ("tr\ta\tx\ntrain\tb\tx\n", ", line 2", f"{SPLIT}; got 'train' instead", SHAPE),
         ("tr\t \tx\n", ", line 1", "the label is empty", SHAPE),
         (
             "tr\ta\t \n",
@@ -88,19 +78,10 @@ def test_the_ten_tasks_have_the_titles_and_groups_of_the_paper(tmp_path):
             "the sentence is empty",
             "delete the line, or write its sentence",
         ),
-        (
-            "tr\ta\tx\ntr\tb\ty\nva\tc\tz\nte\ta\tw\n",
-            ", line 3",
-            "a class without training examples: 'c'",
-            "give each class at least one tr line (change the first column of some), or delete "
-            "the va and te lines of the class",
-        ),
+        ("tr\ta\tx\ntr\tb\ty\nva\tc\tz\nte\ta\tw\n", ", line 3", f"a class {UNKNOWN} 'c'", GIVE),
         (
             "tr\ta\tx\nte\td\tz\nte\tc\tw\nva\tc\tv\n",
-            ", line 4",
-            "2 classes without training examples: 'c', 'd'",
-            "give each class at least one tr line (change the first column of some), or delete "
-            "the va and te lines of the class",
+            *(", line 4", f"2 classes {UNKNOWN} 'c', 'd'", GIVE),
         ),
     ],
 )
@@ -108,9 +89,8 @@ def test_a_bad_line_is_reported_with_its_number_and_what_to_do(
     tmp_path, text, where, message, hint
 ):
     path = write(tmp_path, text)
-    with pytest.raises(CorpusError) as caught:
-        read_senteval(path)
-    assert (caught.value.message, caught.value.hint) == (f"{path}{where}: {message}", hint)
+    error = refusal(CorpusError, read_senteval, path)
+    assert (error.message, error.hint) == (f"{path}{where}: {message}", hint)
 
 
 @pytest.mark.parametrize(
@@ -124,9 +104,7 @@ def test_a_bad_line_is_reported_with_its_number_and_what_to_do(
 )
 def test_a_file_without_a_split_that_is_needed_is_refused(tmp_path, text, message):
     path = write(tmp_path, text)
-    with pytest.raises(CorpusError) as caught:
-        read_senteval(path)
-    assert caught.value.message == f"{path} {message}"
+    assert refusal(CorpusError, read_senteval, path).message == f"{path} {message}"
 
 
 def test_without_a_split_to_choose_on_folds_are_used_and_sentences_in_two_splits_are_counted(
@@ -176,21 +154,17 @@ SENTENCES = st.text(
 )
 def test_what_is_written_is_read_back(tmp_path_factory, rows):
     rows = [("train", "a", "x"), ("train", "b", "y"), ("test", "a", "z"), *rows]
-    splits = {
-        split: tuple(
-            Example("1", (text,), label=label) for name, label, text in rows if name == split
-        )
-        for split in SPLITS
-    }
+    splits = dict.fromkeys(SPLITS, ())
+    for split, label, text in rows:
+        splits[split] += (Example("1", (text,), label=label),)
     path = write_senteval(
         ProbingTask("mine", "mine", ("a", "b"), splits), tmp_path_factory.mktemp("tasks")
     )
     task = read_senteval(path)
     assert (task.name, task.labels) == ("mine", ("a", "b"))
     for split in SPLITS:
-        assert [(example.label, example.texts) for example in task.splits.get(split, ())] == [
-            (example.label, example.texts) for example in splits[split]
-        ]
+        found = [(example.label, example.texts) for example in task.splits.get(split, ())]
+        assert found == [(example.label, example.texts) for example in splits[split]]
 
 
 @pytest.mark.shared
@@ -204,8 +178,7 @@ def test_the_public_tasks_are_read_as_the_csv_module_reads_them(shared):
             rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
         for mark, split in zip(("tr", "va", "te"), SPLITS, strict=True):
             assert task.counts(split) == Counter(label for found, label, _ in rows if found == mark)
-            assert [example.texts[0] for example in task.splits[split]] == [
-                text for found, _, text in rows if found == mark
-            ]
+            expected = [text for found, _, text in rows if found == mark]
+            assert [example.texts[0] for example in task.splits[split]] == expected
     assert len(tasks["word_content"].labels) == 1000
     assert tasks["tree_depth"].labels == ("3", "4", "5", "6", "7")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,16 +10,12 @@ from headscope.errors import CorpusError, UserError
 from headscope.tasks import GLUE, custom_task, find_task, label_ids, task_examples
 from headscope.tasks.glue import labelled
 from headscope.tasks.task import ProbingTask, all_notes
+from refusals import refusal
+from written import rows_of, written
 
 # --- tasks ---
 
 RTE = "index\tsentence1\tsentence2\tlabel\n0\tA.\tB.\tentailment\n1\tC.\tD.\tnot_entailment\n"
-
-
-def put(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
 
 
 @pytest.mark.parametrize("name", ["rte", "RTE", "Rte"])
@@ -39,10 +31,8 @@ def test_the_seven_tasks_are_those_of_the_table_in_its_order():
 
 
 def test_an_unknown_task_lists_the_known_ones():
-    with pytest.raises(UserError) as caught:
-        find_task("rtee")
     assert (
-        caught.value.message
+        refusal(UserError, find_task, "rtee").message
         == "the task must be one of mnli, mrpc, opinion, paraphrase, qnli, qqp, rte, sst-2, sts-b; "
         "got 'rtee' instead. Did you mean 'rte'?"
     )
@@ -50,41 +40,33 @@ def test_an_unknown_task_lists_the_known_ones():
 
 @pytest.mark.parametrize("place", ["RTE/dev.tsv", "rte/dev.tsv.gz", "Rte/DEV.tsv"])
 def test_the_files_of_a_task_are_found_in_any_case_gzip_or_not(tmp_path, place):
-    put(tmp_path / "glue" / place, RTE)
+    written(tmp_path / "glue" / place, RTE)
     corpus = task_examples(GLUE["rte"], tmp_path / "glue", "dev")
-    assert [(example.texts, example.label) for example in corpus] == [
-        (("A.", "B."), "entailment"),
-        (("C.", "D."), "not_entailment"),
-    ]
+    assert rows_of(corpus) == [(("A.", "B."), "entailment"), (("C.", "D."), "not_entailment")]
 
 
 def test_the_folder_of_the_task_itself_or_a_file_can_be_given(tmp_path):
-    file = put(tmp_path / "SST2" / "train.tsv", "sentence\tlabel\nfine \t1\n")
+    file = written(tmp_path / "SST2" / "train.tsv", "sentence\tlabel\nfine \t1\n")
     for path in (tmp_path, file.parent, file):
-        assert [
-            (example.texts, example.label)
-            for example in task_examples(GLUE["sst-2"], path, "train")
-        ] == [(("fine",), "1")]
+        assert rows_of(task_examples(GLUE["sst-2"], path, "train")) == [(("fine",), "1")]
 
 
 def test_mnli_is_scored_on_its_matched_half(tmp_path):
     header = "index\tsentence1\tsentence2\tlabel1\tgold_label\n"
-    put(tmp_path / "MNLI" / "dev_matched.tsv", f"{header}0\tA.\tB.\tneutral\tcontradiction\n")
-    put(tmp_path / "MNLI" / "dev_mismatched.tsv", f"{header}0\tA.\tB.\tneutral\tentailment\n")
+    written(tmp_path / "MNLI" / "dev_matched.tsv", f"{header}0\tA.\tB.\tneutral\tcontradiction\n")
+    written(tmp_path / "MNLI" / "dev_mismatched.tsv", f"{header}0\tA.\tB.\tneutral\tentailment\n")
     assert label_ids(GLUE["mnli"], task_examples(GLUE["mnli"], tmp_path, "dev")).tolist() == [2]
 
 
 def test_a_subset_replaces_a_missing_training_file_with_a_note(tmp_path):
-    part = put(
+    part = written(
         tmp_path / "QNLI" / "train_subset99.tsv.gz",
         "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n",
     )
     found = task_examples(GLUE["qnli"], tmp_path, "train")
-    assert (found.name, found.notes) == (
-        str(part),
-        (f"{part} holds only a part of the task's training examples",),
-    )
-    whole = put(
+    expected = (str(part), (f"{part} holds only a part of the task's training examples",))
+    assert (found.name, found.notes) == expected
+    whole = written(
         tmp_path / "QNLI" / "train.tsv",
         "index\tquestion\tsentence\tlabel\n0\tWho?\tMe.\tentailment\n",
     )
@@ -93,23 +75,19 @@ def test_a_subset_replaces_a_missing_training_file_with_a_note(tmp_path):
 
 
 def test_a_missing_task_or_split_lists_what_is_there(tmp_path):
-    put(tmp_path / "RTE" / "train.tsv", RTE)
-    with pytest.raises(CorpusError) as caught:
-        task_examples(GLUE["qqp"], tmp_path, "train")
-    assert caught.value.message == f"{tmp_path} has no folder for QQP; its folders are: RTE"
-    with pytest.raises(CorpusError) as caught:
-        task_examples(GLUE["rte"], tmp_path, "dev")
-    assert caught.value.message == f"{tmp_path / 'RTE'} has no dev split: no dev.tsv or dev.tsv.gz"
+    written(tmp_path / "RTE" / "train.tsv", RTE)
+    message = f"{tmp_path} has no folder for QQP; its folders are: RTE"
+    assert refusal(CorpusError, task_examples, GLUE["qqp"], tmp_path, "train").message == message
+    message = f"{tmp_path / 'RTE'} has no dev split: no dev.tsv or dev.tsv.gz"
+    assert refusal(CorpusError, task_examples, GLUE["rte"], tmp_path, "dev").message == message
     with pytest.raises(UserError, match="the split must be one of dev, train; got 'test' instead"):
         task_examples(GLUE["rte"], tmp_path, "test")
 
 
 def test_an_unknown_label_is_reported_with_its_line(tmp_path):
-    file = put(tmp_path / "rte.tsv", RTE + "2\tE.\tF.\tentailmant\n")
-    with pytest.raises(CorpusError) as caught:
-        task_examples(GLUE["rte"], file, "train")
+    file = written(tmp_path / "rte.tsv", RTE + "2\tE.\tF.\tentailmant\n")
     assert (
-        caught.value.message
+        refusal(CorpusError, task_examples, GLUE["rte"], file, "train").message
         == f"{file}, line 4: the label of RTE must be one of entailment, not_entailment; got "
         "'entailmant' instead. Did you mean 'entailment' or 'not_entailment'?"
     )
@@ -123,21 +101,16 @@ def test_an_unknown_label_is_reported_with_its_line(tmp_path):
     ],
 )
 def test_a_missing_column_or_empty_label_is_reported_with_its_line(tmp_path, rows, line):
-    file = put(tmp_path / "rte.tsv", rows)
-    with pytest.raises(CorpusError) as caught:
-        task_examples(GLUE["rte"], file, "train")
-    assert caught.value.message == f"{file}, line {line}: no label, which a task needs"
+    file = written(tmp_path / "rte.tsv", rows)
+    message = f"{file}, line {line}: no label, which a task needs"
+    assert refusal(CorpusError, task_examples, GLUE["rte"], file, "train").message == message
 
 
 @pytest.mark.parametrize("label", ["high", "nan", "inf"])
 def test_a_score_must_be_a_number(tmp_path, label):
-    file = put(tmp_path / "sts.tsv", f"sentence1\tsentence2\tscore\nA.\tB.\t{label}\n")
-    with pytest.raises(CorpusError) as caught:
-        task_examples(GLUE["sts-b"], file, "train")
-    assert (
-        caught.value.message
-        == f"{file}, line 2: the label of STS-B must be a number, got {label!r} instead"
-    )
+    file = written(tmp_path / "sts.tsv", f"sentence1\tsentence2\tscore\nA.\tB.\t{label}\n")
+    message = f"{file}, line 2: the label of STS-B must be a number, got {label!r} instead"
+    assert refusal(CorpusError, task_examples, GLUE["sts-b"], file, "train").message == message
 
 
 def test_classes_are_numbered_by_the_task_and_scores_stay_numbers():
@@ -145,10 +118,8 @@ def test_classes_are_numbered_by_the_task_and_scores_stay_numbers():
         Example("1", ("a", "b"), label="not_entailment"),
         Example("2", ("a", "b"), label=" entailment "),
     ]
-    assert (label_ids(GLUE["rte"], examples).tolist(), label_ids(GLUE["rte"], examples).dtype) == (
-        [1, 0],
-        np.int64,
-    )
+    found = (label_ids(GLUE["rte"], examples).tolist(), label_ids(GLUE["rte"], examples).dtype)
+    assert found == ([1, 0], np.int64)
     scores = label_ids(GLUE["sts-b"], [Example("1", ("a", "b"), label="3.25")])
     assert (scores.tolist(), scores.dtype) == ([3.25], np.float64)
 
@@ -170,13 +141,8 @@ def rows(*labels: str):
 )
 def test_the_classes_of_a_custom_table_are_its_labels_in_order(labels, classes):
     task = custom_task(rows(*labels))
-    assert (task.name, task.title, task.kind, task.labels, task.metrics) == (
-        "custom",
-        "mine.tsv",
-        "classification",
-        classes,
-        ("accuracy",),
-    )
+    expected = ("custom", "mine.tsv", "classification", classes, ("accuracy",))
+    assert (task.name, task.title, task.kind, task.labels, task.metrics) == expected
 
 
 def test_labels_that_are_fractions_make_a_regression():
@@ -204,27 +170,21 @@ def test_labels_that_are_no_classes_are_refused(labels, message):
         custom_task(rows(*labels))
 
 
+LINES = '{"text": "A.", "label": "pos"}\n{"text": "B.", "label": "neg"}\n'
+
+
 @pytest.mark.parametrize(
     ("name", "text", "texts"),
     [
         ("a.tsv", "A.\tpos\nB.\tneg\n", [("A.",), ("B.",)]),
         ("a.tsv", "text\tlabel\nA.\tpos\nB.\tneg\n", [("A.",), ("B.",)]),
         ("a.tsv", "A.\tC.\tpos\nB.\tD.\tneg\n", [("A.", "C."), ("B.", "D.")]),
-        (
-            "a.jsonl",
-            "".join(
-                json.dumps({"text": text, "label": label}) + "\n"
-                for text, label in (("A.", "pos"), ("B.", "neg"))
-            ),
-            [("A.",), ("B.",)],
-        ),
+        ("a.jsonl", LINES, [("A.",), ("B.",)]),
     ],
 )
 def test_tables_of_two_and_three_columns_have_their_label_last(tmp_path, name, text, texts):
-    corpus = labelled(put(tmp_path / name, text))
-    assert [(example.texts, example.label) for example in corpus] == list(
-        zip(texts, ["pos", "neg"], strict=True)
-    )
+    corpus = labelled(written(tmp_path / name, text))
+    assert rows_of(corpus) == list(zip(texts, ["pos", "neg"], strict=True))
 
 
 # --- probing notes ---
@@ -234,10 +194,9 @@ def task(title: str, *notes: str) -> ProbingTask:
     return ProbingTask(title.lower(), title, ("0", "1"), {}, notes=notes)
 
 
-def test_a_note_of_several_tasks_is_listed_once() -> None:
-    assert all_notes(
-        [task("Length", "few"), task("Tense", "few", "no va lines"), task("Depth")]
-    ) == ["Length, Tense: few", "Tense: no va lines"]
+def test_a_note_of_several_tasks_is_listed_once():
+    found = all_notes([task("Length", "few"), task("Tense", "few", "no va lines"), task("Depth")])
+    assert found == ["Length, Tense: few", "Tense: no va lines"]
     assert all_notes([task("Length", "few"), task("Tense", "few")]) == ["all tasks: few"]
     assert all_notes([task("Length", "few")]) == ["Length: few"]
     assert all_notes([task("Length")]) == []

@@ -68,30 +68,21 @@ def test_without_one_root_there_is_no_label():
         )
 
 
+NO_SUBJECT = "whose main clause has no subject tagged NN or NNS"
+NO_THING = "whose main clause has no direct object tagged NN or NNS"
+
+
 @pytest.mark.parametrize(
     ("text", "subject", "thing"),
     [
         (
             "Dogs/NOUN+NNS/2/nsubj chase/VERB+VBP/0/root cars/NOUN+NNS/2/obj",
-            ("NNS", "dogs"),
-            ("NNS", "cars"),
+            *(("NNS", "dogs"), ("NNS", "cars")),
         ),
         ("Dog/NN/2/nsubj saw/VBD/0/root Cars/NNS/2/dobj", ("NN", "dog"), ("NNS", "cars")),
-        (
-            "Dog/NN/3/nsubjpass was/VBD/3/auxpass seen/VBN/0/root",
-            ("NN", "dog"),
-            "whose main clause has no direct object tagged NN or NNS",
-        ),
-        (
-            "Dog/NN/2/nsubj:pass seen/VBN/0/root car/NN/2/iobj",
-            ("NN", "dog"),
-            "whose main clause has no direct object tagged NN or NNS",
-        ),
-        (
-            "He/PRP/2/nsubj saw/VBD/0/root Ann/NNP/2/obj",
-            "whose main clause has no subject tagged NN or NNS",
-            "whose main clause has no direct object tagged NN or NNS",
-        ),
+        ("Dog/NN/3/nsubjpass was/VBD/3/auxpass seen/VBN/0/root", ("NN", "dog"), NO_THING),
+        ("Dog/NN/2/nsubj:pass seen/VBN/0/root car/NN/2/iobj", ("NN", "dog"), NO_THING),
+        ("He/PRP/2/nsubj saw/VBD/0/root Ann/NNP/2/obj", NO_SUBJECT, NO_THING),
         (
             "Dog/NN/4/nsubj and/CC/1/cc cat/NN/1/conj ate/VBD/0/root fish/NN/4/obj",
             "whose subject is coordinated",
@@ -135,15 +126,15 @@ def test_lengths_and_depths_are_those_of_the_conllu_library(made, parsed):
 
 
 def test_at_every_length_there_are_as_many_sentences_of_each_depth(made):
-    counts = {
-        label: Counter(
-            len(example.texts[0].split())
-            for example in examples(made["Depth"])
-            if example.label == label
-        )
-        for label in made["Depth"].labels
-    }
+    counts = {label: Counter() for label in made["Depth"].labels}
+    for example in examples(made["Depth"]):
+        counts[example.label][len(example.texts[0].split())] += 1
     assert len({frozenset(found.items()) for found in counts.values()}) == 1
+
+
+def around_root(parsed, example, relations):
+    nodes = parsed[example.texts[0]].to_tree().children
+    return [node for node in nodes if node.token["deprel"] in relations]
 
 
 def test_tense_and_number_are_those_of_the_morphological_features(made, parsed):
@@ -162,11 +153,7 @@ def test_tense_and_number_are_those_of_the_morphological_features(made, parsed):
         assert tenses[:1] == [{"PAST": "Past", "PRES": "Pres"}[example.label]], example.texts
     for title, relations in (("SubjNum", {"nsubj", "nsubjpass"}), ("ObjNum", {"dobj"})):
         for example in examples(made[title]):
-            (node,) = [
-                child
-                for child in parsed[example.texts[0]].to_tree().children
-                if child.token["deprel"] in relations
-            ]
+            (node,) = around_root(parsed, example, relations)
             assert node.token["feats"]["Number"] == {"NN": "Sing", "NNS": "Plur"}[example.label], (
                 example.texts
             )
@@ -176,10 +163,9 @@ def test_the_word_that_a_label_is_about_is_in_one_split_only(made, parsed):
     for title, relations in (("SubjNum", {"nsubj", "nsubjpass"}), ("ObjNum", {"dobj"})):
         forms = [
             {
-                child.token["form"].lower()
+                node.token["form"].lower()
                 for example in made[title].splits[split]
-                for child in parsed[example.texts[0]].to_tree().children
-                if child.token["deprel"] in relations
+                for node in around_root(parsed, example, relations)
             }
             for split in SPLITS
         ]
@@ -196,16 +182,10 @@ def test_the_word_that_a_label_is_about_is_in_one_split_only(made, parsed):
 
 
 def tree_words(tree):
-    return tuple(
-        Word(
-            token["form"],
-            head=token["head"] - 1 if token["head"] else ROOT,
-            relation=token["deprel"],
-            upos=token["upos"],
-            xpos=token["xpos"],
-        )
-        for token in tree
-    )
+    heads = [token["head"] - 1 if token["head"] else ROOT for token in tree]
+    tags = [[token[name] for name in ("deprel", "upos", "xpos")] for token in tree]
+    rows = zip(tree, heads, tags, strict=True)
+    return tuple(Word(token["form"], 0, 0, head, *rest) for token, head, rest in rows)
 
 
 def test_a_sentence_of_word_content_has_its_word_and_none_of_the_others(made):
@@ -252,12 +232,8 @@ def test_depth_and_top_constituents_come_from_bracketed_trees(tmp_path):
     assert reports["TopConst"].skipped["whose top is not S"] == 40
     for example in examples(top):
         assert example.label == ("NP_,_VP" if "," in example.texts[0] else "NP_VP_.")
-    assert {report.title for report in reports.values() if report.task is None} >= {
-        "Tense",
-        "SubjNum",
-        "ObjNum",
-        "CoordInv",
-    }
+    missing = {report.title for report in reports.values() if report.task is None}
+    assert missing >= {"Tense", "SubjNum", "ObjNum", "CoordInv"}
     assert "without a tree that has one root" in reports["Tense"].reason
     assert reports["BigramShift"].task is not None
 
@@ -293,14 +269,16 @@ def test_unchanged_sentences_are_in_the_corpus_and_changed_ones_are_not(made, de
             assert (example.texts[0] in said) == (example.label == "O")
 
 
+def changes(old, new):
+    """Where the words differ."""
+    pairs = zip(old, new, strict=True)
+    return [place for place, (word, text) in enumerate(pairs) if word.text != text]
+
+
 def test_a_shift_swaps_two_adjacent_words_never_punctuation_nor_the_first_word(made, demo):
     for example, old in originals(made["BigramShift"], demo):
         new = example.texts[0].split()
-        changed = [
-            place
-            for place, (word, text) in enumerate(zip(old, new, strict=True))
-            if word.text != text
-        ]
+        changed = changes(old, new)
         if example.label == "I":
             at, after = changed
             assert (after, new[at], new[after]) == (at + 1, old[after].text, old[at].text)
@@ -319,11 +297,7 @@ def test_the_odd_word_has_the_tag_and_similar_bigrams_to_the_one_it_replaces(mad
     lemmas = {(word.text, word.lemma) for found in kept for word in found.words}
     for example, old in originals(made["OddManOut"], demo):
         new = example.texts[0].split()
-        changed = [
-            place
-            for place, (word, text) in enumerate(zip(old, new, strict=True))
-            if word.text != text
-        ]
+        changed = changes(old, new)
         assert len(changed) == (example.label == "C")
         for at in changed:
             assert old[at].upos in {"NOUN", "VERB"}
@@ -376,19 +350,16 @@ def test_what_is_not_two_clauses_is_not_inverted(old, new):
 
 def test_an_inverted_sentence_has_the_words_it_had(made, demo):
     for example, old in originals(made["CoordInv"], demo):
-        assert Counter(example.texts[0].lower().split()) == Counter(
-            word.text.lower() for word in old
-        )
+        expected = Counter(word.text.lower() for word in old)
+        assert Counter(example.texts[0].lower().split()) == expected
 
 
 def test_sentences_that_cannot_be_changed_are_counted():
     same = sentence("no/UH/0/root no/UH/1/dep no/UH/1/dep !/PUNCT/1/punct")
-    assert bigram_shift(Treebank([same]), Random(0)).skipped == {
-        "without two words that could be swapped": 1
-    }
-    assert odd_man_out(Treebank([same]), Random(0)).skipped == {
-        "without a noun or verb that has a fitting replacement": 1
-    }
+    expected = {"without two words that could be swapped": 1}
+    assert bigram_shift(Treebank([same]), Random(0)).skipped == expected
+    expected = {"without a noun or verb that has a fitting replacement": 1}
+    assert odd_man_out(Treebank([same]), Random(0)).skipped == expected
 
 
 def test_a_change_that_spells_another_sentence_is_not_made():

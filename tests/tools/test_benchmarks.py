@@ -1,7 +1,5 @@
 """Benchmarks: their arithmetic, their tables in the docs, and what they say when a tool fails."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import math
@@ -23,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", ["__main__", "timing", "recipes.scale", "recipes.page"])
-def test_examples_in_docstrings_hold(name: str) -> None:
+def test_examples_in_docstrings_hold(name):
     result = doctest.testmod(import_module(f"benchmarks.{name}"))
     assert result.attempted > 0
     assert result.failed == 0
@@ -96,10 +94,10 @@ def test_a_tool_that_fails_says_why(tmp_path):
 
 
 def test_a_row_of_a_tool_that_fails_has_the_reason(tmp_path, monkeypatch):
-    def missing(folder: Path, packages: tuple[str, ...]) -> Environment:
+    def missing(folder, packages):
         return Environment(None, f"{packages[-1]} is not on the index")
 
-    def done(job: str, environment: Environment, folder: Path) -> dict[str, object]:
+    def done(job, environment, folder):
         return {"reason": environment.reason} if environment.python is None else {"seconds": 1.0}
 
     monkeypatch.setattr("benchmarks.alternatives.__main__.make_environment", missing)

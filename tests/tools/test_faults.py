@@ -1,7 +1,5 @@
 """Damaged files of every kind are found or repaired, and the battery itself finds what is not."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -25,7 +23,7 @@ def test_damage_to_any_file_is_refused_or_repaired(kind, tmp_path):
 
 
 def test_the_battery_finds_a_kind_of_file_that_is_not_protected(tmp_path):
-    def write(folder: Path) -> None:
+    def write(folder):
         (folder / "notes.txt").write_text("0.25 " * 40)
 
     plain = Kind("plain text", write, lambda folder: (folder / "notes.txt").read_text())

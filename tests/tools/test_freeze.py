@@ -80,7 +80,7 @@ def test_present_words_are_used_for_all_commits_but_one(tree, data, tmp_path, mo
 
 
 def test_jobs_run_again_with_another_commit_or_changed_sources(tree, data, tmp_path, capsys):
-    def runs(**options: bool) -> int:
+    def runs(**options):
         freeze.run(tree, tmp_path / "out", only="demo-frames", shared=data, **options)
         return capsys.readouterr().out.count("demo-frames ")
 

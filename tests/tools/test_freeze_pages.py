@@ -15,14 +15,8 @@ from headscope.page.html import page_html
 from headscope.page.packs.pack import pack
 from headscope.page.report import write_document
 
-PAPER: dict[str, Any] = {
-    "head": "3-9",
-    "accuracy": 0.853,
-    "holds": "yes",
-    "fact": "24",
-    "remark": "The mean is 3.13.",
-    "seconds": 4.2,
-}
+PAPER: dict[str, Any] = {"head": "3-9", "accuracy": 0.853, "holds": "yes", "seconds": 4.2}
+PAPER |= {"fact": "24", "remark": "The mean is 3.13."}
 HTML = """
 <p>24 sentences. The mean is 3.13.</p>
 <table><thead><tr><th>relation</th><th>head</th><th>accuracy</th><th>gain</th></tr></thead>
@@ -65,7 +59,7 @@ def write_paper(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def test_a_page_of_a_paper_agrees_with_itself_run_at_another_time(tmp_path: Path) -> None:
+def test_a_page_of_a_paper_agrees_with_itself_run_at_another_time(tmp_path):
     assert compare(write_paper(tmp_path / "a"), write_paper(tmp_path / "b", seconds=77.0))
 
 
@@ -79,15 +73,11 @@ def test_a_page_of_a_paper_agrees_with_itself_run_at_another_time(tmp_path: Path
         {"remark": "The mean is 3.14."},
     ],
 )
-def test_what_changed_in_the_page_of_a_paper_is_found(
-    tmp_path: Path, change: dict[str, Any]
-) -> None:
+def test_what_changed_in_the_page_of_a_paper_is_found(tmp_path, change):
     assert not compare(write_paper(tmp_path / "a"), write_paper(tmp_path / "b", **change))
 
 
-def test_a_page_in_html_is_compared_with_one_of_data(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_in_html_is_compared_with_one_of_data(tmp_path, capsys):
     new = write_paper(tmp_path / "new")
     for number, (accuracy, holds) in enumerate([("85.3", "yes"), ("85.2", "yes"), ("85.3", "no")]):
         (tmp_path / str(number)).mkdir()
@@ -99,8 +89,8 @@ def test_a_page_in_html_is_compared_with_one_of_data(
     assert not compare(tmp_path / "2", new)
 
 
-def test_numbers_in_the_atlas_of_a_page_are_compared_by_their_labels(tmp_path: Path) -> None:
-    def write(folder: str, ids: list[str], values: list[float]) -> Path:
+def test_numbers_in_the_atlas_of_a_page_are_compared_by_their_labels(tmp_path):
+    def write(folder, ids, values):
         document = {"statistics": [{"id": name, "n": 7} for name in ids]}
         content = pack(document, {"value": np.array(values, np.float32)[:, None, None]})
         (tmp_path / folder).mkdir()

@@ -219,7 +219,7 @@ def test_a_missing_file_or_measure_fails(folders, monkeypatch):
 
 
 def test_old_intervals_of_shares_may_cross_the_bounds_that_new_ones_keep(tmp_path):
-    def write(folder: str, low: float, high: float, unit: str = "share of attention") -> Path:
+    def write(folder, low, high, unit="share of attention"):
         bounds = xr.Dataset({"low": ("head", [low]), "high": ("head", [high])})
         (tmp_path / folder).mkdir()
         tree = xr.DataTree.from_dict({"/m": bounds.assign_attrs(unit=unit)})
@@ -267,7 +267,7 @@ def test_weights_of_tuned_models_are_compared(tmp_path, capsys):
 
 
 def test_folders_named_by_digests_are_matched_by_their_model(tmp_path):
-    def write(folder: str, digest: str, model: str, value: float) -> None:
+    def write(folder, digest, model, value):
         place = tmp_path / folder / "vectors" / digest
         place.mkdir(parents=True)
         (place / "about.json").write_text(json.dumps({"model": model}))
@@ -300,9 +300,7 @@ def write_page(folder: Path, row: str, text: str = "24 segments") -> None:
     )
 
 
-def test_pages_are_compared_by_their_tables_and_text(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pages_are_compared_by_their_tables_and_text(tmp_path, capsys):
     write_page(tmp_path / "old", "<td>3-9</td><td>0.389</td><td>0.4</td>")
     write_page(tmp_path / "new", "<td>3-9</td><td>38.9</td><td>2.6</td>")
     assert number_diff.compare(tmp_path / "old", tmp_path / "new")

@@ -1,7 +1,5 @@
 """The tools for whitespace, packages, the built-in corpus and contact sheets."""
 
-from __future__ import annotations
-
 import struct
 import subprocess
 import zlib
@@ -41,18 +39,14 @@ def test_a_wheel_may_lack_nothing_and_hold_nothing_else():
     wanted = {"headscope/__init__.py", "headscope/py.typed"}
     metadata = "headscope-0.1.0.dist-info/RECORD"
     assert check_package.wheel_problems([*wanted, metadata], wanted) == []
-    assert check_package.wheel_problems(["headscope/__init__.py"], wanted) == [
-        "missing: headscope/py.typed"
-    ]
-    assert check_package.wheel_problems([*wanted, "tests/conftest.py"], wanted) == [
-        "does not belong: tests/conftest.py"
-    ]
+    expected = ["missing: headscope/py.typed"]
+    assert check_package.wheel_problems(["headscope/__init__.py"], wanted) == expected
+    expected = ["does not belong: tests/conftest.py"]
+    assert check_package.wheel_problems([*wanted, "tests/conftest.py"], wanted) == expected
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_the_built_in_corpus_passes_its_checks(
-    style: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_built_in_corpus_passes_its_checks(style, capsys):
     assert builtin_corpus.check(style) == 0
     assert capsys.readouterr().out.endswith("no errors\n")
 
@@ -92,9 +86,8 @@ def test_ci_runs_the_targets_of_the_makefile():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
     targets = workflow["jobs"]["check"]["strategy"]["matrix"]["target"]
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert [f"make {target}" for target in targets] == [
-        line for line in lines if line.startswith("make ")
-    ]
+    expected = [line for line in lines if line.startswith("make ")]
+    assert [f"make {target}" for target in targets] == expected
     for target in targets:
         made = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True)
         assert made.returncode == 0, made.stderr

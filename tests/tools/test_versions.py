@@ -1,7 +1,5 @@
 """The versions that ``make versions`` tries are those that pyproject.toml allows."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -31,56 +31,29 @@ def made(
     score[0, 1], score[1, 2], score[1, 0] = 0.9, 0.5, np.nan
     p = np.ones((LAYERS, heads))
     p[0, 1] = p[1, 2] = 0.01
-    attrs = {
-        "metric": metric,
-        "better": "lower" if metric == "loss" else "higher",
-        "baseline": 0.8,
-        "way": "uniform",
-        "unit": metric,
-        "title": "t",
-        "source": "s",
-    }
+    better = "lower" if metric == "loss" else "higher"
+    attrs = {"metric": metric, "better": better, "baseline": 0.8, "way": "uniform"}
+    attrs |= {"unit": metric, "title": "t", "source": "s"}
     dims, coords = ("layer", "head"), {"layer": range(1, LAYERS + 1), "head": range(1, heads + 1)}
     gap = score - 0.8
-    values = {
-        "mean": score,
-        "difference": gap,
-        "difference_low": gap - 0.02,
-        "difference_high": gap + 0.03,
-        "p": p,
-        "p_corrected": p,
-        "n": np.full((LAYERS, heads), 40),
-    }
+    values = {"mean": score, "p": p, "p_corrected": p, "n": np.full((LAYERS, heads), 40)}
+    values |= {"difference": gap, "difference_low": gap - 0.02, "difference_high": gap + 0.03}
     whole = xr.Dataset({name: (dims, array) for name, array in values.items()}, coords, attrs)
     nodes = {
         "head_off": whole,
         "layer_off": whole.isel(head=1, drop=True),
         "pruning": curves(attrs),
     }
-    about = {
-        "model": {"name": "made"},
-        "corpus": {"name": "c.tsv"},
-        "counts": {"seen": 40},
-        "settings": {"seed": 0},
-    }
+    about = {"model": {"name": "made"}, "corpus": {"name": "c.tsv"}}
+    about |= {"counts": {"seen": 40}, "settings": {"seed": 0}}
     root = xr.Dataset(attrs={"headscope_schema": 1, "provenance": json.dumps(about)})
     return Atlas(xr.DataTree.from_dict({"/": root, **{f"/{name}": nodes[name] for name in parts}}))
 
 
 def curves(attrs: dict[str, Any]) -> xr.Dataset:
-    kinds, left, score = (
-        ["baseline", "greedy", "greedy", "importance"],
-        [6, 4, 2, 3],
-        [0.8, 0.82, 0.6, 0.7],
-    )
-    columns = {
-        "kind": np.array(kinds, object),
-        "left": left,
-        "mean": score,
-        "difference_low": np.array(score) - 0.9,
-        "difference_high": np.array(score) - 0.7,
-        "n": [20] * 4,
-    }
+    kinds, score = ["baseline", "greedy", "greedy", "importance"], np.array([0.8, 0.82, 0.6, 0.7])
+    columns = {"kind": np.array(kinds, object), "left": [6, 4, 2, 3], "n": [20] * 4}
+    columns |= {"mean": score, "difference_low": score - 0.9, "difference_high": score - 0.7}
     return xr.Dataset(
         {name: (("run",), values) for name, values in columns.items()},
         {"run": np.array(["none", "a", "b", "c"], object)},
@@ -165,10 +138,12 @@ def test_pruning_curves_begin_at_the_whole_model():
     )  # the paired interval, around the baseline
     assert [row["score"] for row in rows_of(spec, 1)] == [0.8]
     assert "curves scored on 20" in spec["title"]["subtitle"][0]
+    assert '"title": "accuracy, 0–1"' in json.dumps(spec, ensure_ascii=False)
 
 
 def test_the_gallery_offers_what_the_results_have(tmp_path):
     assert [item.name for item in gallery(made())] == ["head-off", "layer-off"]
     for item in gallery(made(parts=("head_off", "layer_off", "pruning"))):
         chart = item.draw(made(parts=("head_off", "layer_off", "pruning")))
+        assert "is better" not in json.dumps(chart.to_dict()), "the range of accuracy is known"
         assert save_chart(chart, tmp_path / f"{item.name}.svg").stat().st_size > 2000

@@ -41,9 +41,8 @@ def decoded(file: bytes) -> np.ndarray:
     while place < len(file):
         size, kind = struct.unpack(">I4s", file[place : place + 8])
         body = file[place + 8 : place + 8 + size]
-        assert struct.unpack(">I", file[place + 8 + size : place + 12 + size])[0] == zlib.crc32(
-            kind + body
-        )
+        expected = zlib.crc32(kind + body)
+        assert struct.unpack(">I", file[place + 8 + size : place + 12 + size])[0] == expected
         chunks[kind] = body
         place += 12 + size
     width, height, depth, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
@@ -71,9 +70,8 @@ def test_a_stacked_bar_has_the_shares_of_all_maps_and_ends_at_one():
     results = pattern_results(found, BLOCKS)
     drawn = rows(find_figure("patterns", results).draw(results))
     assert [row["pattern"] for row in drawn] == list(CLASSES)
-    assert [row["end"] - row["start"] for row in drawn] == pytest.approx(
-        [(found == place).mean() for place in range(5)]
-    )
+    expected = pytest.approx([(found == place).mean() for place in range(5)])
+    assert [row["end"] - row["start"] for row in drawn] == expected
     assert (drawn[0]["start"], drawn[-1]["end"]) == pytest.approx((0.0, 1.0))
 
 
@@ -136,20 +134,16 @@ def test_the_grid_shows_every_map_at_its_place_framed_by_its_class():
     assert {name: row["pattern"] for name, row in drawn.items()} == {
         f"{layer + 1}-{head + 1}": found[layer][head] for layer in range(2) for head in range(3)
     }
-    assert drawn["1-1"]["y"] == drawn["2-1"]["y"] + CELL + (
-        drawn["1-2"]["x"] - drawn["1-1"]["x"] - CELL
-    )  # layer 1 at the bottom
+    expected = drawn["2-1"]["y"] + CELL + (drawn["1-2"]["x"] - drawn["1-1"]["x"] - CELL)
+    assert drawn["1-1"]["y"] == expected  # layer 1 at the bottom
     for name, row in drawn.items():
         layer, head = (int(part) - 1 for part in name.split("-"))
         picture = decoded(base64.b64decode(row["url"].removeprefix("data:image/png;base64,")))
         step = picture.shape[0] // 7
         assert picture.shape == (7 * step, 7 * step)
         roots = np.sqrt(maps[layer, head])
-        np.testing.assert_allclose(
-            picture[::step, ::step],
-            255 * (1 - np.minimum(roots / np.quantile(roots, 0.99), 1)),
-            atol=0.51,
-        )
+        wanted = 255 * (1 - np.minimum(roots / np.quantile(roots, 0.99), 1))
+        np.testing.assert_allclose(picture[::step, ::step], wanted, atol=0.51)
         np.testing.assert_array_equal(
             picture, picture[::step, ::step].repeat(step, 0).repeat(step, 1)
         )

@@ -5,6 +5,7 @@ Where heads are sorted the best is on the left, and colour ranges are as the sub
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,8 @@ from headscope.stats.tables.probing import correlation, syntactic_semantic
 from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
 
 NAMES = (
-    "probe",
-    "probe-unsorted",
-    "probe-majority",
-    "probe-selectivity",
-    "top-n",
-    "syntactic-semantic",
+    *("probe", "probe-unsorted", "probe-majority", "probe-selectivity"),
+    *("top-n", "syntactic-semantic"),
 )
 LAYERS, HEADS = 3, 4
 SOME = ("sentence_length", "tree_depth", "past_present")
@@ -64,15 +61,13 @@ def test_each_task_has_a_map_with_layer_1_at_the_bottom_and_each_head_s_score_an
 ):
     results = made_probing(LAYERS, HEADS, SOME)
     spec = draw(name, results)
-    assert [panel["title"]["text"] for panel in spec["concat"]] == [
-        TITLES[task][0] for task in SOME
-    ]
+    expected = [TITLES[task][0] for task in SOME]
+    assert [panel["title"]["text"] for panel in spec["concat"]] == expected
     for task, panel in zip(SOME, spec["concat"], strict=True):
         values = scores(results, task)
         for what, away in (("value", 0), ("low", -HALF), ("high", HALF)):
-            assert {row["name"]: row[what] for row in rows_of(spec, panel)} == pytest.approx(
-                by_name(values + away)
-            )
+            expected = pytest.approx(by_name(values + away))
+            assert {row["name"]: row[what] for row in rows_of(spec, panel)} == expected
         assert domain(panel) == pytest.approx([values.min(), values.max()])
         for layer in panel["layer"]:
             x, y = layer["encoding"]["x"], layer["encoding"]["y"]
@@ -82,7 +77,7 @@ def test_each_task_has_a_map_with_layer_1_at_the_bottom_and_each_head_s_score_an
 
 
 def test_the_best_head_of_each_layer_is_on_the_left_and_one_without_a_score_on_the_right():
-    def hole(values: Any) -> Any:
+    def hole(values):
         values[0, 1, 2] = np.nan
         return values
 
@@ -102,9 +97,8 @@ def test_selectivity_is_the_score_minus_the_control_and_needs_one():
     spec = draw("probe-selectivity", results)
     for task, panel in zip(TEN, spec["concat"], strict=False):
         expected = scores(results, task) - scores(results, task, "control")
-        assert {row["name"]: row["value"] for row in rows_of(spec, panel)} == pytest.approx(
-            by_name(expected)
-        )
+        wanted = pytest.approx(by_name(expected))
+        assert {row["name"]: row["value"] for row in rows_of(spec, panel)} == wanted
     assert "no probe was trained on shuffled labels" in repr(
         draw("probe-selectivity", made_probing(LAYERS, HEADS, SOME, control=False))
     )
@@ -170,17 +164,15 @@ def test_before_and_after_tuning_is_one_grid_with_one_colour_range_per_model_and
             for state, results in given[task].items()
         ]
         assert row["columns"] == 6
-        assert [panel["title"]["text"] for panel in row["concat"]] == [
-            f"{model}: {state}" for model, state, _ in cells
-        ]
+        expected = [f"{model}: {state}" for model, state, _ in cells]
+        assert [panel["title"]["text"] for panel in row["concat"]] == expected
         for (model, _, results), panel in zip(cells, row["concat"], strict=True):
             every = np.concatenate(
                 [scores(one, task).ravel() for one in models[model][task].values()]
             )
             assert domain(panel) == pytest.approx([every.min(), every.max()])
-            assert sorted(part["value"] for part in rows_of(spec, panel)) == pytest.approx(
-                sorted(scores(results, task).ravel())
-            )
+            expected = pytest.approx(sorted(scores(results, task).ravel()))
+            assert sorted(part["value"] for part in rows_of(spec, panel)) == expected
     states = {"before": made_probing(2, 3, ("mrpc",)), "after": made_probing(3, 3, ("mrpc",))}
     same = "the states must be of one model, with the same layers and heads; got before: 2 × 3, aft"
     with pytest.raises(ResultsError, match=same):
@@ -193,7 +185,7 @@ def test_colours_can_begin_at_the_majority_and_heads_no_better_than_it_are_dotte
     results = made_probing(LAYERS, HEADS, SOME)
     floor = float(results["probe"]["majority"].sel(task="past_present"))
 
-    def low_heads(values: Any) -> Any:
+    def low_heads(values):
         values[2, 0, :2] = floor + HALF / 2 * np.array([-1, 1])
         return values
 
@@ -242,9 +234,8 @@ def test_the_curves_of_chosen_heads_stand_beside_the_last_and_the_best_layer():
             for j, n in enumerate(top["n"].values.tolist())
         }
         for what, away in (("test", 0), ("low", -HALF), ("high", HALF)):
-            assert {(row["what"], row["n"]): row[what] for row in rows} == pytest.approx(
-                {key: score + away for key, score in expected.items()}
-            )
+            wanted = pytest.approx({key: score + away for key, score in expected.items()})
+            assert {(row["what"], row["n"]): row[what] for row in rows} == wanted
         best = int(layers["validation"].values[place].argmax())
         rules = {row["what"]: (row["layer"], row["test"]) for row in rule_rows(spec, panel)}
         assert rules == {
@@ -261,7 +252,7 @@ def rule_rows(spec: dict[str, Any], panel: dict[str, Any]) -> list[dict[str, Any
 
 
 def test_points_that_were_not_computed_are_not_drawn():
-    def none(values: Any) -> Any:
+    def none(values):
         values[:, 1] = np.nan
         return values
 
@@ -338,12 +329,8 @@ def test_every_figure_is_valid_for_models_of_every_shape(name, shape):
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_that_are_all_alike_or_unknown_can_be_drawn(name):
     for value in (0.5, np.nan):
-        results = changed(
-            made_probing(2, 3, SOME),
-            "probe",
-            **dict.fromkeys(
-                ("test", "low", "high"), lambda values, value=value: np.full_like(values, value)
-            ),
-        )
+        fill = partial(np.full_like, fill_value=value)
+        changes = dict.fromkeys(("test", "low", "high"), fill)
+        results = changed(made_probing(2, 3, SOME), "probe", **changes)
         svg = vl_convert.vegalite_to_svg(draw(name, results))
         assert "NaN" not in svg

@@ -1,7 +1,5 @@
 """Figures of roles where there is little to draw: valid charts, or the reason for none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

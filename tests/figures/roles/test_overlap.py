@@ -52,18 +52,15 @@ def test_every_combination_has_a_place_within_its_own_ellipses_and_no_others(num
     wide, high = 9 / PIXELS, 6 / PIXELS  # half of two digits in the largest type
     for combination, (x, y) in found.items():
         for dx, dy in product((-wide, 0, wide), (-high, 0, high)):
-            assert (
-                tuple(reach(ellipse, x + dx, y + dy) < 1 for ellipse in LAYOUTS[number])
-                == combination
-            )
+            seen = tuple(reach(ellipse, x + dx, y + dy) < 1 for ellipse in LAYOUTS[number])
+            assert seen == combination
 
 
 @pytest.mark.parametrize("number", LAYOUTS)
 def test_outlines_are_the_ellipses_and_names_stand_outside_them(number):
     for ellipse in LAYOUTS[number]:
-        assert [
-            reach(ellipse, x, y) for x, y in ellipse.outline()[["x", "y"]].to_numpy()
-        ] == pytest.approx([1.0] * 73)
+        found = [reach(ellipse, x, y) for x, y in ellipse.outline()[["x", "y"]].to_numpy()]
+        assert found == pytest.approx([1.0] * 73)
         assert all(0 < x < 1 and 0 < y < HIGH for x, y in ellipse.outline()[["x", "y"]].to_numpy())
         below = 20 / PIXELS  # the number of heads is a line under the name
         assert all(
@@ -109,9 +106,8 @@ def test_a_role_that_was_not_tested_is_not_a_set():
 
 def test_without_any_of_the_four_roles_the_gallery_draws_the_first_four_there_are():
     results = made(np.where(np.isin(NAMES, COARSE), np.nan, random_scores()))
-    assert list(
-        rows_of(find_figure("role-venn", results).draw(results), "name", "size")["name"]
-    ) == ["previous-local", "next-local", "cls", "sep"]
+    found = list(rows_of(find_figure("role-venn", results).draw(results), "name", "size")["name"])
+    assert found == ["previous-local", "next-local", "cls", "sep"]
 
 
 def test_a_venn_diagram_of_five_roles_is_refused():
@@ -138,9 +134,8 @@ def test_bars_are_the_combinations_of_a_plain_count(roles):
     assert len(dots) == len(bars) * len(roles)
     assert all(row.inside == (row.role in row.roles.split(" & ")) for row in dots.itertuples())
     sizes = rows_of(chart, "role", "heads", "colour")
-    assert dict(zip(sizes["role"], sizes["heads"], strict=True)) == {
-        role: int(tests["has"].sel(role=role).sum()) for role in roles
-    }
+    expected = {role: int(tests["has"].sel(role=role).sum()) for role in roles}
+    assert dict(zip(sizes["role"], sizes["heads"], strict=True)) == expected
 
 
 def test_only_the_largest_combinations_are_drawn_and_that_is_said():

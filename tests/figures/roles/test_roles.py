@@ -166,9 +166,8 @@ def test_curves_are_quantiles_of_all_scores():
     for role, part in curves.groupby("role"):
         values = scores[..., COLUMNS if role == "all" else NAMES.index(role)].ravel()
         values = np.sort(values[~np.isnan(values)].astype(np.float32))
-        assert part["score"].to_numpy() == pytest.approx(
-            np.quantile(values, part["share"]), rel=1e-6
-        )
+        expected = pytest.approx(np.quantile(values, part["share"]), rel=1e-6)
+        assert part["score"].to_numpy() == expected
         below = np.searchsorted(values, part["score"] + 1e-6, side="right") / len(values)
         assert below == pytest.approx(part["share"].to_numpy(), abs=2 / len(values))
     assert rows_of(chart, "at")["at"][0] == pytest.approx(np.nanmean(scores[..., COLUMNS]))
@@ -243,9 +242,8 @@ def test_layers_show_the_share_of_heads():
     for row in shares.itertuples():
         assert row.share == pytest.approx(has[row.layer - 1, :, NAMES.index(row.role)].mean())
     fine = [NAMES.index(role) for role in FINE]
-    assert list(rows_of(chart, "layer", "roles")["roles"]) == pytest.approx(
-        list(has[..., fine].sum(-1).mean(1))
-    )
+    expected = pytest.approx(list(has[..., fine].sum(-1).mean(1)))
+    assert list(rows_of(chart, "layer", "roles")["roles"]) == expected
 
 
 def test_constant_scores_are_one_bar():

@@ -1,7 +1,5 @@
 """Figure 1 of Pande et al. 2021: a box around one token, and arcs to the tokens of its sieve."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

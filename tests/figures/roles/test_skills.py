@@ -43,13 +43,11 @@ def test_each_role_has_one_colour_of_its_own_that_the_key_has_too():
     cells = rows_of(chart, "left", "top", "colour")
     key = rows_of(chart, "column", "row", "role", "count")
     colours = cells.groupby("role")["colour"].unique()
-    assert {role: list(found) for role, found in colours.items()} == {
-        row.role: [row.colour] for row in key.itertuples()
-    }
+    expected = {row.role: [row.colour] for row in key.itertuples()}
+    assert {role: list(found) for role, found in colours.items()} == expected
     assert key["colour"].nunique() == 9
-    assert [(row.role, 3 * row.row + row.column) for row in key.itertuples()] == [
-        (role, index) for index, role in enumerate(FINE)
-    ]
+    expected = [(role, index) for index, role in enumerate(FINE)]
+    assert [(row.role, 3 * row.row + row.column) for row in key.itertuples()] == expected
     assert set(key["count"]) == {"12 heads"}
 
 
@@ -120,9 +118,8 @@ def test_a_role_without_a_shift_keeps_its_row_and_says_so(tmp_path):
 
 def test_a_shift_of_nothing_says_so():
     frame = shifted()[2]
-    assert list(rows_of(shift_dots(frame[frame["role"] == "block"]), "what")["what"]) == [
-        "no role is defined in both results"
-    ]
+    expected = ["no role is defined in both results"]
+    assert list(rows_of(shift_dots(frame[frame["role"] == "block"]), "what")["what"]) == expected
 
 
 def test_two_layers_have_two_groups():
@@ -140,9 +137,8 @@ def test_several_corpora_stand_side_by_side_and_fit_a_narrow_page(corpora, colum
     several = pd.concat([frame.assign(corpus=f"task {number}") for number in range(corpora)])
     chart = shift_dots(several).to_dict()
     assert (len(chart["concat"]), chart["columns"]) == (corpora, columns)
-    assert [panel["title"]["text"] for panel in chart["concat"]] == [
-        f"task {number}" for number in range(corpora)
-    ]
+    expected = [f"task {number}" for number in range(corpora)]
+    assert [panel["title"]["text"] for panel in chart["concat"]] == expected
     # 622 pixels are left on a page of 700: text of 11 pixels shrinks to 10.5 at most, with 100 for
     # the names of the roles.
     row = sum(panel["width"] + 10 for panel in chart["concat"][:columns])

@@ -4,8 +4,6 @@ drawings are seen for what they are.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -55,20 +53,20 @@ def drawing(name: str, length: int, *, causal: bool = False) -> torch.Tensor:
 
 @pytest.mark.parametrize("length", [12, 16, 24, 40, 64, 100, 128])
 @pytest.mark.parametrize("name", ["vertical", "diagonal", "vertical+diagonal", "block"])
-def test_a_plain_drawing_is_seen_for_what_it_is_at_every_length(name: str, length: int) -> None:
+def test_a_plain_drawing_is_seen_for_what_it_is_at_every_length(name, length):
     found = classify(load_network(), drawing(name, length)[None, None], [length])
     assert CLASSES[int(found)] == name
 
 
 @pytest.mark.parametrize("length", [16, 32, 64])
 @pytest.mark.parametrize("name", ["vertical", "diagonal", "vertical+diagonal"])
-def test_so_is_the_drawing_of_a_causal_head(name: str, length: int) -> None:
+def test_so_is_the_drawing_of_a_causal_head(name, length):
     found = classify(load_network(), drawing(name, length, causal=True)[None, None], [length])
     assert CLASSES[int(found)] == name
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_planted_heads_have_the_class_they_were_made_to_have(causal: bool) -> None:
+def test_planted_heads_have_the_class_they_were_made_to_have(causal):
     model = planted_gpt2() if causal else planted_bert()
     shares = survey(model, pairs(), measures=["pattern"], max_length=24).mean("pattern")
     expected = {"previous": "diagonal", "current": "diagonal", "cls": "vertical"}
@@ -79,7 +77,7 @@ def test_planted_heads_have_the_class_they_were_made_to_have(causal: bool) -> No
         assert shares.sel(layer=layer, head=head, pattern=pattern) == 1.0, name
 
 
-def test_the_shares_of_a_head_add_up_to_one_and_count_the_inputs() -> None:
+def test_the_shares_of_a_head_add_up_to_one_and_count_the_inputs():
     results = survey(
         tiny_model("bert"),
         from_texts(["the cat sat on the mat.", "a bird sang", ("the dog", "by the door")]),
@@ -90,15 +88,13 @@ def test_the_shares_of_a_head_add_up_to_one_and_count_the_inputs() -> None:
     assert (results["pattern"]["n"] == 3).all()
 
 
-def test_it_is_only_computed_when_asked_for() -> None:
+def test_it_is_only_computed_when_asked_for():
     assert "pattern" not in [measure.name for measure in choose(None, [], corpus="texts")]
     (chosen,) = choose(["pattern"], [], corpus="texts")
     assert isinstance(chosen, Pattern)
 
 
-def test_another_network_can_be_put_in_its_place_and_the_results_say_so(
-    tmp_path: Path,
-) -> None:
+def test_another_network_can_be_put_in_its_place_and_the_results_say_so(tmp_path):
     network = PatternNet()
     with torch.no_grad():
         network.last.weight.zero_()

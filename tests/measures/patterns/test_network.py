@@ -5,7 +5,6 @@ file.
 from __future__ import annotations
 
 from math import ceil, floor, sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,19 +69,14 @@ def layers_of(attention: list[list[float]]) -> list[list[list[float]]]:
             around = shades[query][max(key - 3, 0) : key] + shades[query][key + 1 : key + 4]
             beside = sum(around) / max(len(around), 1)
             clear[query][key] = min(max((shades[query][key] - beside) / 0.25, 0.0), 1.0)
-    return [
-        shades,
-        roots,
-        *line_means(shades, causal=causal),
-        *line_means(clear, causal=causal),
-    ]
+    return [shades, roots, *line_means(shades, causal=causal), *line_means(clear, causal=causal)]
 
 
 @pytest.mark.parametrize("length", [1, 3, 31, 32, 50, 75])
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_picture_holds_the_mean_of_the_cells_under_each_dot_and_the_darkest_of_the_lines(
-    length: int, causal: bool
-) -> None:
+    length, causal
+):
     attention = random_maps(1, length, length)[0]
     if causal:
         attention = attention.tril()
@@ -100,7 +94,7 @@ def test_a_picture_holds_the_mean_of_the_cells_under_each_dot_and_the_darkest_of
                 assert found[number, row, column].item() == pytest.approx(expected, abs=1e-4)
 
 
-def test_it_has_eight_convolutional_layers_with_relu_and_fewer_than_150_thousand_weights() -> None:
+def test_it_has_eight_convolutional_layers_with_relu_and_fewer_than_150_thousand_weights():
     network = PatternNet()
     assert sum(isinstance(module, nn.Conv2d) for module in network.modules()) == 8
     assert sum(isinstance(module, nn.ReLU) for module in network.modules()) == 8
@@ -108,7 +102,7 @@ def test_it_has_eight_convolutional_layers_with_relu_and_fewer_than_150_thousand
     assert SHIPPED.stat().st_size < 500_000
 
 
-def test_padding_is_cut_away_whatever_is_in_it() -> None:
+def test_padding_is_cut_away_whatever_is_in_it():
     network = load_network()
     maps = random_maps(12, 20, 1).reshape(3, 4, 20, 20)
     lengths = [20, 9, 14]
@@ -124,7 +118,7 @@ def test_padding_is_cut_away_whatever_is_in_it() -> None:
         assert torch.equal(classify(network, given, lengths), torch.stack(alone))
 
 
-def test_a_network_that_was_saved_gives_the_same_scores(tmp_path: Path) -> None:
+def test_a_network_that_was_saved_gives_the_same_scores(tmp_path):
     network = PatternNet().eval()
     save_network(tmp_path / "mine.safetensors", network)
     again = load_network(tmp_path / "mine.safetensors")
@@ -135,15 +129,12 @@ def test_a_network_that_was_saved_gives_the_same_scores(tmp_path: Path) -> None:
     assert again(seen).shape == (5, len(CLASSES))
 
 
-def test_a_file_that_is_not_there_or_is_of_something_else_is_an_error_that_says_so(
-    tmp_path: Path,
-) -> None:
+def test_a_file_that_is_not_there_or_is_of_something_else_is_an_error_that_says_so(tmp_path):
     with pytest.raises(UserError, match=r"no such file: .*none\.safetensors\n.*save_network"):
         load_network(tmp_path / "none.safetensors")
     save_file({"weight": torch.zeros(3)}, tmp_path / "other.safetensors")
     (tmp_path / "text.safetensors").write_text("not tensors at all")
     for name in ("other", "text"):
-        with pytest.raises(
-            UserError, match=rf"{name}\.safetensors does not hold the weights of a pattern network"
-        ):
+        message = rf"{name}\.safetensors does not hold the weights of a pattern network"
+        with pytest.raises(UserError, match=message):
             load_network(tmp_path / f"{name}.safetensors")

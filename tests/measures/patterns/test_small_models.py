@@ -42,7 +42,7 @@ def example(name: str) -> Example:
 
 @pytest.mark.shared
 @pytest.mark.slow
-def test_maps_of_models_never_trained_on_get_their_labels(shared: Path) -> None:
+def test_maps_of_models_never_trained_on_get_their_labels(shared):
     with LABELS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     right = []

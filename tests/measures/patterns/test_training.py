@@ -5,7 +5,6 @@ are scikit-learn's and plain counting's, and users can add their own.
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,13 +54,9 @@ def drawn(name: str, length: int, seed: int) -> np.ndarray:
 
 def some(each: int, seed: int = 0) -> Labelled:
     names = [name for name in CLASSES for _ in range(each)]
-    return label_maps(
-        [
-            drawn(name, 10 + (7 * index + seed) % 30, seed + index)
-            for index, name in enumerate(names)
-        ],
-        names,
-    )
+    sizes = [10 + (7 * index + seed) % 30 for index in range(len(names))]
+    rows = enumerate(zip(names, sizes, strict=True))
+    return label_maps([drawn(name, size, seed + index) for index, (name, size) in rows], names)
 
 
 def heads(labelled: Labelled) -> set[tuple[str, str, str]]:
@@ -91,7 +86,7 @@ def sentences(labelled: Labelled) -> set[str]:
     return {name for row in labelled.known for name in sentences_of(row["example"])}
 
 
-def test_the_built_in_set_has_1000_maps_and_60_of_every_class() -> None:
+def test_the_built_in_set_has_1000_maps_and_60_of_every_class():
     labelled = read_labelled()
     assert len(labelled) >= 1000
     assert min(Counter(labelled.labels)[name] for name in CLASSES) >= 60
@@ -104,14 +99,14 @@ def test_the_built_in_set_has_1000_maps_and_60_of_every_class() -> None:
     assert max(len(one) for one in labelled.maps) <= TESTED
 
 
-def test_every_map_of_it_is_attention_and_was_seen_whole() -> None:
+def test_every_map_of_it_is_attention_and_was_seen_whole():
     for one in read_labelled().maps:
         length = len(one)
         # each root is rounded by up to 1/510, so a row's sum by up to 2/510 of its summed roots
         np.testing.assert_allclose(unpack(one).sum(1), 1.0, atol=2 / 510 * length**0.5 + 0.02)
 
 
-def test_held_out_maps_share_no_sentence_and_no_head_with_those_trained_on() -> None:
+def test_held_out_maps_share_no_sentence_and_no_head_with_those_trained_on():
     labelled = read_labelled()
     inside, outside = labelled.part(split="train"), labelled.part(split="test")
     assert not sentences(inside) & sentences(outside)
@@ -121,7 +116,7 @@ def test_held_out_maps_share_no_sentence_and_no_head_with_those_trained_on() -> 
     } - {row["model"] for row in inside.known}
 
 
-def test_held_out_maps_have_natural_blocks_and_lengths_never_trained_on() -> None:
+def test_held_out_maps_have_natural_blocks_and_lengths_never_trained_on():
     labelled = read_labelled()
     inside, outside = labelled.part(split="train"), labelled.part(split="test")
     trained = max(len(one) for one in inside.maps)
@@ -136,7 +131,7 @@ def test_held_out_maps_have_natural_blocks_and_lengths_never_trained_on() -> Non
     assert len(set(natural)) >= 3
 
 
-def test_no_two_maps_are_of_one_head_and_one_sentence() -> None:
+def test_no_two_maps_are_of_one_head_and_one_sentence():
     labelled = read_labelled()
     seen = {part: Counter() for part in ("1", "2")}
     for row in labelled.known:
@@ -146,12 +141,12 @@ def test_no_two_maps_are_of_one_head_and_one_sentence() -> None:
     assert all(max(counts.values()) == 1 for counts in seen.values())
 
 
-def test_packed_weights_come_back_to_within_four_thousandths() -> None:
+def test_packed_weights_come_back_to_within_four_thousandths():
     attention = np.random.default_rng(0).dirichlet(np.full(40, 0.2), 40)
     assert np.abs(unpack(pack(attention)) - attention).max() < 0.004
 
 
-def test_a_set_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:
+def test_a_set_is_the_same_after_writing_and_reading(tmp_path):
     labelled = label_maps(
         [np.eye(3), np.full((5, 5), 0.2)],
         ["diagonal", "heterogeneous"],
@@ -165,7 +160,7 @@ def test_a_set_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:
     )
 
 
-def test_the_scores_are_scikit_learns_and_the_table_is_plain_counting() -> None:
+def test_the_scores_are_scikit_learns_and_the_table_is_plain_counting():
     labelled = read_labelled().part(split="test")
     report, found = evaluate(load_network(), labelled), predict(load_network(), labelled.maps)
     theirs = classification_report(labelled.labels, found, output_dict=True, zero_division=0.0)
@@ -173,36 +168,31 @@ def test_the_scores_are_scikit_learns_and_the_table_is_plain_counting() -> None:
     pairs = Counter(zip(labelled.labels, found, strict=True))
     for label in CLASSES:
         right = pairs[label, label]
-        assert report.classes.loc[label, "precision"] == pytest.approx(
-            right / max(sum(pairs[other, label] for other in CLASSES), 1)
-        )
-        assert report.classes.loc[label, "recall"] == pytest.approx(
-            right / max(sum(pairs[label, other] for other in CLASSES), 1)
-        )
+        expected = pytest.approx(right / max(sum(pairs[other, label] for other in CLASSES), 1))
+        assert report.classes.loc[label, "precision"] == expected
+        expected = pytest.approx(right / max(sum(pairs[label, other] for other in CLASSES), 1))
+        assert report.classes.loc[label, "recall"] == expected
         for other in CLASSES:
             assert report.confusion.loc[label, other] == pairs[label, other]
-    assert report.accuracy == pytest.approx(
-        sum(pairs[name, name] for name in CLASSES) / len(labelled)
-    )
+    expected = pytest.approx(sum(pairs[name, name] for name in CLASSES) / len(labelled))
+    assert report.accuracy == expected
 
 
 @pytest.mark.parametrize(("maps", "bar"), [("1", 0.75), ("2", 0.58)])
-def test_the_network_that_is_shipped_agrees_with_the_labels_of_held_out_maps(
-    maps: str, bar: float
-) -> None:
+def test_the_network_that_is_shipped_agrees_with_the_labels_of_held_out_maps(maps, bar):
     """Maps of the first round have at most 64 tokens, those of the second up to 128. The network
     before the second round has 0.53 there.
     """
     assert evaluate(load_network(), read_labelled().part(split="test", round=maps)).f1 > bar
 
 
-def test_it_agrees_with_most_labels_of_a_large_model_that_it_never_saw() -> None:
+def test_it_agrees_with_most_labels_of_a_large_model_that_it_never_saw():
     """The network before the second round has 0.46."""
     held = read_labelled().part(split="test", model="mpnet-base")
     assert evaluate(load_network(), held).accuracy > 0.55
 
 
-def test_training_learns_plain_maps_and_is_the_same_for_one_seed() -> None:
+def test_training_learns_plain_maps_and_is_the_same_for_one_seed():
     learned = train(some(8), seed=1, epochs=24)
     assert evaluate(learned, some(6, seed=1000)).accuracy > 0.8
     one, other, third = (train(some(2), seed=seed, epochs=1) for seed in (3, 3, 4))
@@ -211,7 +201,7 @@ def test_training_learns_plain_maps_and_is_the_same_for_one_seed() -> None:
     assert not torch.equal(one.last.weight, third.last.weight)
 
 
-def test_a_users_maps_are_added_to_the_built_in_ones_and_used(tmp_path: Path) -> None:
+def test_a_users_maps_are_added_to_the_built_in_ones_and_used(tmp_path):
     """Diagonals that the user calls block: a network trained with enough of them says so too."""
     mine = label_maps(
         [drawn("diagonal", 12 + index % 20, index) for index in range(30)],
@@ -225,15 +215,11 @@ def test_a_users_maps_are_added_to_the_built_in_ones_and_used(tmp_path: Path) ->
     both = kept + read_labelled(write_labelled(tmp_path / "mine", mine))
     assert len(both) == len(kept) + 30
     network = train(both, seed=0, epochs=30)
-    assert (
-        Counter(
-            predict(network, [pack(drawn("diagonal", 20, 900 + index)) for index in range(10)])
-        )["block"]
-        >= 8
-    )
+    maps = [pack(drawn("diagonal", 20, 900 + index)) for index in range(10)]
+    assert Counter(predict(network, maps))["block"] >= 8
 
 
-def test_a_varied_map_keeps_its_heaviest_columns_and_its_order() -> None:
+def test_a_varied_map_keeps_its_heaviest_columns_and_its_order():
     attention = drawn("vertical", 30, 5).astype(np.float32)
     for seed in range(20):
         varied = vary(attention, np.random.default_rng(seed))
@@ -243,9 +229,7 @@ def test_a_varied_map_keeps_its_heaviest_columns_and_its_order() -> None:
         assert (varied >= 0).all()
 
 
-def test_a_map_is_recast_only_into_what_it_then_looks_like(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_map_is_recast_only_into_what_it_then_looks_like(monkeypatch):
     monkeypatch.setattr(training, "DRAWN", 0.0)
     random = np.random.default_rng(2)
     seen = set()
@@ -270,7 +254,7 @@ def test_a_map_is_recast_only_into_what_it_then_looks_like(
     }
 
 
-def test_a_plain_drawing_has_the_lines_of_its_class_and_no_others() -> None:
+def test_a_plain_drawing_has_the_lines_of_its_class_and_no_others():
     random = np.random.default_rng(4)
     for name in ("vertical", "diagonal", "vertical+diagonal", "block"):
         for _ in range(40):
@@ -290,7 +274,7 @@ def test_a_plain_drawing_has_the_lines_of_its_class_and_no_others() -> None:
             assert (max(lines) > 2.5 * light) == ("diagonal" in name)
 
 
-def test_a_column_added_to_a_causal_map_leaves_the_rows_that_cannot_see_it() -> None:
+def test_a_column_added_to_a_causal_map_leaves_the_rows_that_cannot_see_it():
     causal = np.tril(np.ones((20, 20), np.float32))
     causal /= causal.sum(1, keepdims=True)
     for seed in range(10):
@@ -301,15 +285,12 @@ def test_a_column_added_to_a_causal_map_leaves_the_rows_that_cannot_see_it() -> 
         assert (after[8:, 7] > 0.15).all()
 
 
-def test_a_set_that_cannot_be_used_is_an_error_that_says_why(tmp_path: Path) -> None:
-    with pytest.raises(
-        UserError,
-        match=r"the pattern must be one of .*; got 'vertcal' instead. Did you mean 'vertical'",
-    ):
+def test_a_set_that_cannot_be_used_is_an_error_that_says_why(tmp_path):
+    message = r"the pattern must be one of .*; got 'vertcal' instead. Did you mean 'vertical'"
+    with pytest.raises(UserError, match=message):
         label_maps([np.eye(3)], ["vertcal"])
-    with pytest.raises(
-        UserError, match=r"a map must be square and not empty, got \(2, 3\) instead"
-    ):
+    message = r"a map must be square and not empty, got \(2, 3\) instead"
+    with pytest.raises(UserError, match=message):
         label_maps([np.zeros((2, 3))], ["block"])
     with pytest.raises(UserError, match="one label for each map, got 1 maps, 2 labels"):
         label_maps([np.eye(3)], ["block", "block"])
@@ -319,18 +300,14 @@ def test_a_set_that_cannot_be_used_is_an_error_that_says_why(tmp_path: Path) -> 
         evaluate(load_network(), label_maps([], []))
 
 
-def test_a_folder_that_does_not_hold_a_set_is_an_error_that_says_what_is_missing(
-    tmp_path: Path,
-) -> None:
-    with pytest.raises(
-        UserError, match=r"no such file: .*maps\.safetensors\nnext: give a folder with"
-    ):
+def test_a_folder_that_does_not_hold_a_set_is_an_error_that_says_what_is_missing(tmp_path):
+    message = r"no such file: .*maps\.safetensors\nnext: give a folder with"
+    with pytest.raises(UserError, match=message):
         read_labelled(tmp_path)
     write_labelled(tmp_path, label_maps([np.eye(3), np.eye(4)], ["diagonal", "diagonal"]))
     (tmp_path / "labels.tsv").write_text("index\tlabel\n0\tdiagonal\n")
-    with pytest.raises(
-        UserError, match=r"one row for each of the 2 maps, numbered from 0; got 1 rows, none for 1"
-    ):
+    message = r"one row for each of the 2 maps, numbered from 0; got 1 rows, none for 1"
+    with pytest.raises(UserError, match=message):
         read_labelled(tmp_path)
     (tmp_path / "labels.tsv").write_text("number\tname\n0\tdiagonal\n")
     with pytest.raises(UserError, match="must have the columns index and label"):

@@ -5,9 +5,8 @@ own come by decorator, by file and by entry point.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,9 @@ from headscope.measures.sieves import (
 )
 from headscope.models import Shape
 from headscope.runs.survey import survey
+from items import item_of
 from planted import planted_bert
+from refusals import refusal
 
 SETTINGS = settings(deadline=None, max_examples=25)
 WORDS = ("dog", "Dog", "it's", "old", "10", "?", "!", "？")
@@ -69,16 +70,9 @@ def items(draw: st.DrawFn) -> Made:
             for piece in range(size):
                 shown = word if size == 1 else word[piece : piece + 1]
                 lead = " " if piece == 0 and draw(st.booleans()) else ""
-                rows.append(
-                    (
-                        draw(st.integers(10, 13)),
-                        TEXT,
-                        segment,
-                        unit if annotated and not cut else -1,
-                        unit,
-                        lead + shown,
-                    )
-                )
+                owner = unit if annotated and not cut else -1
+                ids = draw(st.integers(10, 13))
+                rows.append((ids, TEXT, segment, owner, unit, lead + shown))
             unit += 1
         if end:
             rows.append((2, SEPARATOR, -1, -1, -1, ""))
@@ -96,25 +90,11 @@ def items(draw: st.DrawFn) -> Made:
     for _ in range(draw(st.integers(0, 4)) if flat and annotated else 0):
         begin, head, last = sorted(draw(st.integers(0, len(flat) - 1)) for _ in range(3))
         mentions.append(Mention(begin, last, head, draw(st.sampled_from("ab"))))
-    example = Example(
-        "7",
-        tuple(" ".join(text) for text in texts),
-        tuple(words) if annotated else (),
-        tuple(mentions),
-    )
+    given_words = tuple(words) if annotated else ()
+    example = Example("7", tuple(map(" ".join, texts)), given_words, tuple(mentions))
     ids, kind, segment_ids, word_ids, units, shown_texts = zip(*rows, strict=True)
-    item = Encoded(
-        example,
-        np.array(ids, np.int64),
-        np.zeros(len(rows), np.int64),
-        np.array(kind, np.int8),
-        np.array(segment_ids, np.int8),
-        np.array(word_ids, np.int64),
-        np.zeros(len(rows), np.bool_),
-        shown_texts,
-        np.array(units, np.int64),
-        np.array(ids, np.int64) == UNKNOWN,
-    )
+    rows = {"kind": kind, "segment": segment_ids, "word": word_ids, "unit": units}
+    item = item_of(example, ids, text=shown_texts, unknown=np.array(ids) == UNKNOWN, **rows)
     return Made(item, tuple(flat))
 
 
@@ -260,9 +240,8 @@ def pairs_of(one: Sieve, item: Encoded) -> Pairs:
     if found is None:
         return set()
     pairs = {(int(query), int(key)) for query, key in np.argwhere(found.matrix())}
-    assert found.sizes().tolist() == [
-        sum(query == row for query, _ in pairs) for row in range(len(item))
-    ]
+    expected = [sum(query == row for query, _ in pairs) for row in range(len(item))]
+    assert found.sizes().tolist() == expected
     assert found.sizes(causal=True).tolist() == [
         sum(query == row and key <= query for query, key in pairs) for row in range(len(item))
     ]
@@ -290,7 +269,7 @@ def rare(made: Made, corpus: Sequence[Made]) -> Pairs:
 
 
 @pytest.fixture(autouse=True)
-def registry() -> Iterator[None]:
+def registry():
     """What a test registers is gone after it."""
     known_sieves()
     before = dict(SIEVES._entries)
@@ -300,44 +279,39 @@ def registry() -> Iterator[None]:
     SIEVES._asked = False
 
 
-def test_every_sieve_of_ours_has_a_twin() -> None:
+def test_every_sieve_of_ours_has_a_twin():
     assert {name for name, one in known_sieves().items() if not one.own} == set(TWINS) | LEARNED
 
 
 @given(made=items())
 @settings(deadline=None, max_examples=80)
-def test_a_sieve_is_the_set_of_pairs_that_its_twin_finds(made: Made) -> None:
+def test_a_sieve_is_the_set_of_pairs_that_its_twin_finds(made):
     for name, twin in TWINS.items():
         assert pairs_of(known_sieves()[name], made.item) == twin(made.item), name
 
 
 @given(made=items(), direction=st.sampled_from(DIRECTIONS), fold=st.booleans())
 @SETTINGS
-def test_dependency_sieves_follow_direction_and_subtypes(
-    made: Made, direction: str, fold: bool
-) -> None:
+def test_dependency_sieves_follow_direction_and_subtypes(made, direction, fold):
     ours = dependency_sieves(direction, fold)
     assert set(ours) == {"syntactic", *SYNTACTIC}
-    assert pairs_of(ours["syntactic"], made.item) == dependency(
-        made.item, FOUR, direction, fold=fold
-    )
-    assert pairs_of(ours["nsubj"], made.item) == dependency(
-        made.item, ["nsubj"], direction, fold=fold
-    )
-    assert pairs_of(dependency_sieve("det", ["det"], direction, fold), made.item) == dependency(
-        made.item, ["det"], direction, fold=fold
-    )
+    expected = dependency(made.item, FOUR, direction, fold=fold)
+    assert pairs_of(ours["syntactic"], made.item) == expected
+    expected = dependency(made.item, ["nsubj"], direction, fold=fold)
+    assert pairs_of(ours["nsubj"], made.item) == expected
+    expected = dependency(made.item, ["det"], direction, fold=fold)
+    assert pairs_of(dependency_sieve("det", ["det"], direction, fold), made.item) == expected
 
 
 @given(corpus=st.lists(items(), min_size=1, max_size=4))
 @SETTINGS
-def test_the_rare_word_is_the_one_that_the_corpus_has_least_often(corpus: list[Made]) -> None:
+def test_the_rare_word_is_the_one_that_the_corpus_has_least_often(corpus):
     learned = known_sieves()["rare word"].ready([made.item.example for made in corpus])
     for made in corpus:
         assert pairs_of(learned, made.item) == rare(made, corpus)
 
 
-def test_the_roles_of_the_paper_come_first_in_the_order_of_its_text() -> None:
+def test_the_roles_of_the_paper_come_first_in_the_order_of_its_text():
     role = Role().bind(context(), [])
     assert tuple(role.dims["role"]) == tuple(
         name for name in PAPER if not known_sieves()[name].needs
@@ -361,8 +335,8 @@ def asked(*names: str) -> Any:
     return survey(planted_bert(), texts(), measures=[Role(roles=names)], max_length=24)["role"]
 
 
-def test_a_decorated_function_is_a_role_with_its_title_and_is_not_changed() -> None:
-    def even(tokens: Encoded) -> list[bool]:
+def test_a_decorated_function_is_a_role_with_its_title_and_is_not_changed():
+    def even(tokens):
         return [place % 2 == 0 for place in range(len(tokens))]
 
     assert headscope.sieve("even", title="Even places")(even) is even
@@ -377,41 +351,38 @@ def test_a_decorated_function_is_a_role_with_its_title_and_is_not_changed() -> N
     assert float(on_start) == pytest.approx((6 / 3 + 7 / 4) / 2, rel=1e-6)
 
 
-def test_a_user_sieve_joins_all_others_where_no_role_is_named() -> None:
+def test_a_user_sieve_joins_all_others_where_no_role_is_named():
     sieve("mine")(lambda tokens: [True] * len(tokens))
     names = Role().bind(context(), texts()).dims["role"]
     assert names[-1] == "mine"
     assert names[0] == "local"
 
 
-def test_a_user_sieve_may_be_defined_again_as_in_a_notebook_but_ours_may_not() -> None:
+def test_a_user_sieve_may_be_defined_again_as_in_a_notebook_but_ours_may_not():
     sieve("mine", title="one")(lambda tokens: None)
     sieve("mine", title="two")(lambda tokens: None)
     assert known_sieves()["mine"].title == "two"
     for name in ("local", "rare word", "nsubj", "syntactic"):
-        with pytest.raises(UserError) as caught:
-            sieve(name)(lambda tokens: None)
-        assert caught.value.message == f"there is already a sieve called {name!r}"
-        assert caught.value.hint == "choose another name"
+        error = refusal(UserError, sieve(name), lambda tokens: None)
+        assert error.message == f"there is already a sieve called {name!r}"
+        assert error.hint == "choose another name"
 
 
-def test_a_sieve_must_be_a_function() -> None:
-    with pytest.raises(
-        UserError,
-        match=r"the sieve 'mine' must be a function of an example's tokens, got 3 instead",
-    ):
+def test_a_sieve_must_be_a_function():
+    message = r"the sieve 'mine' must be a function of an example's tokens, got 3 instead"
+    with pytest.raises(UserError, match=message):
         sieve("mine")(3)  # type: ignore[arg-type]
 
 
-def test_what_a_sieve_needs_is_asked_of_the_corpus() -> None:
+def test_what_a_sieve_needs_is_asked_of_the_corpus():
     sieve("mine", needs="tree")(lambda tokens: None)
     assert Role().bind(context(), texts()).absent["mine"].startswith("the corpus has no tree: ")
     with pytest.raises(UserError, match="the role 'mine' needs tree, which this corpus lacks"):
         asked("mine")
 
 
-def test_a_sieve_that_learns_is_given_the_corpus_first() -> None:
-    def common(corpus: Any) -> Callable[[Encoded], list[bool]]:
+def test_a_sieve_that_learns_is_given_the_corpus_first():
+    def common(corpus):
         longest = max(len(example.texts[0]) for example in corpus)
         return lambda tokens: [len(tokens.example.texts[0]) == longest] * len(tokens)
 
@@ -432,37 +403,31 @@ def test_a_sieve_that_learns_is_given_the_corpus_first() -> None:
         (lambda size: ["yes"] * size, "<U3 of shape (6,)"),
     ],
 )
-def test_a_sieve_of_the_wrong_shape_or_type_is_told_with_the_example(
-    returned: Callable[[int], Any], told: str
-) -> None:
+def test_a_sieve_of_the_wrong_shape_or_type_is_told_with_the_example(returned, told):
     sieve("mine")(lambda tokens: returned(len(tokens)))
-    with pytest.raises(UserError) as caught:
-        asked("mine")
-    assert caught.value.message == (
+    error = refusal(UserError, asked, "mine")
+    assert error.message == (
         "the sieve 'mine' must give true and false for each of the example's 6 tokens, or for "
         f"each pair of them; it gave {told} for example 1"
     )
-    assert (
-        caught.value.hint
-        == "return a boolean array of shape (T, T) or (T,): see the docs, 'Write a sieve'"
-    )
+    message = "return a boolean array of shape (T, T) or (T,): see the docs, 'Write a sieve'"
+    assert error.hint == message
 
 
 @pytest.mark.parametrize("wrong", ["raises", "ragged", "learning"])
-def test_a_sieve_that_fails_is_told_with_the_example_and_the_error(wrong: str) -> None:
-    def failing(tokens: Encoded) -> Any:
+def test_a_sieve_that_fails_is_told_with_the_example_and_the_error(wrong):
+    def failing(tokens):
         return [[True], [True, False]] if wrong == "ragged" else tokens.text[1000]
 
     sieve("mine", learns=wrong == "learning")(failing)
-    with pytest.raises(UserError) as caught:
-        asked("mine")
+    error = refusal(UserError, asked, "mine")
     where = "the corpus" if wrong == "learning" else "example 1"
-    error = {"raises": "IndexError", "ragged": "ValueError", "learning": "AttributeError"}[wrong]
-    assert caught.value.message.startswith(f"the sieve 'mine' fails on {where}: {error}: ")
-    assert caught.value.hint == "fix it, then run it again"
+    kind = {"raises": "IndexError", "ragged": "ValueError", "learning": "AttributeError"}[wrong]
+    assert error.message.startswith(f"the sieve 'mine' fails on {where}: {kind}: ")
+    assert error.hint == "fix it, then run it again"
 
 
-def test_an_example_without_any_pair_and_one_of_none_are_left_out() -> None:
+def test_an_example_without_any_pair_and_one_of_none_are_left_out():
     sieve("nothing")(lambda tokens: np.zeros((len(tokens), len(tokens)), bool))
     sieve("none")(lambda tokens: None)
     sieve("second")(lambda tokens: [True] * len(tokens) if tokens.example.id == "2" else None)
@@ -488,7 +453,7 @@ def itself(tokens):
 """
 
 
-def test_a_file_brings_its_sieves_as_rows_and_as_matrices(tmp_path: Path) -> None:
+def test_a_file_brings_its_sieves_as_rows_and_as_matrices(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(FILE)
     assert load_sieves(file) == ["capitals", "itself"]
@@ -498,14 +463,12 @@ def test_a_file_brings_its_sieves_as_rows_and_as_matrices(tmp_path: Path) -> Non
         .encoder(max_length=24, long="truncate", stack="encoder")
         .encode(from_texts(["a Dog sat"]))
     )
-    assert pairs_of(known_sieves()["capitals"], item) == {
-        (query, 2) for query in range(5)
-    }  # [CLS] a Dog sat [SEP]
+    expected = {(query, 2) for query in range(5)}
+    assert pairs_of(known_sieves()["capitals"], item) == expected  # [CLS] a Dog sat [SEP]
     assert pairs_of(known_sieves()["itself"], item) == {(place, place) for place in range(5)}
     own = asked("itself")["mean"]
-    assert float(own.sel(layer=1, head=3, role="itself")) == pytest.approx(
-        (6 + 7) / 2, rel=1e-6
-    )  # the head on the current token, of 6 and of 7
+    found = float(own.sel(layer=1, head=3, role="itself"))  # the head on the current token
+    assert found == pytest.approx((6 + 7) / 2, rel=1e-6)  # of 6 tokens and of 7
 
 
 @pytest.mark.parametrize(
@@ -513,23 +476,20 @@ def test_a_file_brings_its_sieves_as_rows_and_as_matrices(tmp_path: Path) -> Non
     [("isupper", "islower"), ("np.eye(", "~np.eye(")],
     ids=["what a sieve calls", "a sieve"],
 )
-def test_changed_code_makes_another_run(tmp_path: Path, change: tuple[str, str]) -> None:
+def test_changed_code_makes_another_run(tmp_path, change):
     file = tmp_path / "mine.py"
     identities = []
     for text in (FILE, FILE, FILE.replace(*change)):
         file.write_text(text)
         load_sieves(file)
-        identities.append(
-            Role(roles=("capitals", "itself", "cls"))
-            .bind(Context(Shape(1, 1, 1)), texts())
-            .identity()
-        )
+        role = Role(roles=("capitals", "itself", "cls"))
+        identities.append(role.bind(Context(Shape(1, 1, 1)), texts()).identity())
     assert identities[0] == identities[1] != identities[2]
     assert identities[0].endswith(", cls")  # ours go with the version
 
 
-def test_code_without_a_file_is_known_by_what_was_compiled() -> None:
-    def digest(text: str) -> str:
+def test_code_without_a_file_is_known_by_what_was_compiled():
+    def digest(text):
         space: dict[str, Any] = {"hs": headscope, "__name__": "typed"}
         exec(text, space)
         return known_sieves()["typed"].digest
@@ -540,17 +500,8 @@ def test_code_without_a_file_is_known_by_what_was_compiled() -> None:
     )
     first = digest(typed)
     assert digest("\n\n" + typed) == first
-    assert (
-        len(
-            {
-                first,
-                digest(typed.replace("> 2", "> 3")),
-                digest(typed.replace("'b'", "'c'")),
-                digest(typed.replace(".text", ".types")),
-            }
-        )
-        == 4
-    )
+    changes = (("> 2", "> 3"), ("'b'", "'c'"), (".text", ".types"))
+    assert len({first, *(digest(typed.replace(*change)) for change in changes)}) == 4
 
 
 @pytest.mark.parametrize(
@@ -595,17 +546,16 @@ def test_code_without_a_file_is_known_by_what_was_compiled() -> None:
     ],
 )
 def test_a_file_that_brings_no_sieve_is_refused_with_the_reason(
-    tmp_path: Path, name: str, text: str | None, message: str, hint: str
-) -> None:
+    tmp_path, name, text, message, hint
+):
     path = tmp_path / name
     if text is not None:
         path.write_text(text)
-    with pytest.raises(UserError) as caught:
-        load_sieves(path)
-    assert caught.value.message.startswith(
+    error = refusal(UserError, load_sieves, path)
+    assert error.message.startswith(
         message.replace("{path!r}", repr(str(path))).replace("{path}", str(path))
     )
-    assert caught.value.hint == hint
+    assert error.hint == hint
 
 
 class Point:
@@ -617,10 +567,10 @@ class Point:
         self.load = load
 
 
-def test_an_entry_point_brings_sieves_once_and_after_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_point_brings_sieves_once_and_after_ours(monkeypatch):
     loaded: list[int] = []
 
-    def load() -> None:
+    def load():
         loaded.append(1)
         sieve("theirs")(lambda tokens: [True] * len(tokens))
 

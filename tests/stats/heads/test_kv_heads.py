@@ -14,6 +14,7 @@ import headscope as hs
 from headscope.errors import UserError
 from headscope.results import Atlas
 from page.samples import made_results
+from refusals import refusal
 from tiny import HEADS, tiny_model, tiny_network
 
 PLANTED = np.array([[0.1, 0.5, 0.2, 0.4], [0.9, 0.7, 0.3, 0.3]])
@@ -29,7 +30,7 @@ def planted(values: NDArray[np.float64] = PLANTED, **model: Any) -> Atlas:
     return made.described(about | {"model": about["model"] | model})
 
 
-def test_a_kv_head_has_the_mean_and_the_maximum_of_the_query_heads_that_share_it() -> None:
+def test_a_kv_head_has_the_mean_and_the_maximum_of_the_query_heads_that_share_it():
     table = planted(kv_heads=2).kv_heads("position:previous")
     expected = pd.DataFrame(
         {
@@ -43,20 +44,20 @@ def test_a_kv_head_has_the_mean_and_the_maximum_of_the_query_heads_that_share_it
     pd.testing.assert_frame_equal(table, expected)
 
 
-def test_without_groups_every_query_head_is_its_own_kv_head() -> None:
+def test_without_groups_every_query_head_is_its_own_kv_head():
     table = planted().kv_heads("position:previous")
     np.testing.assert_allclose(table["mean"], PLANTED.ravel())
     np.testing.assert_array_equal(table["mean"], table["max"])
     assert table["heads"].tolist() == ["1-1", "1-2", "1-3", "1-4", "2-1", "2-2", "2-3", "2-4"]
 
 
-def test_layers_may_differ_in_their_kv_heads() -> None:
+def test_layers_may_differ_in_their_kv_heads():
     table = planted(kv_heads=[1, 2]).kv_heads("position:previous")
     assert table["heads"].tolist() == ["1-1, 1-2, 1-3, 1-4", "2-1, 2-2", "2-3, 2-4"]
     np.testing.assert_allclose(table["max"], [0.5, 0.9, 0.3])
 
 
-def test_a_group_with_an_undefined_head_is_undefined() -> None:
+def test_a_group_with_an_undefined_head_is_undefined():
     values = PLANTED.copy()
     values[0, 1] = np.nan
     table = planted(values, kv_heads=2).kv_heads("position:previous")
@@ -65,21 +66,19 @@ def test_a_group_with_an_undefined_head_is_undefined() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["2 and none", 3, 0, [2], [2, 2, 2]])
-def test_results_that_do_not_say_how_heads_are_grouped_are_refused(wrong: Any) -> None:
-    with pytest.raises(UserError) as caught:
-        planted(kv_heads=wrong).kv_heads("position:previous")
-    assert caught.value.message == (
+def test_results_that_do_not_say_how_heads_are_grouped_are_refused(wrong):
+    assert refusal(UserError, planted(kv_heads=wrong).kv_heads, "position:previous").message == (
         "these results do not say which of the 4 heads of a layer share keys and values: "
         f"kv_heads is {wrong!r}"
     )
 
 
-def test_a_value_must_be_named() -> None:
+def test_a_value_must_be_named():
     with pytest.raises(UserError, match="name the value to show per KV head"):
         planted().kv_heads(" ")
 
 
-def test_the_heads_of_a_group_are_those_whose_maps_change_with_the_key_head() -> None:
+def test_the_heads_of_a_group_are_those_whose_maps_change_with_the_key_head():
     network = tiny_network("llama")
     ids = torch.arange(5, 17)[None]
     with torch.no_grad():

@@ -21,18 +21,14 @@ def roles_of(*heads: dict[str, Any], **options: Any) -> list[tuple[str, str]]:
     return list(zip(table["role"], table["second"], strict=True))
 
 
-def test_a_role_counts_from_a_tenth_on_by_the_lower_end_of_its_interval() -> None:
-    assert roles_of(
-        {"itself": 0.5},
-        {"itself": 0.08},
-        {"same": 0.13},
-        {"same": -0.5},
-    ) == [("itself", ""), ("no clear role", ""), ("same", ""), ("no clear role", "")]
+def test_a_role_counts_from_a_tenth_on_by_the_lower_end_of_its_interval():
+    expected = [("itself", ""), ("no clear role", ""), ("same", ""), ("no clear role", "")]
+    assert roles_of({"itself": 0.5}, {"itself": 0.08}, {"same": 0.13}, {"same": -0.5}) == expected
     wide = main_roles(atlas_of([{"same": (0.22, 0.04)}])).iloc[0]  # 0.13 ± 0.04
     assert (wide["role"], wide["family"]) == ("no clear role", "no clear role")
 
 
-def test_the_most_specific_role_with_half_of_the_largest_excess_names_the_head() -> None:
+def test_the_most_specific_role_with_half_of_the_largest_excess_names_the_head():
     """Many heads look near and do something more specific there."""
     assert roles_of(
         {"near": 0.5, "previous": 0.3},
@@ -52,7 +48,7 @@ def test_the_most_specific_role_with_half_of_the_largest_excess_names_the_head()
     ]
 
 
-def test_the_general_role_or_one_that_is_close_is_named_second() -> None:
+def test_the_general_role_or_one_that_is_close_is_named_second():
     assert roles_of(
         {"itself": 0.5, "same": 0.47},
         {"itself": 0.5, "near": 0.46},
@@ -61,7 +57,7 @@ def test_the_general_role_or_one_that_is_close_is_named_second() -> None:
     ) == [("same", "itself"), ("itself", "near"), ("itself", "")]
 
 
-def test_without_a_role_spread_and_activity_decide() -> None:
+def test_without_a_role_spread_and_activity_decide():
     assert roles_of(
         {"spread": 0.9},
         {"spread": 0.8},
@@ -70,12 +66,12 @@ def test_without_a_role_spread_and_activity_decide() -> None:
     ) == [("broad", ""), ("no clear role", ""), ("rests", ""), ("rests", "")]
 
 
-def test_noise_is_no_role() -> None:
+def test_noise_is_no_role():
     """An excess of 0.15 on average that comes from a few documents only."""
     assert roles_of({"same": 0.15}, noise=3.0) == [("no clear role", "")]
 
 
-def test_a_head_whose_role_hangs_on_some_documents_is_borderline() -> None:
+def test_a_head_whose_role_hangs_on_some_documents_is_borderline():
     heads = [{"same": (0.66, 0.0), "itself": (0.6, 0.6)}, {"itself": 0.5}, {}]
     table = main_roles(atlas_of(heads, noise=0.001))
     assert table["role"].tolist() == ["same", "itself", "no clear role"]
@@ -87,12 +83,12 @@ def test_a_head_whose_role_hangs_on_some_documents_is_borderline() -> None:
     assert (none["stability"], none["borderline"]) == (1.0, False)
 
 
-def test_stability_counts_heads_with_a_role_only() -> None:
+def test_stability_counts_heads_with_a_role_only():
     heads = [{"same": (0.66, 0.0), "itself": (0.6, 0.6)}, {"itself": 0.4}, {}, {"same": 0.3}]
     assert role_stability(atlas_of(heads, noise=0.001)) == (2, 3)
 
 
-def test_stability_is_that_of_a_plain_loop_over_resamples() -> None:
+def test_stability_is_that_of_a_plain_loop_over_resamples():
     """Each resample is analysed as if it were a corpus, by the table of roles itself."""
     heads = [{"same": 0.13, "near": 0.3}, {"itself": 0.14}, {"near": 0.4, "previous": 0.2}]
     results = atlas_of(heads, noise=0.12)
@@ -115,7 +111,7 @@ def test_stability_is_that_of_a_plain_loop_over_resamples() -> None:
     assert table["stability"].min() < 0.95
 
 
-def test_excess_and_interval_are_those_of_a_jackknife_written_out() -> None:
+def test_excess_and_interval_are_those_of_a_jackknife_written_out():
     results = atlas_of([{"same": 0.4}], noise=0.1)
     row = main_roles(results).iloc[0]
     sums = results["work"]["sum"].sel(role="same").isel(layer=0, head=0)
@@ -129,9 +125,8 @@ def test_excess_and_interval_are_those_of_a_jackknife_written_out() -> None:
     degrees = left.sum() ** 2 / np.sum(left**2) - 1
     assert row["excess"] == pytest.approx(whole)
     assert row["high"] - row["excess"] == pytest.approx(stats.t.ppf(0.975, degrees) * error)
-    assert row["p_corrected"] == pytest.approx(
-        len(ROLES) * stats.t.sf(whole / error, degrees), rel=1e-6
-    )
+    expected = pytest.approx(len(ROLES) * stats.t.sf(whole / error, degrees), rel=1e-6)
+    assert row["p_corrected"] == expected
 
 
 def retrieval_of(*scores: float) -> xr.Dataset:
@@ -151,7 +146,7 @@ def retrieval_of(*scores: float) -> xr.Dataset:
     )
 
 
-def test_retrieval_counts_as_a_role_where_results_hold_it() -> None:
+def test_retrieval_counts_as_a_role_where_results_hold_it():
     heads, more = (
         [{"near": 0.4, "activity": 0.01}, {"near": 0.4}],
         {"retrieval": retrieval_of(0.6, 0)},
@@ -160,7 +155,7 @@ def test_retrieval_counts_as_a_role_where_results_hold_it() -> None:
     assert roles_of(*heads) == [("rests", ""), ("near", "")]
 
 
-def test_retrieval_does_not_make_one_document_enough_to_say_that_roles_are_stable() -> None:
+def test_retrieval_does_not_make_one_document_enough_to_say_that_roles_are_stable():
     made = atlas_of([{"near": 0.4}])
     groups = {
         name: data[["sum", "square", "count"]]
@@ -175,7 +170,7 @@ def test_retrieval_does_not_make_one_document_enough_to_say_that_roles_are_stabl
     assert role_stability(results) == (0, 0)
 
 
-def test_a_head_that_looks_more_at_the_same_word_is_not_one_for_antecedents() -> None:
+def test_a_head_that_looks_more_at_the_same_word_is_not_one_for_antecedents():
     roles = ("near", "same", "antecedent")
     right = np.full((BUCKETS, 1, 2, 1, 1, 4), 8.0)  # both heads find 8 of 10, the rules 2
     sums, counts = right * 1.0, np.full(right.shape, 2.0)
@@ -191,14 +186,12 @@ def test_a_head_that_looks_more_at_the_same_word_is_not_one_for_antecedents() ->
     )
     heads = [{"antecedent": 0.4, "same": 0.3}, {"antecedent": 0.3, "same": 0.4}]
     options: dict[str, Any] = {"roles": roles, "noise": 0.001}
-    assert roles_of(*heads, more={"coreference": coreference}, **options) == [
-        ("antecedent", ""),
-        ("same", ""),
-    ]
+    expected = [("antecedent", ""), ("same", "")]
+    assert roles_of(*heads, more={"coreference": coreference}, **options) == expected
     assert roles_of(*heads, **options) == [("same", ""), ("same", "")]
 
 
-def test_the_report_of_thresholds_counts_the_heads_that_change() -> None:
+def test_the_report_of_thresholds_counts_the_heads_that_change():
     heads = [{"same": 0.1}, {"near": 0.5, "previous": 0.28}, {"itself": 0.5}, {"spread": 0.8}]
     table = threshold_table(atlas_of(heads, noise=0.001)).set_index("threshold")
     assert table.loc["least", ["at -20 %", "at +20 %"]].tolist() == [1, 0]  # 0.1 is just missed
@@ -209,7 +202,7 @@ def test_the_report_of_thresholds_counts_the_heads_that_change() -> None:
     assert table["source"].str.len().gt(0).all()
 
 
-def test_a_role_along_arcs_must_beat_the_best_offset() -> None:
+def test_a_role_along_arcs_must_beat_the_best_offset():
     heads = [{"modifier to noun": 0.5, "near": 0.2}] * 2
     assert roles_of(*heads) == [("near", ""), ("near", "")]  # not tested: no such role
     found = roles_of(*heads, relations=relations_of([288, 160]))
@@ -218,7 +211,7 @@ def test_a_role_along_arcs_must_beat_the_best_offset() -> None:
     assert roles_of(*heads, relations=relations_of([288])) == [("modifier to noun", "near")]
 
 
-def test_a_missing_measure_is_an_error_that_says_what_to_do() -> None:
+def test_a_missing_measure_is_an_error_that_says_what_to_do():
     results = atlas_of([{}])
     poor = Atlas.build({"work": results["work"]}, results.provenance)
     with pytest.raises(ResultsError, match="no measure 'activity'") as error:

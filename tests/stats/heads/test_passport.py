@@ -31,7 +31,7 @@ def planted_atlas() -> Atlas:
     return survey(planted_bert(), read("demo", limit=12), max_length=24)
 
 
-def test_every_statistic_has_its_value_and_its_rank_among_the_heads() -> None:
+def test_every_statistic_has_its_value_and_its_rank_among_the_heads():
     atlas, means = made_results(3, 4), made_values(3, 4)
     for head in (Head(0, 0), Head(1, 2), Head(2, 3)):
         table = atlas.head(head).statistics.set_index("statistic")
@@ -43,12 +43,12 @@ def test_every_statistic_has_its_value_and_its_rank_among_the_heads() -> None:
         assert table["rank"].is_monotonic_increasing
 
 
-def test_what_is_the_same_for_all_heads_is_left_out() -> None:
+def test_what_is_the_same_for_all_heads_is_left_out():
     statistics = made_results(3, 4).head("1-1").statistics["statistic"]
     assert not statistics.str.contains("uniform").any()  # ln 20 for every head
 
 
-def test_a_planted_previous_token_head_says_so() -> None:
+def test_a_planted_previous_token_head_says_so():
     found = planted_atlas().head(planted_head("previous"))
     assert found.description.lead.startswith("Previous-token head: 100 %")
     assert any(
@@ -61,13 +61,13 @@ def test_a_planted_previous_token_head_says_so() -> None:
     assert any("previous-local" in sentence for sentence in found.sentences)
 
 
-def test_a_uniform_head_has_no_role() -> None:
+def test_a_uniform_head_has_no_role():
     found = planted_atlas().head(planted_head("uniform"))
     assert not found.roles["has"].any()
     assert not any(sentence.startswith(("Has the role", "Finds")) for sentence in found.sentences)
 
 
-def test_the_description_is_the_one_of_all_heads_and_comes_first() -> None:
+def test_the_description_is_the_one_of_all_heads_and_comes_first():
     atlas = planted_atlas()
     for head, description in descriptions(atlas).items():
         found = atlas.head(head)
@@ -76,7 +76,7 @@ def test_the_description_is_the_one_of_all_heads_and_comes_first() -> None:
         assert lines[1:3] == [description.lead, description.evidence]
 
 
-def test_all_passports_come_from_one_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_passports_come_from_one_analysis(monkeypatch):
     calls: list[str] = []
     atlas = survey(planted_bert(), read("demo", limit=6), max_length=24)
     for module, name in (
@@ -97,7 +97,7 @@ def _counted(calls: list[str], name: str, plain: Any, *given: Any, **named: Any)
     return plain(*given, **named)
 
 
-def test_relations_are_those_of_the_test_with_the_better_direction() -> None:
+def test_relations_are_those_of_the_test_with_the_better_direction():
     atlas, name = planted_atlas(), planted_head("previous")
     tests = relation_tests(atlas).sel(**place("previous"))
     table = atlas.head(name).relations.set_index("relation")
@@ -110,7 +110,7 @@ def test_relations_are_those_of_the_test_with_the_better_direction() -> None:
         assert row["offset"] == pytest.approx(float(chosen["baseline"]))
 
 
-def test_it_prints_itself_and_shows_itself_escaped_in_a_notebook() -> None:
+def test_it_prints_itself_and_shows_itself_escaped_in_a_notebook():
     atlas = made_results(2, 3, model="<script>alert(1)</script>")
     found = atlas.head("L1H2")
     text = str(found)
@@ -121,12 +121,12 @@ def test_it_prints_itself_and_shows_itself_escaped_in_a_notebook() -> None:
 
 
 @pytest.mark.parametrize("head", ["3-1", "1-4", "L2H0", "0-1", "x"])
-def test_a_head_that_does_not_exist_is_refused(head: str) -> None:
+def test_a_head_that_does_not_exist_is_refused(head):
     with pytest.raises(UserError):
         made_results(2, 3).head(head)
 
 
-def test_a_head_of_which_nothing_stands_out_says_that() -> None:
+def test_a_head_of_which_nothing_stands_out_says_that():
     values = {"position": np.full((2, 3, 3), 0.1)}
     values["position"][1, 2] = 0.2
     found = made_results(2, 3, values=values).head("1-1")

@@ -23,15 +23,11 @@ from headscope.measures import Arc, ArcOffset, Context, Measure, Profile, Role, 
 from headscope.models import Shape
 from headscope.results import Atlas
 from headscope.results.query import parse_query
-from headscope.stats import (
-    beyond_position,
-    cautions,
-    role_table,
-    role_tests,
-)
+from headscope.stats import beyond_position, cautions, role_table, role_tests
 from headscope.stats.heads.positions import position_alone, times_position
 from measures.test_twins import view_of
 from page.samples import made_results
+from refusals import refusal
 
 Map = NDArray[np.float64]
 HEADS = ("previous", "gold", "gold later", "uniform")
@@ -41,12 +37,8 @@ DOCUMENTS = 40
 # One relation by plain loops
 
 
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    documents=st.integers(2, 6),
-    offsets=st.integers(1, 5),
-)
-def test_ratio_gain_and_error_equal_their_twin(seed: int, documents: int, offsets: int) -> None:
+@given(seed=st.integers(0, 2**32 - 1), documents=st.integers(2, 6), offsets=st.integers(1, 5))
+def test_ratio_gain_and_error_equal_their_twin(seed, documents, offsets):
     random = np.random.default_rng(seed)
     tokens = random.integers(1, 50, (documents, offsets))
     arcs = random.integers(0, tokens[:, None] + 1, (documents, 2, offsets))
@@ -68,7 +60,7 @@ def test_ratio_gain_and_error_equal_their_twin(seed: int, documents: int, offset
             assert found.gain.error[head, relation] == pytest.approx(error, rel=1e-7, abs=1e-12)
 
 
-def test_the_test_rejects_a_true_null_no_more_often_than_it_says() -> None:
+def test_the_test_rejects_a_true_null_no_more_often_than_it_says():
     """Arcs drawn at random among the neighbours of documents that differ: content is 0."""
     random = np.random.default_rng(0)
     rejected, runs = 0, 400
@@ -197,7 +189,7 @@ def flags(results: Atlas, name: str) -> dict[tuple[str, str], bool]:
     }
 
 
-def test_a_previous_token_head_has_adjacent_roles_by_position_and_no_content() -> None:
+def test_a_previous_token_head_has_adjacent_roles_by_position_and_no_content():
     assert flags(planted(), "has")["previous", "adj"]
     assert flags(planted(), "positional")["previous", "adj"]
     found = beyond_position(planted()).sel(layer=1, head=1, role="adj")
@@ -206,7 +198,7 @@ def test_a_previous_token_head_has_adjacent_roles_by_position_and_no_content() -
     assert not found["beats"]
 
 
-def test_a_head_that_attends_along_gold_arcs_has_content() -> None:
+def test_a_head_that_attends_along_gold_arcs_has_content():
     for role in ("adj", "far"):
         assert flags(planted(), "has")["gold", role]
         assert not flags(planted(), "positional")["gold", role]
@@ -217,7 +209,7 @@ def test_a_head_that_attends_along_gold_arcs_has_content() -> None:
     assert (found["times"] < found["high"]).all()
 
 
-def test_uniform_attention_has_neither_role_nor_content() -> None:
+def test_uniform_attention_has_neither_role_nor_content():
     for role in ("adj", "far"):
         assert not flags(planted(), "has")["uniform", role]
         assert not flags(planted(), "positional")["uniform", role]
@@ -225,20 +217,18 @@ def test_uniform_attention_has_neither_role_nor_content() -> None:
     np.testing.assert_allclose(found["times"], 1.0, atol=0.05)
 
 
-def test_shuffled_words_remove_content_and_keep_position() -> None:
+def test_shuffled_words_remove_content_and_keep_position():
     real, shuffled = planted(), planted_shuffled()
     before, after = beyond_position(real), beyond_position(shuffled)
     assert before["beats"].sel(layer=1, head=[2, 3]).any("role").all()
     assert not after["beats"].any()
     assert flags(shuffled, "positional")["previous", "adj"]
-    np.testing.assert_allclose(
-        after["times_uniform"].sel(layer=1, head=1, role="adj"),
-        before["times_uniform"].sel(layer=1, head=1, role="adj"),
-        rtol=0.05,
-    )
+    found = after["times_uniform"].sel(layer=1, head=1, role="adj")
+    expected = before["times_uniform"].sel(layer=1, head=1, role="adj")
+    np.testing.assert_allclose(found, expected, rtol=0.05)
 
 
-def test_only_queries_for_positional_heads_find_those_without_content() -> None:
+def test_only_queries_for_positional_heads_find_those_without_content():
     results = planted()
     assert [str(head) for head in results.find("is:adj")] == ["1-2"]
     assert [str(head) for head in results.find("is:positional-adj")] == ["1-1"]
@@ -249,7 +239,7 @@ def test_only_queries_for_positional_heads_find_those_without_content() -> None:
         results.find("is:positional-nothing")
 
 
-def test_the_table_counts_heads_by_position_and_says_what_that_means() -> None:
+def test_the_table_counts_heads_by_position_and_says_what_that_means():
     tests = role_tests(planted())
     table = role_table(planted(), tests).set_index("role")
     assert table.loc["adj", ["heads", "by position", "strongest"]].tolist() == [2, 1, "1-1"]
@@ -258,7 +248,7 @@ def test_the_table_counts_heads_by_position_and_says_what_that_means() -> None:
     assert len(said) == 1
 
 
-def test_relations_have_both_directions_and_their_offsets_are_mirrored() -> None:
+def test_relations_have_both_directions_and_their_offsets_are_mirrored():
     found = beyond_position(planted(), "relations")
     assert found["role"].values.tolist() == [
         f"{name}: {way}"
@@ -272,28 +262,28 @@ def test_relations_have_both_directions_and_their_offsets_are_mirrored() -> None
     assert float(up["alone"].sel(layer=1, head=1)) > 10 * float(down["alone"].sel(layer=1, head=1))
 
 
-def test_a_relation_with_few_documents_is_not_tested() -> None:
+def test_a_relation_with_few_documents_is_not_tested():
     found = planted_results(planted_map, sentences=2)
     tests = role_tests(found)
     assert tests["p_position"].isnull().all()
     assert not tests["positional"].any()
 
 
-def test_results_without_the_parts_say_how_to_get_them() -> None:
+def test_results_without_the_parts_say_how_to_get_them():
     results = survey("demo", ["The dog barks."], measures="role")
-    with pytest.raises(ResultsError) as info:
-        beyond_position(results)
-    assert "they lack arc, profile, arc_offset" in str(info.value)
+    assert "they lack arc, profile, arc_offset" in str(
+        refusal(ResultsError, beyond_position, results)
+    )
     assert not role_tests(results)["positional"].any()
     assert "positional" in role_tests(results)
 
 
-def test_an_unknown_kind_is_an_error_with_what_there_is() -> None:
+def test_an_unknown_kind_is_an_error_with_what_there_is():
     with pytest.raises(UserError, match="families"):
         beyond_position(planted(), "everything")  # type: ignore[arg-type]
 
 
-def test_main_roles_along_arcs_need_to_beat_positions_and_others_do_not() -> None:
+def test_main_roles_along_arcs_need_to_beat_positions_and_others_do_not():
     names = ["previous", "modifier to noun", "near"]
     times = times_position(planted(), names)  # no relation here is of that family
     assert np.isinf(times[:, [0, 2]]).all()
@@ -306,7 +296,7 @@ def surveyed() -> Atlas:
 
 
 @pytest.mark.slow
-def test_main_roles_of_the_embedded_model_are_those_of_its_relations() -> None:
+def test_main_roles_of_the_embedded_model_are_those_of_its_relations():
     families = beyond_position(surveyed(), "families")
     names = [str(name) for name in families["role"].values]
     times = times_position(surveyed(), names).reshape(6, 12, -1)
@@ -322,7 +312,7 @@ def test_main_roles_of_the_embedded_model_are_those_of_its_relations() -> None:
 
 
 @pytest.mark.slow
-def test_sentences_say_how_much_is_beyond_position() -> None:
+def test_sentences_say_how_much_is_beyond_position():
     said = surveyed().head("3-9").description.evidence
     assert "times what its positions alone would give" in said
     shown = surveyed().head("3-9").tables()["Roles"]
@@ -343,7 +333,7 @@ def in_random_order(corpus: Corpus, seed: int) -> Iterator[Example]:
 
 
 @pytest.mark.slow
-def test_shuffled_words_leave_the_embedded_model_positions_and_hardly_any_content() -> None:
+def test_shuffled_words_leave_the_embedded_model_positions_and_hardly_any_content():
     corpus = read("demo", limit=80)
     roles = Role(roles=["nsubj", "dobj", "amod", "advmod", "det", "aux"])
     counts = []

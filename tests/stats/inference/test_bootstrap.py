@@ -13,7 +13,7 @@ from headscope.stats.inference.bootstrap import Outputs, bootstrap, compare_rati
 from tasks.test_metrics import OUTSIDE, made
 
 
-def test_a_resample_draws_as_many_examples_as_there_are_and_the_same_for_one_seed() -> None:
+def test_a_resample_draws_as_many_examples_as_there_are_and_the_same_for_one_seed():
     counts = np.concatenate(list(draws(7, 1000, seed=3)))
     assert counts.shape == (1000, 7)
     assert (counts.sum(1) == 7).all()
@@ -25,7 +25,7 @@ def test_a_resample_draws_as_many_examples_as_there_are_and_the_same_for_one_see
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "pearson", "spearman", "loss"])
-def test_examples_of_one_document_are_drawn_together(metric: str) -> None:
+def test_examples_of_one_document_are_drawn_together(metric):
     """With every example three times over, results by document are those of single examples."""
     outputs, gold = made(metric, runs=3, examples=30, seed=4)
     once = bootstrap(Outputs(metric, outputs, gold), seed=1, resamples=200)
@@ -40,11 +40,11 @@ def test_examples_of_one_document_are_drawn_together(metric: str) -> None:
 
 
 @pytest.mark.parametrize("metric", ["pearson", "loss"])
-def test_intervals_and_errors_are_those_of_scipys_paired_bootstrap(metric: str) -> None:
+def test_intervals_and_errors_are_those_of_scipys_paired_bootstrap(metric):
     outputs, gold = made(metric, runs=2, examples=80, seed=2)
     boot = bootstrap(Outputs(metric, outputs, gold), seed=0, resamples=4000)
 
-    def difference(places: Any) -> float:
+    def difference(places):
         chosen = places.astype(int)
         after, before = (OUTSIDE[metric](outputs[run, chosen], gold[chosen]) for run in (1, 0))
         return float(after - before)
@@ -65,13 +65,13 @@ def test_intervals_and_errors_are_those_of_scipys_paired_bootstrap(metric: str) 
     assert boot["deviation"].values.shape == (2,)
 
 
-def test_the_error_of_a_mean_is_its_standard_error() -> None:
+def test_the_error_of_a_mean_is_its_standard_error():
     outputs, gold = made("mean", runs=1, examples=200)
     error = float(bootstrap(Outputs("mean", outputs, gold), seed=0, resamples=4000)["deviation"][0])
     assert error == pytest.approx(outputs[0, :, 0].std() / np.sqrt(200), rel=0.05)
 
 
-def test_p_is_that_of_a_z_test_where_differences_are_normal_and_1_where_there_are_none() -> None:
+def test_p_is_that_of_a_z_test_where_differences_are_normal_and_1_where_there_are_none():
     random = np.random.default_rng(0)
     base = random.normal(size=400)
     outputs = np.stack([base, base + random.normal(0.05, 0.4, 400), base, base + 1.0])[..., None]
@@ -83,7 +83,7 @@ def test_p_is_that_of_a_z_test_where_differences_are_normal_and_1_where_there_ar
     assert float(boot["p"][3]) == pytest.approx(2 / 20001)
 
 
-def test_few_examples_cannot_make_p_smaller_than_flipping_their_signs_could() -> None:
+def test_few_examples_cannot_make_p_smaller_than_flipping_their_signs_could():
     outputs = np.stack([np.zeros(5), np.ones(5)])[..., None]
     p = float(bootstrap(Outputs("mean", outputs, np.zeros(5)), seed=0, resamples=20000)["p"][1])
     signs = np.array(np.meshgrid(*[[-1, 1]] * 5)).reshape(5, -1)
@@ -91,7 +91,7 @@ def test_few_examples_cannot_make_p_smaller_than_flipping_their_signs_could() ->
 
 
 @pytest.mark.parametrize("metric", ["f1", "pearson", "spearman"])
-def test_a_score_that_is_never_defined_has_no_interval_and_no_p(metric: str) -> None:
+def test_a_score_that_is_never_defined_has_no_interval_and_no_p(metric):
     outputs = np.tile([1.0, 0.0], (2, 5, 1))
     boot = bootstrap(Outputs(metric, outputs, np.zeros(5)), seed=0, resamples=20)
     assert np.isnan(boot["p"].values).all()
@@ -99,7 +99,7 @@ def test_a_score_that_is_never_defined_has_no_interval_and_no_p(metric: str) -> 
     assert np.isnan(boot["deviation"].values).all()
 
 
-def test_an_unknown_metric_is_refused() -> None:
+def test_an_unknown_metric_is_refused():
     with pytest.raises(UserError, match="Did you mean 'accuracy'"):
         bootstrap(Outputs("acuracy", np.zeros((1, 2, 1)), np.zeros(2)), seed=0, resamples=2)
 
@@ -114,11 +114,11 @@ def ratios() -> tuple[Any, Any]:
     return np.stack([first, second, random.binomial(total, 0.66)]), total
 
 
-def test_differences_of_ratios_have_the_interval_of_scipys_paired_bootstrap() -> None:
+def test_differences_of_ratios_have_the_interval_of_scipys_paired_bootstrap():
     right, total = ratios()
     found = compare_ratios(right, total, seed=0, resamples=4000)
 
-    def difference(places: Any) -> float:
+    def difference(places):
         chosen = places.astype(int)
         return float((right[0, chosen].sum() - right[1, chosen].sum()) / total[chosen].sum())
 
@@ -139,7 +139,7 @@ def test_differences_of_ratios_have_the_interval_of_scipys_paired_bootstrap() ->
     assert float(found["low"][1, 0]) == pytest.approx(-float(found["high"][0, 1]))
 
 
-def test_p_of_ratios_counts_the_resamples_that_turn_the_difference_round() -> None:
+def test_p_of_ratios_counts_the_resamples_that_turn_the_difference_round():
     right, total = ratios()
     found = compare_ratios(right, total, seed=5, resamples=500)
     counts = np.concatenate(list(draws(60, 500, seed=5)))
@@ -154,16 +154,12 @@ def test_p_of_ratios_counts_the_resamples_that_turn_the_difference_round() -> No
     assert (np.diag(found["p"].values) == 1.0).all()
 
 
-def test_ratios_are_compared_by_documents() -> None:
+def test_ratios_are_compared_by_documents():
     right, total = ratios()
     once = compare_ratios(right, total, seed=0, resamples=300)
     documents = np.repeat(np.arange(60), 2)
     twice = compare_ratios(
-        np.repeat(right, 2, axis=1),
-        np.repeat(total, 2),
-        seed=0,
-        resamples=300,
-        documents=documents,
+        np.repeat(right, 2, axis=1), np.repeat(total, 2), seed=0, resamples=300, documents=documents
     )
     for name in once.data_vars:
         np.testing.assert_allclose(twice[name], once[name], atol=1e-12)

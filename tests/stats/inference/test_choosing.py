@@ -44,7 +44,7 @@ def in_words(table: list[list[tuple[int, int]]]) -> tuple[float, tuple[int, int]
 
 @given(table=tables())
 @settings(deadline=None)
-def test_the_score_is_that_of_a_plain_loop(table: list[list[tuple[int, int]]]) -> None:
+def test_the_score_is_that_of_a_plain_loop(table):
     numbers = np.array(table)
     found = cross_fit(numbers[..., 0], numbers[..., 1])
     score, chosen = in_words(table)
@@ -53,14 +53,14 @@ def test_the_score_is_that_of_a_plain_loop(table: list[list[tuple[int, int]]]) -
     assert found.count.sum() == (numbers[:, 0, 1].sum() if chosen else 0)
 
 
-def test_a_half_without_data_chooses_nothing() -> None:
+def test_a_half_without_data_chooses_nothing():
     found = cross_fit([[3, 4], [0, 0]], [[5, 5], [0, 0]])
     assert found.chosen is None
     assert math.isnan(found.score)
     assert best_choice([0.0], [0]) is None
 
 
-def test_scores_that_are_not_means_are_chosen_and_scored_apart() -> None:
+def test_scores_that_are_not_means_are_chosen_and_scored_apart():
     score, chosen = cross_score([0.2, 0.9, math.nan], [0.5, 0.3, 0.8])
     assert chosen == (1, 2)
     assert math.isnan(score)  # the second half's choice is not defined on the first

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headscope.results import Atlas
 from headscope.stats import role_tests
 from headscope.stats.inference.bootstrap import draws
 from stats.made_roles import made_roles
@@ -110,7 +109,7 @@ def plain(sums: Array, counts: Array, test: str) -> tuple[Array, Array]:
 
 
 @pytest.fixture(scope="module")
-def corpus() -> tuple[Atlas, Array, Array]:
+def corpus():
     """Results of 14 documents with their sums; one head differs in a single document only."""
     random = np.random.default_rng(5)
     groups = documents(random, 14)
@@ -129,9 +128,7 @@ def corpus() -> tuple[Atlas, Array, Array]:
 
 
 @pytest.mark.parametrize(("test", "correction"), PAIRS)
-def test_every_test_and_correction_is_that_of_a_plain_loop(
-    corpus: tuple[Atlas, Array, Array], test: str, correction: str
-) -> None:
+def test_every_test_and_correction_is_that_of_a_plain_loop(corpus, test, correction):
     results, sums, counts = corpus
     tests = role_tests(results, test=test, correction=correction, resamples=RESAMPLES)
     p, p_max = plain(sums, counts, test)
@@ -147,9 +144,7 @@ def test_every_test_and_correction_is_that_of_a_plain_loop(
     np.testing.assert_allclose(tests["effective"].values[0], effective)
 
 
-def test_resamples_without_spread_are_those_that_draw_none_of_the_documents_that_differ(
-    corpus: tuple[Atlas, Array, Array],
-) -> None:
+def test_resamples_without_spread_are_those_that_draw_none_of_the_documents_that_differ(corpus):
     # All documents but one score 3.25, so a resample without that one lies above the mean and is
     # infinitely far: however small the error of the scores is, p is at least the chance of it.
     results, sums, _ = corpus
@@ -171,7 +166,7 @@ def test_resamples_without_spread_are_those_that_draw_none_of_the_documents_that
     assert float(low["p"].item()) == pytest.approx(expected, abs=0.05)
 
 
-def test_the_largest_statistic_is_not_ruled_by_the_cell_farthest_from_tau() -> None:
+def test_the_largest_statistic_is_not_ruled_by_the_cell_farthest_from_tau():
     # One head is 40 errors below tau; flipped, it is as far above.
     random = np.random.default_rng(2)
     scores = random.normal(TAU, 0.5, (40, 1, 6, 2))
@@ -188,7 +183,7 @@ def test_the_largest_statistic_is_not_ruled_by_the_cell_farthest_from_tau() -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [15, 40])
-def test_where_heads_have_no_role_tests_find_one_as_rarely_as_they_say(count: int) -> None:
+def test_where_heads_have_no_role_tests_find_one_as_rarely_as_they_say(count):
     runs, null, roles = 120, 6, 3
     random = np.random.default_rng(11)
     each: dict[str, list[float]] = defaultdict(list)

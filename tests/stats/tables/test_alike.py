@@ -32,12 +32,12 @@ TEXTS = [f"the {a} {b} sat on the {c} mat ." for a in "abc" for b in "defg" for 
 
 
 @pytest.fixture(scope="module")
-def atlas() -> hs.Atlas:
+def atlas():
     nulls = ["random-weights", "shuffled-words"]
     return hs.survey(tiny_model("bert", num_hidden_layers=3), TEXTS, null=nulls, max_length=32)
 
 
-def test_rows_are_what_numpy_says(atlas: hs.Atlas) -> None:
+def test_rows_are_what_numpy_says(atlas):
     table = null_table(atlas)
     assert len(table) > 20
     assert set(table["null"]) == {"random-weights", "shuffled-words"}
@@ -52,7 +52,7 @@ def test_rows_are_what_numpy_says(atlas: hs.Atlas) -> None:
         assert (row["mean"], row["null_mean"]) == pytest.approx((mine.mean(), null.mean()))
 
 
-def test_tables_of_heads_show_the_bands(atlas: hs.Atlas) -> None:
+def test_tables_of_heads_show_the_bands(atlas):
     table = atlas.heads(by="position:previous", top=2)
     bands = null_bands(atlas, "position:previous").set_index("null")
     for null in ("random-weights", "shuffled-words"):
@@ -61,7 +61,7 @@ def test_tables_of_heads_show_the_bands(atlas: hs.Atlas) -> None:
     assert not [name for name in atlas.heads() if name.endswith("low")]
 
 
-def test_a_label_that_the_null_lacks_has_no_band() -> None:
+def test_a_label_that_the_null_lacks_has_no_band():
     words = (Word("the", head=1, relation="det"), Word("cat", head=2, relation="nsubj"))
     words = (*words, Word("sat", head=ROOT, relation="root"))
     texts = from_examples([Example(name, ("the cat sat",), words) for name in "abc"], name="made")
@@ -74,7 +74,7 @@ def test_a_label_that_the_null_lacks_has_no_band() -> None:
     assert "local" in set(null_table(found)["label"])
 
 
-def test_what_is_wrong_is_said(atlas: hs.Atlas) -> None:
+def test_what_is_wrong_is_said(atlas):
     with pytest.raises(ResultsError, match="have no null models"):
         null_table(atlas.nulls["random-weights"])
     with pytest.raises(UserError, match="'positions'"):
@@ -96,7 +96,7 @@ def ranks(values: list[float]) -> np.ndarray:
     return np.array([sum(other < value for other in values) for value in values])
 
 
-def test_rank_correlations_equal_those_of_counted_ranks() -> None:
+def test_rank_correlations_equal_those_of_counted_ranks():
     table = map_agreement(both()).set_index(["measure", "label"])
     for measure, label in (("position", "previous"), ("entropy", "all"), ("role", "local")):
         dim = str(both()[measure]["mean"].dims[-1])
@@ -112,20 +112,20 @@ def test_rank_correlations_equal_those_of_counted_ranks() -> None:
         assert row["strongest norm"] == f"{layer + 1}-{head + 1}"
 
 
-def test_sums_and_reference_lines_have_no_correlation() -> None:
+def test_sums_and_reference_lines_have_no_correlation():
     table = map_agreement(both())
     assert set(table["measure"]) == {"position", "entropy", "role"}
     assert "uniform" not in set(table["label"])
 
 
-def test_results_of_one_kind_of_maps_are_an_error() -> None:
+def test_results_of_one_kind_of_maps_are_an_error():
     atlas = hs.survey(tiny_model("bert"), list(SENTENCES), measures="entropy", max_length=48)
     assert both_maps(atlas) == []
     with pytest.raises(UserError, match="no measure on both attention and norm-weighted maps"):
         map_agreement(atlas)
 
 
-def test_a_passport_has_both_values_beside_each_other() -> None:
+def test_a_passport_has_both_values_beside_each_other():
     passport = both().head("2-3")
     rows = passport.statistics.set_index("statistic")
     assert not any("norm-weighted" in name for name in rows.index)
@@ -140,7 +140,7 @@ def test_a_passport_has_both_values_beside_each_other() -> None:
     assert "norm-weighted" in str(passport)
 
 
-def test_a_passport_of_norm_weighted_maps_alone_names_them() -> None:
+def test_a_passport_of_norm_weighted_maps_alone_names_them():
     only = hs.survey(
         tiny_model("bert"), list(SENTENCES), measures=NAMES[:3], maps="norm", max_length=48
     )
@@ -149,20 +149,19 @@ def test_a_passport_of_norm_weighted_maps_alone_names_them() -> None:
     assert any(name.startswith("local: ") for name in names)
 
 
-def test_a_bare_label_means_attention_maps() -> None:
+def test_a_bare_label_means_attention_maps():
     threshold = float(both().mean("position").sel(offset="previous").median())
     found = both().find(f"position:previous > {threshold}")
     assert both().find(f"previous > {threshold}") == found
     weighted = both().mean("norm_position").sel(offset="previous")
     largest = str(both().find(f"norm_position:previous >= {float(weighted.max())!r}")[0])
-    assert largest == "{}-{}".format(
-        *(1 + np.argwhere(weighted.values == weighted.max().values)[0])
-    )
+    expected = "{}-{}".format(*(1 + np.argwhere(weighted.values == weighted.max().values)[0]))
+    assert largest == expected
     with pytest.raises(UserError):
         both().find("norm_work > 1")
 
 
-def test_the_page_has_both_statistics_one_after_the_other() -> None:
+def test_the_page_has_both_statistics_one_after_the_other():
     about, arrays = statistic_columns(both())
     ids = [one["id"] for one in about]
     place = ids.index("position:previous")
@@ -181,7 +180,7 @@ def distances(points: np.ndarray) -> xr.DataArray:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_points_in_a_plane_are_found_again(seed: int) -> None:
+def test_points_in_a_plane_are_found_again(seed):
     points = np.random.default_rng(seed).normal(size=(16, 2)) * [3.0, 1.0]
     frame, stress = scale(distances(points), seed=0)
     assert frame["name"].tolist() == [f"{number}-1" for number in range(1, 17)]
@@ -190,7 +189,7 @@ def test_points_in_a_plane_are_found_again(seed: int) -> None:
     assert stress < 0.02
 
 
-def test_points_are_centred_and_their_longest_axis_is_x() -> None:
+def test_points_are_centred_and_their_longest_axis_is_x():
     points = np.random.default_rng(5).normal(size=(20, 2)) * [0.5, 4.0] + 100
     frame, _ = scale(distances(points), seed=1)
     assert frame[["x", "y"]].mean().tolist() == pytest.approx([0, 0], abs=1e-9)
@@ -198,14 +197,14 @@ def test_points_are_centred_and_their_longest_axis_is_x() -> None:
     assert frame["x"].corr(frame["y"]) == pytest.approx(0, abs=1e-6)
 
 
-def test_a_seed_always_gives_the_same_points() -> None:
+def test_a_seed_always_gives_the_same_points():
     given = distances(np.random.default_rng(2).random((12, 5)))
     one, other = scale(given, seed=7), scale(given, seed=7)
     assert one[0].equals(other[0])
     assert one[1] == other[1]
 
 
-def test_stress_is_kruskals_on_the_points_given_back() -> None:
+def test_stress_is_kruskals_on_the_points_given_back():
     given = distances(np.random.default_rng(3).random((10, 6)))
     frame, stress = scale(given, seed=0)
     apart, asked = pdist(frame[["x", "y"]]), squareform(given.values)
@@ -226,7 +225,7 @@ def random_distances(names: list[str], seed: int) -> xr.DataArray:
     return apart(squareform(pdist(points)), names)
 
 
-def test_means_are_those_of_a_plain_loop_over_pairs() -> None:
+def test_means_are_those_of_a_plain_loop_over_pairs():
     names = heads(3, 4)
     given = random_distances(names, 1)
     within, between = [], []
@@ -238,11 +237,11 @@ def test_means_are_those_of_a_plain_loop_over_pairs() -> None:
     assert found.between == pytest.approx(sum(between) / len(between))
 
 
-def test_p_is_the_share_of_all_ways_to_deal_out_the_heads() -> None:
+def test_p_is_the_share_of_all_ways_to_deal_out_the_heads():
     names = heads(3, 2)
     given = random_distances(names, 4)
 
-    def mean_within(order: tuple[int, ...]) -> float:
+    def mean_within(order):
         pairs = [(order[place], order[place + 1]) for place in (0, 2, 4)]
         return float(np.mean([given.values[pair] for pair in pairs]))
 
@@ -252,7 +251,7 @@ def test_p_is_the_share_of_all_ways_to_deal_out_the_heads() -> None:
     assert found.p == pytest.approx(exact, abs=0.01)
 
 
-def test_heads_of_a_layer_that_avoid_each_other_are_not_close() -> None:
+def test_heads_of_a_layer_that_avoid_each_other_are_not_close():
     names = heads(2, 2)
     rows = np.array([[0, 5, 1, 1], [5, 0, 1, 1], [1, 1, 0, 5], [1, 1, 5, 0]], float)
     found = layer_closeness(apart(rows, names), seed=0, permutations=999)
@@ -260,7 +259,7 @@ def test_heads_of_a_layer_that_avoid_each_other_are_not_close() -> None:
 
 
 @pytest.mark.parametrize("names", [heads(1, 4), heads(4, 1)])
-def test_one_layer_or_one_head_per_layer_has_no_p(names: list[str]) -> None:
+def test_one_layer_or_one_head_per_layer_has_no_p(names):
     found = layer_closeness(random_distances(names, 0), seed=0)
     assert np.isnan(found.p)
     assert np.isnan(found.within) != np.isnan(found.between)

@@ -45,7 +45,7 @@ def made(tolerance: float) -> Atlas:
     return Atlas.build({"cache": data}, about)
 
 
-def test_the_table_has_a_row_for_each_ranking_number_of_heads_and_judge() -> None:
+def test_the_table_has_a_row_for_each_ranking_number_of_heads_and_judge():
     table = cache_table(made(0.1))
     assert len(table) == len(BY) * len(COUNTS) * len(JUDGED)
     row = table.set_index(["by", "kept", "judged"]).loc[("worse", 2, "recall")]
@@ -60,16 +60,14 @@ def test_the_table_has_a_row_for_each_ranking_number_of_heads_and_judge() -> Non
     ("tolerance", "best"),
     [(0.0, None), (0.04, None), (0.1, ("low:high", 2)), (0.3, ("low:high", 1)), (5, ("worse", 1))],
 )
-def test_the_best_choice_is_the_smallest_that_loses_neither_loss_nor_recall(
-    tolerance: float, best: tuple[str, int] | None
-) -> None:
+def test_the_best_choice_is_the_smallest_that_loses_neither_loss_nor_recall(tolerance, best):
     results = made(tolerance)
     assert best_choice(results["cache"]) == best
     *_, said, _how = cache_sentences(results)
     assert said.startswith("the smallest cache within" if best else "no choice that keeps some")
 
 
-def test_bands_are_intervals_of_the_change_and_grey_is_the_range_of_draws() -> None:
+def test_bands_are_intervals_of_the_change_and_grey_is_the_range_of_draws():
     spec = find_figure("cache").draw(made(0.1)).to_dict()
     rows = pd.concat([pd.DataFrame(rows) for rows in spec["datasets"].values()])
     rows = rows.drop_duplicates().set_index(["by", "kept", "judged"])
@@ -79,7 +77,5 @@ def test_bands_are_intervals_of_the_change_and_grey_is_the_range_of_draws() -> N
     assert rows.loc[("random", 1, "loss"), ends].tolist() == pytest.approx([3.5, 3.7])
     assert rows.loc[("random", 4, "recall"), ends].tolist() == pytest.approx([0.8, 1.0])
     assert rows.loc[("worse", 0, "recall"), ends].tolist() == pytest.approx([0.08, 0.12])
-    assert [one["layer"][0]["encoding"]["x"]["scale"]["reverse"] for one in spec["hconcat"]] == [
-        True,
-        True,
-    ]
+    found = [one["layer"][0]["encoding"]["x"]["scale"]["reverse"] for one in spec["hconcat"]]
+    assert found == [True, True]

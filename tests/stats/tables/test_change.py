@@ -27,6 +27,7 @@ from headscope.stats import (
     same_examples,
 )
 from headscope.stats.tables.change import mean_change
+from refusals import refusal
 from stats.references import holm
 from stats.sampled import random_values, sampled
 
@@ -46,7 +47,7 @@ def cut(results: Atlas, measure: str, **labels: Any) -> Atlas:
     return Atlas.build(data, results.provenance)
 
 
-def test_each_statistic_has_its_mean_change_and_the_heads_that_changed_most() -> None:
+def test_each_statistic_has_its_mean_change_and_the_heads_that_changed_most():
     before, after = (random_values("feature", seed=seed) for seed in (1, 2))
     table = difference_table(sampled({"feature": before}), sampled({"feature": after}))
     change = after.mean(0) - before.mean(0)
@@ -87,7 +88,7 @@ def shifted() -> tuple[np.ndarray, np.ndarray]:
     return before, random_values("feature", examples=20, seed=2) * 0.5 + steps
 
 
-def test_heads_are_counted_as_changed_by_welchs_test_corrected_over_heads() -> None:
+def test_heads_are_counted_as_changed_by_welchs_test_corrected_over_heads():
     before, after = shifted()
     table = difference_table(sampled({"feature": before}), elsewhere({"feature": after}))
     p, _, _ = welch(after, before)
@@ -101,7 +102,7 @@ def test_heads_are_counted_as_changed_by_welchs_test_corrected_over_heads() -> N
     assert 0 < sum(expected) < 6 * len(FEATURES)
 
 
-def test_the_change_of_every_head_is_that_of_welchs_test_on_the_documents() -> None:
+def test_the_change_of_every_head_is_that_of_welchs_test_on_the_documents():
     before, after = shifted()
     atlas = difference_atlas(sampled({"feature": before}), elsewhere({"feature": after}))
     assert list(atlas) == ["feature-change"]
@@ -124,12 +125,11 @@ def test_the_change_of_every_head_is_that_of_welchs_test_on_the_documents() -> N
     np.testing.assert_allclose((data["deviation"] / np.sqrt(data["n"])).values, errors)
     for column in range(len(FEATURES)):
         np.testing.assert_allclose(
-            data["p_corrected"].values[..., column].ravel(),
-            holm(p[..., column].ravel().tolist()),
+            data["p_corrected"].values[..., column].ravel(), holm(p[..., column].ravel().tolist())
         )
 
 
-def test_runs_over_the_same_texts_are_paired_document_by_document() -> None:
+def test_runs_over_the_same_texts_are_paired_document_by_document():
     """What makes a text hard for both models does not count as noise."""
     random = np.random.default_rng(4)
     before = random_values("feature", examples=24, seed=1)
@@ -146,7 +146,7 @@ def test_runs_over_the_same_texts_are_paired_document_by_document() -> None:
     assert (data["p"].values < apart["feature-change"]["p"].values).all()
 
 
-def test_results_of_an_older_version_are_not_mixed_with_new_ones() -> None:
+def test_results_of_an_older_version_are_not_mixed_with_new_ones():
     old, new = (sampled({"feature": random_values("feature")}) for _ in range(2))
     old.tree["feature"].attrs["intervals"] = OLDER
     with pytest.raises(ResultsError, match="made by an older version") as caught:
@@ -157,7 +157,7 @@ def test_results_of_an_older_version_are_not_mixed_with_new_ones() -> None:
     assert len(difference_table(old, old)) == len(FEATURES)
 
 
-def test_a_change_says_what_it_is_a_change_of() -> None:
+def test_a_change_says_what_it_is_a_change_of():
     results = sampled({"feature": random_values("feature")})
     about = difference_atlas(results, results)["feature-change"].attrs
     assert about == {
@@ -168,21 +168,20 @@ def test_a_change_says_what_it_is_a_change_of() -> None:
     }
 
 
-def test_undefined_statistics_have_no_head_that_changed() -> None:
+def test_undefined_statistics_have_no_head_that_changed():
     before, after = (random_values("feature", seed=seed) for seed in (1, 2))
     before[..., 3] = np.nan
     before[:, 0, 0, 2] = np.nan
     table = difference_table(sampled({"feature": before}), sampled({"feature": after}))
     row = table.to_dict("records")[3]
-    assert [row[key] for key in ("largest rise", "largest fall", "heads", "heads changed")] == [
-        *("", "", 0, 0)
-    ]
+    found = [row[key] for key in ("largest rise", "largest fall", "heads", "heads changed")]
+    assert found == [*("", "", 0, 0)]
     assert np.isnan(row["mean change"])
     assert table["heads"][2] == 5
 
 
 @pytest.mark.parametrize("examples", [2, 3])
-def test_two_documents_have_a_change_but_no_test(examples: int) -> None:
+def test_two_documents_have_a_change_but_no_test(examples):
     before, after = (random_values("change", examples=examples, seed=seed) for seed in (1, 2))
     data = difference_atlas(sampled({"change": before}), sampled({"change": after}))
     chances = data["change-change"]
@@ -193,7 +192,7 @@ def test_two_documents_have_a_change_but_no_test(examples: int) -> None:
     assert bool(np.isnan(table["heads changed"][0])) == (examples == 2)  # not tested, not "none"
 
 
-def test_heads_that_never_vary_have_changed_for_certain_or_not_at_all() -> None:
+def test_heads_that_never_vary_have_changed_for_certain_or_not_at_all():
     before = np.full((5, 1, 2), 0.25)
     after = before + np.array([0.5, 0.0])
     data = difference_atlas(sampled({"change": before}), sampled({"change": after}))
@@ -201,8 +200,8 @@ def test_heads_that_never_vary_have_changed_for_certain_or_not_at_all() -> None:
     assert data["change-change"]["p"].values.tolist() == [[0.0, 1.0]]
 
 
-def test_a_deviation_that_is_a_standard_error_already_is_not_divided_again() -> None:
-    def scores(mean: float, error: float) -> xr.Dataset:
+def test_a_deviation_that_is_a_standard_error_already_is_not_divided_again():
+    def scores(mean, error):
         arrays = {"mean": mean, "deviation": error, "n": 400}
         cells = {key: (("layer", "head"), np.full((1, 1), value)) for key, value in arrays.items()}
         return xr.Dataset(cells, {"layer": [1], "head": [1]}, {"kind": "score"})
@@ -216,7 +215,7 @@ def test_a_deviation_that_is_a_standard_error_already_is_not_divided_again() -> 
 # What only one of the two has
 
 
-def test_labels_that_only_one_has_are_listed_and_the_others_compared() -> None:
+def test_labels_that_only_one_has_are_listed_and_the_others_compared():
     before, after = (random_values("feature", seed=seed) for seed in (1, 2))
     first = cut(sampled({"feature": before}), "feature", feature=["verb", "noun", "sep"])
     second = cut(sampled({"feature": after}), "feature", feature=["noun", "object", "verb"])
@@ -234,7 +233,7 @@ def test_labels_that_only_one_has_are_listed_and_the_others_compared() -> None:
     ]
 
 
-def test_measures_that_only_one_has_are_listed() -> None:
+def test_measures_that_only_one_has_are_listed():
     both = {"feature": random_values("feature")}
     first = sampled(both | {"frame": random_values("frame"), "link": random_values("link")})
     table = difference_table(first, sampled(both | {"change": random_values("change")}))
@@ -245,7 +244,7 @@ def test_measures_that_only_one_has_are_listed() -> None:
     ]
 
 
-def test_models_of_different_shapes_are_compared_where_they_overlap() -> None:
+def test_models_of_different_shapes_are_compared_where_they_overlap():
     before = random_values("change", layers=4, heads=3, seed=1)
     after = random_values("change", layers=2, heads=5, seed=2)
     first, second = sampled({"change": before}), sampled({"change": after})
@@ -255,40 +254,39 @@ def test_models_of_different_shapes_are_compared_where_they_overlap() -> None:
     np.testing.assert_allclose(
         data["mean"].values, after.mean(0)[:, :3] - before.mean(0)[:2], rtol=1e-12
     )
-    assert not_compared(table.attrs) == [
-        "Only the first has layers 3–4.",
-        "Only the second has heads 4–5 of each layer.",
-    ]
+    expected = ["Only the first has layers 3–4.", "Only the second has heads 4–5 of each layer."]
+    assert not_compared(table.attrs) == expected
 
 
-def test_results_without_a_measure_in_common_are_refused() -> None:
-    with pytest.raises(ResultsError) as caught:
-        difference_table(
-            sampled({"feature": random_values("feature")}),
-            sampled({"frame": random_values("frame")}),
-        )
-    assert caught.value.message == (
-        "the two results have no measure in common: the first has feature, the second frame"
+def test_results_without_a_measure_in_common_are_refused():
+    error = refusal(
+        ResultsError,
+        difference_table,
+        sampled({"feature": random_values("feature")}),
+        sampled({"frame": random_values("frame")}),
     )
-    assert caught.value.hint == "survey both models with the same measures"
+    message = "the two results have no measure in common: the first has feature, the second frame"
+    assert error.message == message
+    assert error.hint == "survey both models with the same measures"
 
 
-def test_results_without_a_label_in_common_are_refused() -> None:
+def test_results_without_a_label_in_common_are_refused():
     results = sampled({"feature": random_values("feature")})
-    with pytest.raises(ResultsError) as caught:
-        difference_table(
-            cut(results, "feature", feature=["noun"]), cut(results, "feature", feature=["verb"])
-        )
-    assert caught.value.message == (
+    error = refusal(
+        ResultsError,
+        difference_table,
+        cut(results, "feature", feature=["noun"]),
+        cut(results, "feature", feature=["verb"]),
+    )
+    assert error.message == (
         "the two results share no value of a head that can be compared "
         "(feature: the two have no feature in common)"
     )
-    assert caught.value.hint == (
-        "survey both models with the same measures, on corpora with the same labels"
-    )
+    message = "survey both models with the same measures, on corpora with the same labels"
+    assert error.hint == message
 
 
-def test_measures_that_have_no_heads_or_other_units_are_skipped_and_named() -> None:
+def test_measures_that_have_no_heads_or_other_units_are_skipped_and_named():
     values = {"feature": random_values("feature"), "change": random_values("change")}
     names = {"one": ["1-1", "1-2"], "other": ["1-1", "1-2"]}
     cells = {key: (("one", "other"), np.ones((2, 2))) for key in ("mean", "deviation", "n")}
@@ -315,16 +313,14 @@ def test_measures_that_have_no_heads_or_other_units_are_skipped_and_named() -> N
         ({"settings": {"max_length": 128, "long": "truncate", "limit": 5}}, False),
     ],
 )
-def test_runs_saw_the_same_examples_if_corpus_and_cuts_are_the_same(
-    changes: dict[str, object], same: bool
-) -> None:
+def test_runs_saw_the_same_examples_if_corpus_and_cuts_are_the_same(changes, same):
     values = {"change": random_values("change")}
     one = sampled(values)
     other = type(one).build(one.sums(), one.provenance | changes)
     assert same_examples(one, other) is same
 
 
-def test_the_differences_of_two_models_are_tested_in_pairs() -> None:
+def test_the_differences_of_two_models_are_tested_in_pairs():
     steps = np.linspace(0, 0.06, 6).reshape(1, 2, 3, 1)
     differences = random_values("feature-change", examples=30, seed=3) * 0.1 + steps
     table = paired_table(
@@ -344,7 +340,7 @@ def test_the_differences_of_two_models_are_tested_in_pairs() -> None:
     assert table["mean change"].tolist() == pytest.approx(differences.mean((0, 1, 2)).tolist())
 
 
-def test_a_comparison_of_two_results_keeps_the_test_that_it_has() -> None:
+def test_a_comparison_of_two_results_keeps_the_test_that_it_has():
     before = random_values("feature", examples=30, seed=1)
     after = random_values("feature", examples=30, seed=2) * 0.5
     first, second = sampled({"feature": before}), sampled({"feature": after})
@@ -354,22 +350,21 @@ def test_a_comparison_of_two_results_keeps_the_test_that_it_has() -> None:
     )
 
 
-def test_certain_but_tiny_changes_are_not_counted() -> None:
+def test_certain_but_tiny_changes_are_not_counted():
     tiny = np.random.default_rng(0).normal(1e-5, 1e-7, (30, 2, 3, len(FEATURES)))
     assert (paired_table(sampled({"feature-change": tiny}))["heads changed"] == 0).all()
     every = paired_table(sampled({"feature-change": tiny}), least=1e-6)
     assert (every["heads changed"] == 6).all()
 
 
-def test_the_cosine_of_each_layer_and_the_head_that_changed_most() -> None:
+def test_the_cosine_of_each_layer_and_the_head_that_changed_most():
     values = random_values("change", layers=3, heads=4)
     table = cosine_table(sampled({"change": values}))
     means = values.mean(0)
     assert table["layer"].tolist() == [1, 2, 3]
     assert table["cosine"].tolist() == pytest.approx(means.mean(1).tolist())
-    assert table["changed most"].tolist() == [
-        f"{layer + 1}-{means[layer].argmin() + 1}" for layer in range(3)
-    ]
+    expected = [f"{layer + 1}-{means[layer].argmin() + 1}" for layer in range(3)]
+    assert table["changed most"].tolist() == expected
     assert table["its cosine"].tolist() == pytest.approx(means.min(1).tolist())
     share = values[:, 0, means[0].argmin()]
     odds = np.log(share.mean() / (1 - share.mean()))
@@ -379,7 +374,7 @@ def test_the_cosine_of_each_layer_and_the_head_that_changed_most() -> None:
     assert table["examples"].tolist() == [12, 12, 12]
 
 
-def test_a_layer_without_a_value_has_no_head_that_changed() -> None:
+def test_a_layer_without_a_value_has_no_head_that_changed():
     values = random_values("change", layers=2, heads=2)
     values[:, 1] = np.nan
     row = cosine_table(sampled({"change": values})).iloc[1]

@@ -1,7 +1,5 @@
 """The table of sinks: what was planted is found, and what was chosen is scored apart."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -16,7 +14,7 @@ TEXTS = ["dog the old cat saw it a", "dog a mat sat on the cat", "the dog sat on
 LENGTH = 8  # with the start token
 
 
-def test_the_sink_heads_of_a_planted_model_are_found_where_they_look() -> None:
+def test_the_sink_heads_of_a_planted_model_are_found_where_they_look():
     measures = [Sink(LENGTH), SinkPlaces(LENGTH)]
     model = planted_gpt2()
     results = survey(model, from_texts([*TEXTS, "too short"]), measures=measures, max_length=24)
@@ -35,7 +33,7 @@ def test_the_sink_heads_of_a_planted_model_are_found_where_they_look() -> None:
     assert np.isnan(table["learned"]).all()
 
 
-def test_the_strongest_other_token_is_scored_on_texts_it_was_not_chosen_on() -> None:
+def test_the_strongest_other_token_is_scored_on_texts_it_was_not_chosen_on():
     words = ["old", "mat", "cat", "it", "saw"]
     texts = []
     for number in range(24):  # "dog" at one of two places, at random
@@ -56,7 +54,7 @@ def test_the_strongest_other_token_is_scored_on_texts_it_was_not_chosen_on() -> 
     assert row["held_out"] <= row["other_rate"] == pytest.approx(float(places["mean"].max()))
 
 
-def test_results_without_long_texts_say_so() -> None:
+def test_results_without_long_texts_say_so():
     results = survey(
         planted_gpt2(), from_texts(["a dog"]), measures=["sink", "sink_places"], max_length=24
     )
@@ -64,13 +62,13 @@ def test_results_without_long_texts_say_so() -> None:
         sink_table(results)
 
 
-def test_results_without_sinks_name_the_measure_that_is_missing() -> None:
+def test_results_without_sinks_name_the_measure_that_is_missing():
     results = survey(planted_gpt2(), from_texts(["a dog"]), measures=["sink"], max_length=24)
     with pytest.raises(ResultsError, match="have no measure 'sink_places'"):
         sink_table(results)
 
 
-def test_the_summary_of_a_causal_model_counts_the_heads_with_a_sink_on_the_first_token() -> None:
+def test_the_summary_of_a_causal_model_counts_the_heads_with_a_sink_on_the_first_token():
     texts = [f"{text} {last}" for text in TEXTS for last in ("dog", "cat", "mat")]
     results = survey(planted_gpt2(), from_texts(texts), measures=Sink(LENGTH), max_length=24)
     [line] = [line for line in model_summary(results) if "first token" in line.text]

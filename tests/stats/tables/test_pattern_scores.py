@@ -28,7 +28,7 @@ def answers(maps: int, seed: int) -> tuple[list[str], list[str], list[int]]:
     return names[gold].tolist(), names[predicted].tolist(), random.integers(12, size=maps).tolist()
 
 
-def test_f1_is_that_of_scikit_learn() -> None:
+def test_f1_is_that_of_scikit_learn():
     gold, predicted, heads = answers(150, 0)
     total = head_confusions(gold, predicted, heads, CLASSES).sum(0)
     expected = f1_score(gold, predicted, labels=list(CLASSES), average=None)
@@ -36,14 +36,14 @@ def test_f1_is_that_of_scikit_learn() -> None:
     assert float(macro_f1(total)) == pytest.approx(f1_score(gold, predicted, average="macro"))
 
 
-def test_a_class_without_labels_does_not_enter_the_mean() -> None:
+def test_a_class_without_labels_does_not_enter_the_mean():
     gold, predicted = ["block", "block", "diagonal"], ["block", "vertical", "diagonal"]
     total = head_confusions(gold, predicted, [1, 2, 3], CLASSES).sum(0)
     expected = f1_score(gold, predicted, labels=["block", "diagonal"], average="macro")
     assert float(macro_f1(total)) == pytest.approx(expected)
 
 
-def test_intervals_resample_heads_with_all_their_maps() -> None:
+def test_intervals_resample_heads_with_all_their_maps():
     gold, predicted, heads = answers(120, 1)
     confusions = head_confusions(gold, predicted, heads, CLASSES)
     found = class_scores(confusions, CLASSES, seed=3, resamples=2000).iloc[-1]
@@ -65,7 +65,7 @@ def test_intervals_resample_heads_with_all_their_maps() -> None:
     assert found["maps"] == 120
 
 
-def test_groups_are_scored_by_themselves_with_the_shortest_lengths_first() -> None:
+def test_groups_are_scored_by_themselves_with_the_shortest_lengths_first():
     gold, predicted, heads = answers(200, 2)
     lengths = np.random.default_rng(0).integers(8, 129, size=200).tolist()
     known = [{"model": "m", "layer": "1", "head": str(head)} for head in heads]

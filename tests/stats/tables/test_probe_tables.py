@@ -36,11 +36,12 @@ from headscope.stats.tables.probing import (
     syntactic_semantic,
     top_table,
 )
+from refusals import refusal
 from stats.made_probing import HALF, TEN, TITLES, changed, made_probing
 from stats.references import holm
 
 
-def test_the_table_has_the_scores_of_layers_and_chosen_heads_in_percent() -> None:
+def test_the_table_has_the_scores_of_layers_and_chosen_heads_in_percent():
     results = made_probing(layers=3, heads=4)
     heads, layers, top = (results[name] for name in ("probe", "probe_layer", "probe_top"))
     table = top_table(results)
@@ -60,14 +61,13 @@ def test_the_table_has_the_scores_of_layers_and_chosen_heads_in_percent() -> Non
         assert row["best layer"] == best + 1
         assert row["majority"] == pytest.approx(100 * heads["majority"].values[place])
         for name, score in expected.items():
-            assert (row[name], row[f"{name} low"], row[f"{name} high"]) == pytest.approx(
-                (100 * score, 100 * (score - HALF), 100 * (score + HALF))
-            )
+            wanted = pytest.approx((100 * score, 100 * (score - HALF), 100 * (score + HALF)))
+            assert (row[name], row[f"{name} low"], row[f"{name} high"]) == wanted
             if name != "last":
                 assert row[f"{name} gain"] == pytest.approx(100 * (score - states[-1]) / states[-1])
 
 
-def test_the_best_layer_is_chosen_by_validation_and_never_by_test() -> None:
+def test_the_best_layer_is_chosen_by_validation_and_never_by_test():
     results = changed(
         made_probing(3, 4, TEN[:2]), "probe_layer", validation=np.array, test=np.array
     )
@@ -81,29 +81,23 @@ def test_the_best_layer_is_chosen_by_validation_and_never_by_test() -> None:
     # Of equally good layers the lowest; one without a score is passed over.
     assert table["best layer"].tolist() == [2, 1]
     assert table["best"].tolist() == pytest.approx([50, 10])
-    assert table["best gain"].tolist() == pytest.approx(
-        [100 * (0.5 / 0.6 - 1), 100 * (0.1 / 0.3 - 1)]
-    )
+    expected = pytest.approx([100 * (0.5 / 0.6 - 1), 100 * (0.1 / 0.3 - 1)])
+    assert table["best gain"].tolist() == expected
 
 
-def test_any_number_of_heads_can_be_asked_for_that_was_probed() -> None:
+def test_any_number_of_heads_can_be_asked_for_that_was_probed():
     results = made_probing(3, 4, TEN[:2])
     place = results["probe_top"]["n"].values.tolist().index(12)
-    assert top_table(results, n=12)["greedy"].tolist() == pytest.approx(
-        (100 * results["probe_top"]["test"].values[:, 1, place]).tolist()
-    )
-    with pytest.raises(UserError) as caught:
-        top_table(results, n=5)
-    assert (
-        caught.value.message
-        == "the number of heads must be one of 1, 2, 4, 6, 8, 12, got 5 instead"
-    )
+    expected = pytest.approx((100 * results["probe_top"]["test"].values[:, 1, place]).tolist())
+    assert top_table(results, n=12)["greedy"].tolist() == expected
+    message = "the number of heads must be one of 1, 2, 4, 6, 8, 12, got 5 instead"
+    assert refusal(UserError, top_table, results, n=5).message == message
 
 
-def test_what_was_not_probed_is_missing_and_so_is_a_gain_over_a_negative_score() -> None:
+def test_what_was_not_probed_is_missing_and_so_is_a_gain_over_a_negative_score():
     results = made_probing(3, 4, ("mrpc", "sts-b"))
 
-    def unknown(values: Any) -> Any:
+    def unknown(values):
         values[:, 1] = np.nan  # greedy
         return values
 
@@ -128,23 +122,21 @@ def test_what_was_not_probed_is_missing_and_so_is_a_gain_over_a_negative_score()
     assert np.isnan(median_gain(table))
 
 
-def test_published_numbers_are_shown_with_their_gains() -> None:
+def test_published_numbers_are_shown_with_their_gains():
     table = top_table(
         made_probing(3, 4, TEN[:3]),
         {"sentence_length": (58.0, 87.8, 95.0), "tree_depth": (29.8, 31.7, None)},
     )
     assert table["paper: last"].tolist() == pytest.approx([58.0, np.nan, 29.8], nan_ok=True)
     assert table["paper: top"].tolist() == pytest.approx([95.0, np.nan, np.nan], nan_ok=True)
-    assert table["paper: best gain"].round(0).tolist() == pytest.approx(
-        [51, np.nan, 6], nan_ok=True
-    )
-    assert table["paper: top gain"].round(0).tolist() == pytest.approx(
-        [64, np.nan, np.nan], nan_ok=True
-    )
+    expected = pytest.approx([51, np.nan, 6], nan_ok=True)
+    assert table["paper: best gain"].round(0).tolist() == expected
+    expected = pytest.approx([64, np.nan, np.nan], nan_ok=True)
+    assert table["paper: top gain"].round(0).tolist() == expected
     assert not any(column.startswith("paper") for column in top_table(made_probing(3, 4, TEN[:3])))
 
 
-def test_the_median_gain_is_over_all_tasks_of_all_models() -> None:
+def test_the_median_gain_is_over_all_tasks_of_all_models():
     both = pd.concat([top_table(made_probing(3, 4, seed=seed)) for seed in (1, 2)])
     gains = sorted(
         (row["greedy"] - row["last"]) / row["last"] * 100 for row in both.to_dict("records")
@@ -158,7 +150,7 @@ def test_the_median_gain_is_over_all_tasks_of_all_models() -> None:
         median_gain(both, over="first")
 
 
-def test_the_best_heads_are_sorted_by_validation_and_selectivity_is_test_minus_control() -> None:
+def test_the_best_heads_are_sorted_by_validation_and_selectivity_is_test_minus_control():
     results = made_probing(2, 3)
     test, control, validation = (
         results["probe"][name].values[2] for name in ("test", "control", "validation")
@@ -170,20 +162,11 @@ def test_the_best_heads_are_sorted_by_validation_and_selectivity_is_test_minus_c
     table = head_table(results, "tree_depth", count=None)
     assert table["head"].tolist() == [f"{layer + 1}-{head + 1}" for layer, head in order]
     assert table["test"].tolist() == pytest.approx([test[place] for place in order])
-    assert table["selectivity"].tolist() == pytest.approx(
-        [test[place] - control[place] for place in order]
-    )
+    expected = pytest.approx([test[place] - control[place] for place in order])
+    assert table["selectivity"].tolist() == expected
     assert (table["high"] - table["low"]).tolist() == pytest.approx([2 * HALF] * 6)
-    assert list(table) == [
-        "head",
-        "test",
-        "low",
-        "high",
-        "control",
-        "selectivity",
-        "validation",
-        "l2",
-    ]
+    expected = ["head", "test", "low", "high", "control", "selectivity", "validation", "l2"]
+    assert list(table) == expected
     assert len(head_table(results, "tree_depth", count=4)) == 4
     assert head_table(made_probing(2, 3, control=False), "tree_depth")["selectivity"].isna().all()
     with pytest.raises(UserError, match="Did you mean 'tree_depth'"):
@@ -194,15 +177,14 @@ def test_the_best_heads_are_sorted_by_validation_and_selectivity_is_test_minus_c
     ("group", "what"),
     [("probe", "heads"), ("probe_layer", "layers"), ("probe_top", "concatenated heads")],
 )
-def test_results_without_probes_are_refused_with_what_to_type(group: str, what: str) -> None:
+def test_results_without_probes_are_refused_with_what_to_type(group, what):
     parts = [name for name in ("probe", "probe_layer", "probe_top") if name != group]
-    with pytest.raises(ResultsError) as caught:
-        top_table(made_probing(2, 3, parts=parts))
-    assert caught.value.message == f"these results have no probes of {what}"
-    assert caught.value.hint == "make some with hs.probe(model, tasks)"
+    error = refusal(ResultsError, top_table, made_probing(2, 3, parts=parts))
+    assert error.message == f"these results have no probes of {what}"
+    assert error.hint == "make some with hs.probe(model, tasks)"
 
 
-def test_remarks_name_heads_with_constant_dimensions_and_count_unsolved_classifiers() -> None:
+def test_remarks_name_heads_with_constant_dimensions_and_count_unsolved_classifiers():
     results = made_probing(2, 6, TEN[:2])
     constant = np.zeros((2, 2, 6))
     constant[0] = 3
@@ -223,7 +205,7 @@ def test_remarks_name_heads_with_constant_dimensions_and_count_unsolved_classifi
     assert probing_remarks(made_probing(2, 3)) == []
 
 
-def test_a_remark_says_that_greedy_selection_tries_a_shortlist() -> None:
+def test_a_remark_says_that_greedy_selection_tries_a_shortlist():
     results = made_probing(2, 3, TEN[:1])
     results.tree["probe_top"].attrs["shortlist"] = 4
     (said,) = probing_remarks(results)
@@ -260,7 +242,7 @@ def repeated(names: tuple[str, str] = ("past_present", "tree_depth")) -> Atlas:
     return Atlas.build(groups, plain.provenance)
 
 
-def test_the_interval_is_a_t_interval_whose_variance_counts_shared_sentences() -> None:
+def test_the_interval_is_a_t_interval_whose_variance_counts_shared_sentences():
     scores = np.random.default_rng(0).normal(0.7, 0.1, 8)
     plain = stats.t.interval(0.95, 7, scores.mean(), stats.sem(scores))
     mean, low, high = split_interval(scores, train=10**12, test=1)
@@ -272,7 +254,7 @@ def test_the_interval_is_a_t_interval_whose_variance_counts_shared_sentences() -
     assert np.isnan(split_interval(scores[:1], 80, 20)[1])
 
 
-def test_a_row_has_means_and_differences_that_are_paired_by_split() -> None:
+def test_a_row_has_means_and_differences_that_are_paired_by_split():
     tense = split_table(repeated()).iloc[0]
     assert (tense["task"], tense["splits"], tense["test size"], tense["n"]) == ("Tense", 3, 20, 2)
     assert tense[["last", "best", "top"]].tolist() == pytest.approx([60, 60, 90])
@@ -286,7 +268,7 @@ def test_a_row_has_means_and_differences_that_are_paired_by_split() -> None:
     assert tense["top - last low"] == pytest.approx(30 - half)
 
 
-def test_the_note_names_tasks_whose_target_words_are_no_longer_kept_apart() -> None:
+def test_the_note_names_tasks_whose_target_words_are_no_longer_kept_apart():
     text = split_text(repeated())
     assert text.startswith("Means over 3 splits: all sentences of a task are divided again")
     assert "In the new splits of Tense, a target word may be in training" in text
@@ -294,13 +276,13 @@ def test_the_note_names_tasks_whose_target_words_are_no_longer_kept_apart() -> N
     assert split_text(made_probing(2, 3)) == ""
 
 
-def test_results_without_repeated_splits_say_how_to_get_them() -> None:
+def test_results_without_repeated_splits_say_how_to_get_them():
     with pytest.raises(ResultsError, match="these results have no repeated splits") as error:
         split_table(made_probing(2, 3))
     assert "repeats=5" in error.value.hint
 
 
-def test_the_page_has_a_table_of_repeated_splits_where_there_are_any() -> None:
+def test_the_page_has_a_table_of_repeated_splits_where_there_are_any():
     titles = [table.title for table in probe_section(made_probing(2, 3)).tables]
     assert titles == ["Layers and top heads", "Best heads"]
     tables = probe_section(repeated()).tables
@@ -310,16 +292,12 @@ def test_the_page_has_a_table_of_repeated_splits_where_there_are_any() -> None:
     assert row["top − last, points"] == "+30.0 (-2.9 to +62.9)"
 
 
-def test_heads_are_counted_as_scipy_and_the_definition_count_them() -> None:
+def test_heads_are_counted_as_scipy_and_the_definition_count_them():
     random = np.random.default_rng(0)
     right = random.binomial(200, 0.53, (2, 6, 12))
     right[0, 0] = 130
-    results = changed(
-        made_probing(6, 12, ("past_present", "subj_number")),
-        "probe",
-        test=lambda _: right / 200,
-        test_size=lambda _: np.full(2, 200.0),
-    )
+    options = {"test": lambda _: right / 200, "test_size": lambda _: np.full(2, 200.0)}
+    results = changed(made_probing(6, 12, ("past_present", "subj_number")), "probe", **options)
     frame = better_heads(results)
     for place, row in enumerate(frame.to_dict("records")):
         p = [
@@ -334,8 +312,8 @@ def test_heads_are_counted_as_scipy_and_the_definition_count_them() -> None:
     assert frame["uncorrected"][1] > frame["holm"][1]
 
 
-def test_tasks_without_a_majority_are_left_out_and_heads_without_a_score_do_not_count() -> None:
-    def hole(values: np.ndarray) -> np.ndarray:
+def test_tasks_without_a_majority_are_left_out_and_heads_without_a_score_do_not_count():
+    def hole(values):
         values[0, 0, 0] = np.nan
         return values
 
@@ -344,7 +322,7 @@ def test_tasks_without_a_majority_are_left_out_and_heads_without_a_score_do_not_
     assert frame[["task", "heads"]].to_numpy().tolist() == [["Tense", 5]]
 
 
-def test_tests_with_fewer_than_a_hundred_examples_are_small() -> None:
+def test_tests_with_fewer_than_a_hundred_examples_are_small():
     results = changed(
         made_probing(2, 3, ("past_present", "subj_number")),
         "probe",
@@ -353,7 +331,7 @@ def test_tests_with_fewer_than_a_hundred_examples_are_small() -> None:
     assert small_tests(results) == {"Tense": 99}
 
 
-def test_a_warning_names_the_small_tests() -> None:
+def test_a_warning_names_the_small_tests():
     assert small_test_text({"Tense": 48, "Depth": 5}) == (
         "Small tests: Tense (48 sentences), Depth (5). A gain of a few points there is one or two "
         "sentences."
@@ -365,7 +343,7 @@ SYNTACTIC = ("tree_depth", "top_constituents", "bigram_shift")
 SEMANTIC = ("past_present", "subj_number", "obj_number", "odd_man_out", "coordination_inversion")
 
 
-def test_a_head_s_two_scores_are_means_over_the_papers_tasks() -> None:
+def test_a_head_s_two_scores_are_means_over_the_papers_tasks():
     results = made_probing(2, 3)
     test = results["probe"]["test"]
     frame = syntactic_semantic(results)
@@ -376,14 +354,13 @@ def test_a_head_s_two_scores_are_means_over_the_papers_tasks() -> None:
         }
         assert row["syntactic"] == pytest.approx(sum(mine[task] for task in SYNTACTIC) / 3)
         assert row["semantic"] == pytest.approx(sum(mine[task] for task in SEMANTIC) / 5)
-    assert {group: [TITLES[name][0] for name in GROUPS[group]] for group in GROUPS} == frame.attrs[
-        "tasks"
-    ]
+    expected = frame.attrs["tasks"]
+    assert {group: [TITLES[name][0] for name in GROUPS[group]] for group in GROUPS} == expected
     assert frame.attrs["missing"] == []
 
 
-def test_tasks_that_were_not_probed_are_listed_and_a_head_without_a_score_is_nan() -> None:
-    def hole(values: Any) -> Any:
+def test_tasks_that_were_not_probed_are_listed_and_a_head_without_a_score_is_nan():
+    def hole(values):
         values[1, 0, 2] = np.nan
         return values
 
@@ -395,23 +372,19 @@ def test_tasks_that_were_not_probed_are_listed_and_a_head_without_a_score_is_nan
     frame = syntactic_semantic(results)
     assert frame.attrs["tasks"] == {"syntactic": ["BigramShift"], "semantic": ["Tense", "SubjNum"]}
     assert frame.attrs["missing"] == [
-        "tree_depth",
-        "top_constituents",
-        "obj_number",
-        "odd_man_out",
-        "coordination_inversion",
+        *("tree_depth", "top_constituents", "obj_number"),
+        *("odd_man_out", "coordination_inversion"),
     ]
     assert frame[["syntactic", "semantic"]].isna().to_numpy().nonzero() == (2, 1)
     assert correlation(frame, resamples=100)["heads"].tolist() == [5, 5]
-    with pytest.raises(ResultsError) as caught:
-        syntactic_semantic(made_probing(2, 3, ("tree_depth", "mrpc")))
-    assert caught.value.message == (
+    assert refusal(
+        ResultsError, syntactic_semantic, made_probing(2, 3, ("tree_depth", "mrpc"))
+    ).message == (
         "none of the semantic tasks was probed "
         "(past_present, subj_number, obj_number, odd_man_out, coordination_inversion)"
     )
-    with pytest.raises(
-        ResultsError, match="no head has a score in all of the syntactic and semantic tasks"
-    ):
+    message = "no head has a score in all of the syntactic and semantic tasks"
+    with pytest.raises(ResultsError, match=message):
         syntactic_semantic(
             changed(made_probing(2, 3), "probe", test=lambda values: np.full_like(values, np.nan))
         )
@@ -444,7 +417,7 @@ def points(
     return pd.DataFrame(rows)
 
 
-def test_correlations_and_fisher_s_interval_are_those_of_scipy_and_of_the_formula() -> None:
+def test_correlations_and_fisher_s_interval_are_those_of_scipy_and_of_the_formula():
     frame = points()
     table = correlation(frame, resamples=200).set_index("correlation")
     one, other = frame["syntactic"], frame["semantic"]
@@ -452,12 +425,11 @@ def test_correlations_and_fisher_s_interval_are_those_of_scipy_and_of_the_formul
     assert table["value"]["Spearman"] == pytest.approx(stats.spearmanr(one, other).statistic)
     half = stats.norm.ppf(0.975) / np.sqrt(len(frame) - 3)
     centre = np.arctanh(np.corrcoef(one, other)[0, 1])
-    assert (table["low"]["Pearson"], table["high"]["Pearson"]) == pytest.approx(
-        (np.tanh(centre - half), np.tanh(centre + half))
-    )
+    expected = pytest.approx((np.tanh(centre - half), np.tanh(centre + half)))
+    assert (table["low"]["Pearson"], table["high"]["Pearson"]) == expected
 
 
-def test_spearman_s_interval_over_heads_is_that_of_scipy_s_bootstrap() -> None:
+def test_spearman_s_interval_over_heads_is_that_of_scipy_s_bootstrap():
     frame = points()
     row = correlation(frame, seed=3).iloc[1]
     found = stats.bootstrap(
@@ -473,9 +445,7 @@ def test_spearman_s_interval_over_heads_is_that_of_scipy_s_bootstrap() -> None:
 
 
 @pytest.mark.parametrize(("place", "seen"), [(0, np.asarray), (1, stats.rankdata)])
-def test_the_interval_over_layers_is_that_of_a_loop_that_draws_whole_layers(
-    place: int, seen: Any
-) -> None:
+def test_the_interval_over_layers_is_that_of_a_loop_that_draws_whole_layers(place, seen):
     frame = points(clustered=1.0)
     row = correlation(frame, seed=3).iloc[place]
     random = np.random.default_rng(11)
@@ -486,12 +456,11 @@ def test_the_interval_over_layers_is_that_of_a_loop_that_draws_whole_layers(
             [groups[layer] for layer in random.integers(len(groups), size=len(groups))]
         )
         found.append(np.corrcoef(seen(drawn[:, 0]), seen(drawn[:, 1]))[0, 1])
-    assert (row["layer low"], row["layer high"]) == pytest.approx(
-        np.quantile(found, [0.025, 0.975]), abs=0.03
-    )
+    expected = pytest.approx(np.quantile(found, [0.025, 0.975]), abs=0.03)
+    assert (row["layer low"], row["layer high"]) == expected
 
 
-def test_correlations_that_are_not_defined_are_nan() -> None:
+def test_correlations_that_are_not_defined_are_nan():
     single = correlation(points(layers=1), resamples=100)
     assert single[["value", "low", "high"]].notna().all(axis=None)
     # One layer cannot be drawn in different ways.

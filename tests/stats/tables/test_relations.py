@@ -13,6 +13,7 @@ from headscope.errors import UserError
 from headscope.heads import Head
 from headscope.results import Atlas
 from headscope.stats import best_heads, frame_table, outstanding, relation_tests
+from refusals import refusal
 from stats.made import HEADS, LAYERS, dependency, parts, results
 from stats.references import CORRECTIONS, document_interval, paired_p
 from stats.sampled import random_values, sampled
@@ -43,28 +44,24 @@ ANSWERS = {
 
 
 @pytest.fixture(scope="module")
-def made() -> Atlas:
+def made():
     return results(dependency=dependency(ANSWERS))
 
 
-def test_the_best_head_and_direction_of_each_relation_win(made: Atlas) -> None:
+def test_the_best_head_and_direction_of_each_relation_win(made):
     table = best_heads(made).set_index("relation")
     assert table.index.tolist() == ["all", "det", "obj"]  # all first, then by the number of words
-    assert table[["words", "head", "direction", "offset"]].to_numpy().tolist() == [
-        [200, "1-1", UP, 1],
-        [40, "2-3", UP, 1],
-        [30, "2-1", DOWN, -2],
-    ]
+    expected = [[200, "1-1", UP, 1], [40, "2-3", UP, 1], [30, "2-1", DOWN, -2]]
+    assert table[["words", "head", "direction", "offset"]].to_numpy().tolist() == expected
     assert table["accuracy"].tolist() == pytest.approx([70 / 200, 38 / 40, 13 / 30])
     assert table["baseline"].tolist() == pytest.approx([60 / 200, 20 / 40, 12 / 30])
 
 
-def test_intervals_are_by_documents(made: Atlas) -> None:
+def test_intervals_are_by_documents(made):
     table = best_heads(made).set_index("relation")
     for relation, right, words in (("all", 70, 200), ("det", 38, 40), ("obj", 13, 30)):
-        assert table.loc[relation, ["low", "high"]].tolist() == pytest.approx(
-            document_interval(parts(right), parts(words), share=True)
-        )
+        expected = pytest.approx(document_interval(parts(right), parts(words), share=True))
+        assert table.loc[relation, ["low", "high"]].tolist() == expected
 
 
 APART = {
@@ -97,7 +94,7 @@ def apart() -> Atlas:
     return results(dependency=data)
 
 
-def test_heads_are_chosen_on_one_half_and_scored_on_the_other() -> None:
+def test_heads_are_chosen_on_one_half_and_scored_on_the_other():
     row = best_heads(apart()).iloc[0]
     assert (row["head"], row["direction"]) == ("1-1", UP)
     assert row["accuracy"] == pytest.approx(25 / 30)
@@ -108,16 +105,16 @@ def test_heads_are_chosen_on_one_half_and_scored_on_the_other() -> None:
     assert row["held_out_offset"] == "1 | 2"
 
 
-def test_where_both_halves_choose_the_same_head_nothing_changes(made: Atlas) -> None:
+def test_where_both_halves_choose_the_same_head_nothing_changes(made):
     row = best_heads(made, relations=["det"]).iloc[0]
     assert row[["held_out", "held_out_head"]].tolist() == [38 / 40, "2-3"]
     assert row[["held_out_low", "held_out_high"]].tolist() == row[["low", "high"]].tolist()
     assert row[["held_out_baseline", "held_out_offset"]].tolist() == [20 / 40, "1"]
 
 
-def test_heads_and_offsets_are_chosen_on_training_results(made: Atlas) -> None:
+def test_heads_and_offsets_are_chosen_on_training_results(made):
     training = {
-        "det": {"n": 50, "offset_right": 20, "offset": 2, "right": {(DOWN, 1, 2): (45, 20)}},
+        "det": {"n": 50, "offset_right": 20, "offset": 2, "right": {(DOWN, 1, 2): (45, 20)}}
     }
     train = results(dependency=dependency(training))
     table = best_heads(made, relations=["det", "obj"], train=train).set_index("relation")
@@ -131,44 +128,35 @@ def test_heads_and_offsets_are_chosen_on_training_results(made: Atlas) -> None:
     assert table.loc["obj", "held_out_head"] == ""
 
 
-def test_training_results_of_another_model_are_refused(made: Atlas) -> None:
+def test_training_results_of_another_model_are_refused(made):
     other = Atlas.build({"dependency": dependency(ANSWERS).isel(head=[0, 1])}, made.provenance)
-    with pytest.raises(UserError) as caught:
-        best_heads(made, train=other)
-    assert caught.value.message == (
+    assert refusal(UserError, best_heads, made, train=other).message == (
         "heads can only be chosen on results of the same model: the training results have 2 × 2 "
         "heads, the others 2 × 3"
     )
 
 
-def test_results_without_held_out_offsets_are_refused(made: Atlas) -> None:
+def test_results_without_held_out_offsets_are_refused(made):
     old = dependency(ANSWERS).sel(words=["every", "offset right"])
-    with pytest.raises(UserError) as caught:
-        best_heads(results(dependency=old))
-    assert caught.value.message.startswith("these results do not say which offset each half")
-    assert caught.value.hint == "survey again"
+    error = refusal(UserError, best_heads, results(dependency=old))
+    assert error.message.startswith("these results do not say which offset each half")
+    assert error.hint == "survey again"
 
 
-def test_stanford_relations_are_shown_only_if_named() -> None:
+def test_stanford_relations_are_shown_only_if_named():
     made = results(dependency=dependency(ANSWERS | {"pobj (SD)": ANSWERS["det"]}))
     assert "pobj (SD)" not in set(best_heads(made)["relation"])
     assert best_heads(made, relations=["pobj (SD)"])["head"].tolist() == ["2-3"]
 
 
-def test_p_is_the_paired_test_against_the_offset(made: Atlas) -> None:
+def test_p_is_the_paired_test_against_the_offset(made):
     table = best_heads(made).set_index("relation")
-    for relation, numbers in {
-        "all": (70, 60),
-        "det": (38, 20),
-        "obj": (13, 12),
-    }.items():
+    for relation, numbers in {"all": (70, 60), "det": (38, 20), "obj": (13, 12)}.items():
         assert table.loc[relation, "p"] == pytest.approx(paired_p(*map(parts, numbers)))
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
-def test_p_is_corrected_over_all_heads_directions_and_relations_that_have_words(
-    made: Atlas, correction: str
-) -> None:
+def test_p_is_corrected_over_all_heads_directions_and_relations_that_have_words(made, correction):
     every = []
     for given in list(ANSWERS.values())[:-1]:
         for direction in (UP, DOWN):
@@ -188,19 +176,16 @@ def test_p_is_corrected_over_all_heads_directions_and_relations_that_have_words(
     assert best_heads(made, correction="none")["p_corrected"].tolist() == table["p"].tolist()
 
 
-def test_relations_with_few_words_are_skipped_unless_named_or_asked_for(made: Atlas) -> None:
+def test_relations_with_few_words_are_skipped_unless_named_or_asked_for(made):
     assert "vocative" not in set(best_heads(made)["relation"])
     assert "vocative" in set(best_heads(made, least=19)["relation"])
     assert best_heads(made, relations=["vocative"])["accuracy"].tolist() == [1.0]
-    with pytest.raises(UserError) as caught:
-        best_heads(made, least=10**6)
-    assert caught.value.message == "no relation has enough words"
-    assert caught.value.hint == (
-        "use a larger treebank, or accept fewer words per relation: least=5"
-    )
+    error = refusal(UserError, best_heads, made, least=10**6)
+    assert error.message == "no relation has enough words"
+    assert error.hint == ("use a larger treebank, or accept fewer words per relation: least=5")
 
 
-def test_a_relation_without_words_has_no_best_head(made: Atlas) -> None:
+def test_a_relation_without_words_has_no_best_head(made):
     assert best_heads(made, relations=["unseen", "det"])["relation"].tolist() == ["det"]
     tests = relation_tests(made).sel(relation="unseen")
     assert tests["accuracy"].isnull().all()
@@ -208,24 +193,19 @@ def test_a_relation_without_words_has_no_best_head(made: Atlas) -> None:
     assert tests["p_corrected"].isnull().all()
 
 
-def test_named_relations_come_in_the_order_given(made: Atlas) -> None:
-    assert best_heads(made, relations=["obj", "all", "det"])["relation"].tolist() == [
-        "obj",
-        "all",
-        "det",
-    ]
+def test_named_relations_come_in_the_order_given(made):
+    expected = ["obj", "all", "det"]
+    assert best_heads(made, relations=["obj", "all", "det"])["relation"].tolist() == expected
 
 
-def test_an_unknown_relation_is_refused_with_the_nearest(made: Atlas) -> None:
-    with pytest.raises(UserError) as caught:
-        best_heads(made, relations=["vocativ"])
-    assert caught.value.message == (
+def test_an_unknown_relation_is_refused_with_the_nearest(made):
+    assert refusal(UserError, best_heads, made, relations=["vocativ"]).message == (
         "the relation must be one of all, det, obj, unseen, vocative; got 'vocativ' instead. "
         "Did you mean 'vocative'?"
     )
 
 
-def test_a_direction_may_be_chosen(made: Atlas) -> None:
+def test_a_direction_may_be_chosen(made):
     assert best_heads(made, relations=["det"], directions=[DOWN])[
         ["head", "accuracy"]
     ].to_numpy().tolist() == [["1-2", 0.75]]
@@ -234,13 +214,12 @@ def test_a_direction_may_be_chosen(made: Atlas) -> None:
     ].to_numpy().tolist() == [["1-1", COLUMN]]
 
 
-def test_the_tests_of_every_head_are_labelled(made: Atlas) -> None:
+def test_the_tests_of_every_head_are_labelled(made):
     tests = relation_tests(made)
     assert tests["accuracy"].dims == ("layer", "head", "direction", "relation")
     assert tests["direction"].values.tolist() == [UP, DOWN]
-    assert float(
-        tests["accuracy"].sel(layer=1, head=2, direction=DOWN, relation="det")
-    ) == pytest.approx(30 / 40)
+    expected = pytest.approx(30 / 40)
+    assert float(tests["accuracy"].sel(layer=1, head=2, direction=DOWN, relation="det")) == expected
     assert np.isfinite(tests["p_corrected"].sel(relation="det")).all()
 
 
@@ -254,9 +233,7 @@ def grid(values: list[list[float]]) -> xr.DataArray:
 
 
 @pytest.mark.parametrize(("layers", "heads", "over"), [(12, 12, 2), (6, 12, 1), (24, 16, 4)])
-def test_as_many_heads_are_over_the_99th_percentile_as_in_the_paper(
-    layers: int, heads: int, over: int
-) -> None:
+def test_as_many_heads_are_over_the_99th_percentile_as_in_the_paper(layers, heads, over):
     values = np.random.default_rng(1).permutation(layers * heads).reshape(layers, heads) / 1000
     threshold, found = outstanding(grid(values.tolist()))
     # The values are 0, 0.001, 0.002 …: interpolated, 99 % of the way from the first to the last.
@@ -266,7 +243,7 @@ def test_as_many_heads_are_over_the_99th_percentile_as_in_the_paper(
     assert found == [(place // heads, place % heads) for place in order]
 
 
-def test_undefined_heads_are_skipped_and_nothing_stands_out_where_all_are() -> None:
+def test_undefined_heads_are_skipped_and_nothing_stands_out_where_all_are():
     assert outstanding(grid([[np.nan, 0.1], [0.2, 0.9]]), 50)[1] == [Head(1, 1)]
     threshold, heads = outstanding(grid([[np.nan, np.nan]]))
     assert np.isnan(threshold)
@@ -274,12 +251,12 @@ def test_undefined_heads_are_skipped_and_nothing_stands_out_where_all_are() -> N
 
 
 @pytest.mark.parametrize("percentile", [-1, 100.5, float("nan")])
-def test_a_percentile_beyond_0_to_100_is_refused(percentile: float) -> None:
+def test_a_percentile_beyond_0_to_100_is_refused(percentile):
     with pytest.raises(UserError, match=r"^the percentile must be between 0 and 100, got"):
         outstanding(grid([[0.1]]), percentile)
 
 
-def test_the_table_has_the_strongest_heads_with_each_direction() -> None:
+def test_the_table_has_the_strongest_heads_with_each_direction():
     values = random_values("frame", layers=3, heads=4)
     table = frame_table(
         sampled({"frame": values}), direction="element to target", percentile=80, top=5
@@ -288,15 +265,12 @@ def test_the_table_has_the_strongest_heads_with_each_direction() -> None:
     order = np.argsort(-means[..., 2], axis=None)[:5]
     places = [np.unravel_index(place, (3, 4)) for place in order]
     assert table["head"].tolist() == [f"{layer + 1}-{head + 1}" for layer, head in places]
-    assert table["mean"].tolist() == pytest.approx(
-        [means[layer, head, 2] for layer, head in places]
-    )
-    assert table["target to element"].tolist() == pytest.approx(
-        [means[layer, head, 1] for layer, head in places]
-    )
-    assert table["both"].tolist() == pytest.approx(
-        [means[layer, head, 0] for layer, head in places]
-    )
+    expected = pytest.approx([means[layer, head, 2] for layer, head in places])
+    assert table["mean"].tolist() == expected
+    expected = pytest.approx([means[layer, head, 1] for layer, head in places])
+    assert table["target to element"].tolist() == expected
+    expected = pytest.approx([means[layer, head, 0] for layer, head in places])
+    assert table["both"].tolist() == expected
     # Of twelve heads, the 80th percentile is between the third and the fourth from the top.
     assert table["over"].tolist() == [True, True, True, False, False]
     third, fourth = (means[..., 2][places[place]] for place in (2, 3))
@@ -305,7 +279,7 @@ def test_the_table_has_the_strongest_heads_with_each_direction() -> None:
     assert ((table["low"] < table["mean"]) & (table["mean"] < table["high"])).all()
 
 
-def test_an_unknown_direction_gets_the_nearest() -> None:
+def test_an_unknown_direction_gets_the_nearest():
     with pytest.raises(
         UserError,
         match=r"^the direction must be one of both, element to target, target to element; "

@@ -60,7 +60,7 @@ SETS = st.fixed_dictionaries(
 
 @given(has=SETS)
 @settings(deadline=None, max_examples=40)
-def test_sets_regions_and_shares_are_those_of_plain_sets(has: Has) -> None:
+def test_sets_regions_and_shares_are_those_of_plain_sets(has):
     tests = made_tests(has)
     assert {role: set(map(str, heads)) for role, heads in role_sets(tests).items()} == has
     found = regions(role_sets(tests)).set_index("roles")
@@ -88,19 +88,19 @@ def test_sets_regions_and_shares_are_those_of_plain_sets(has: Has) -> None:
     assert shares["syntactic heads that are local too"] == pytest.approx(both, nan_ok=True)
 
 
-def test_heads_are_named_in_the_order_of_the_model_not_of_the_alphabet() -> None:
+def test_heads_are_named_in_the_order_of_the_model_not_of_the_alphabet():
     heads = set(parse_heads("10-2,9-11,9-2"))
     assert regions({"local": heads})["which"].tolist() == ["9-2, 9-11, 10-2"]
 
 
-def test_no_set_and_empty_sets_have_no_regions() -> None:
+def test_no_set_and_empty_sets_have_no_regions():
     empty: list[dict[str, set[Head]]] = [{}, {"local": set(), "block": set()}]
     for sets in empty:
         assert regions(sets).empty
         assert regions(sets).columns.tolist() == ["roles", "degree", "heads", "which"]
 
 
-def test_a_role_that_was_not_tested_is_no_empty_set() -> None:
+def test_a_role_that_was_not_tested_is_no_empty_set():
     tests = made_tests({"local": {"1-1"}, "syntactic": set()}, untested=("block", "delimiter"))
     assert role_sets(tests) == {"local": {Head(0, 0)}, "syntactic": set()}
     shares = overlap_shares(tests)
@@ -109,7 +109,7 @@ def test_a_role_that_was_not_tested_is_no_empty_set() -> None:
     assert shares["heads without a role"] == pytest.approx(5 / 6)
 
 
-def test_shares_of_nothing_are_not_defined() -> None:
+def test_shares_of_nothing_are_not_defined():
     assert np.isnan(list(overlap_shares(made_tests({}, untested=COARSE)).values())).all()
     alone = overlap_shares(made_tests({"syntactic": {"1-1", "2-3"}}, untested=("local",)))
     assert np.isnan(alone["syntactic heads that are local too"])  # local was not looked for
@@ -127,7 +127,7 @@ def rank_correlation(one: np.ndarray, two: np.ndarray) -> tuple[float, float]:
     return rho, float(2 * stats.t.sf(abs(t), len(one) - 2))
 
 
-def test_correlations_are_over_heads_and_over_heads_and_sequences() -> None:
+def test_correlations_are_over_heads_and_over_heads_and_sequences():
     values = random_scores(20)
     values[..., 1] = values[..., 0] ** 2 + np.random.default_rng(1).normal(
         0, 0.5, values.shape[:-1]
@@ -150,18 +150,15 @@ def test_correlations_are_over_heads_and_over_heads_and_sequences() -> None:
     assert table.set_index(["role", "other"])["rho (sequences)"][("local", "syntactic")] > 0.5
 
 
-def test_correlations_of_some_roles_of_moments_alone_and_of_what_cannot_be_ranked() -> None:
+def test_correlations_of_some_roles_of_moments_alone_and_of_what_cannot_be_ranked():
     values = random_scores(10)
     values[..., 2] = 1.0
     values[..., 3] = np.nan
     table = role_correlations(
         made_roles(values, kept=0), ["local", "delimiter", "block", "not there"]
     )
-    assert list(zip(table["role"], table["other"], strict=True)) == [
-        ("local", "delimiter"),
-        ("local", "block"),
-        ("delimiter", "block"),
-    ]
+    expected = [("local", "delimiter"), ("local", "block"), ("delimiter", "block")]
+    assert list(zip(table["role"], table["other"], strict=True)) == expected
     assert table["rho (heads)"].isnull().all()
     assert table["n (heads)"].tolist() == [6, 0, 0]
     assert not any("sequences" in str(column) for column in table)
@@ -170,9 +167,7 @@ def test_correlations_of_some_roles_of_moments_alone_and_of_what_cannot_be_ranke
 # Skills
 
 
-def test_heads_are_sorted_in_their_layer_by_how_many_fine_roles_they_have_and_then_by_number() -> (
-    None
-):
+def test_heads_are_sorted_in_their_layer_by_how_many_fine_roles_they_have_and_then_by_number():
     has = {"cls": {"1-3", "2-1"}, "sep": {"1-3", "1-2"}, "nsubj": {"2-1", "2-3", "2-2"}}
     frame = skills(made_tests(has | {"local": {"1-1", "1-2"}}))  # local is not one of the nine
     assert set(frame["role"]) == set(has)
@@ -185,13 +180,13 @@ def test_heads_are_sorted_in_their_layer_by_how_many_fine_roles_they_have_and_th
     assert not rows[(1, 1, "sep")]
 
 
-def test_the_nine_fine_roles_are_those_of_figure_5() -> None:
+def test_the_nine_fine_roles_are_those_of_figure_5():
     syntactic = {"nsubj", "dobj", "amod", "advmod"}
     assert {*FINE} == {"cls", "sep", "block", "previous-local", "next-local"} | syntactic
     assert len(FINE) == 9
 
 
-def test_shares_by_layer_count_the_heads_of_each() -> None:
+def test_shares_by_layer_count_the_heads_of_each():
     tests = made_tests(
         {"cls": {"1-3", "2-1"}, "sep": {"1-3", "1-2"}, "local": {"1-1"}}, untested=("block",)
     )
@@ -200,8 +195,5 @@ def test_shares_by_layer_count_the_heads_of_each() -> None:
     assert frame["cls"].tolist() == pytest.approx([1 / 3, 1 / 3])
     assert frame["sep"].tolist() == pytest.approx([2 / 3, 0])
     assert frame["fine roles per head"].tolist() == pytest.approx([3 / 3, 1 / 3])
-    assert layer_shares(tests, ["local", "block"]).columns.tolist() == [
-        "layer",
-        "local",
-        "fine roles per head",
-    ]
+    expected = ["layer", "local", "fine roles per head"]
+    assert layer_shares(tests, ["local", "block"]).columns.tolist() == expected

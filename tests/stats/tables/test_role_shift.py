@@ -12,6 +12,7 @@ from headscope.errors import ResultsError, UserError
 from headscope.results import Atlas
 from headscope.stats import role_shift
 from page.samples import made_results
+from refusals import refusal
 from stats.made_roles import made_roles, random_scores
 from stats.references import CORRECTIONS
 
@@ -32,7 +33,7 @@ def both(layers: int = 6, sequences: int = 20) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("layers", THIRDS)
-def test_a_third_is_a_paired_test_of_the_mean_over_its_heads(layers: int) -> None:
+def test_a_third_is_a_paired_test_of_the_mean_over_its_heads(layers):
     before, after = both(layers)
     table = role_shift(made_roles(before, ROLES), made_roles(after, ROLES)).set_index(
         ["role", "third"]
@@ -55,38 +56,35 @@ def test_a_third_is_a_paired_test_of_the_mean_over_its_heads(layers: int) -> Non
             middle, half = (low + high) / 2, wider * (high - low) / 2
             p = 2 * stats.t.sf(abs(expected.statistic) / wider, 19)
             assert row["layers"] == (f"{which[0]}–{which[-1]}" if len(which) > 1 else str(which[0]))
-            assert (row["before"], row["after"]) == pytest.approx(
-                (np.mean(old), np.mean(new)), rel=1e-5
-            )
+            wanted = pytest.approx((np.mean(old), np.mean(new)), rel=1e-5)
+            assert (row["before"], row["after"]) == wanted
             assert row["shift"] == pytest.approx(np.mean(new) - np.mean(old), rel=1e-6)
-            assert (row["low"], row["high"]) == pytest.approx(
-                (middle - half, middle + half), rel=1e-6
-            )
+            wanted = pytest.approx((middle - half, middle + half), rel=1e-6)
+            assert (row["low"], row["high"]) == wanted
             assert row["p"] == pytest.approx(p, rel=1e-6)
             assert row["sequences"] == 20
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
-def test_ps_are_corrected_over_all_rows(correction: str) -> None:
+def test_ps_are_corrected_over_all_rows(correction):
     before, after = both()
     table = role_shift(made_roles(before, ROLES), made_roles(after, ROLES), correction=correction)
     np.testing.assert_allclose(table["p_corrected"], CORRECTIONS[correction](table["p"].tolist()))
     plain = role_shift(made_roles(before, ROLES), made_roles(after, ROLES), correction="none")
     assert plain["p_corrected"].tolist() == plain["p"].tolist()
-    with pytest.raises(
-        UserError, match="the correction must be one of bh, holm, none; got 'bonferroni' instead"
-    ):
+    message = "the correction must be one of bh, holm, none; got 'bonferroni' instead"
+    with pytest.raises(UserError, match=message):
         role_shift(made_roles(before, ROLES), made_roles(after, ROLES), correction="bonferroni")
 
 
-def test_no_change_has_shift_0_and_p_1() -> None:
+def test_no_change_has_shift_0_and_p_1():
     before, _ = both()
     table = role_shift(made_roles(before, ROLES), made_roles(before, ROLES))
     assert table["shift"].tolist() == [0.0] * 6
     assert table["p"].tolist() == [1.0] * 6
 
 
-def test_sequences_without_the_role_do_not_count_and_one_alone_has_no_interval() -> None:
+def test_sequences_without_the_role_do_not_count_and_one_alone_has_no_interval():
     before, after = both(3)
     for scores in (before, after):
         scores[1:, ..., 0] = np.nan
@@ -103,7 +101,7 @@ def test_sequences_without_the_role_do_not_count_and_one_alone_has_no_interval()
     assert rest["p"] == pytest.approx(2 * stats.t.sf(abs(t) / np.sqrt(15 / 14), 14), rel=1e-6)
 
 
-def test_a_role_that_no_sequence_has_has_no_shift() -> None:
+def test_a_role_that_no_sequence_has_has_no_shift():
     before, after = both(3)
     before[..., 1] = after[..., 1] = np.nan
     row: Any = (
@@ -115,7 +113,7 @@ def test_a_role_that_no_sequence_has_has_no_shift() -> None:
     assert np.isnan([row["shift"], row["before"], row["after"], row["p"]]).all()
 
 
-def test_only_roles_and_sequences_that_both_have_are_compared() -> None:
+def test_only_roles_and_sequences_that_both_have_are_compared():
     before, after = both(3)
     old = made_roles(before, ("local", "delimiter"))
     # The same roles in another order, and fewer sequences kept.
@@ -129,12 +127,10 @@ def test_only_roles_and_sequences_that_both_have_are_compared() -> None:
 
 
 def refused(before: Atlas, after: Atlas, **options: Any) -> ResultsError:
-    with pytest.raises(ResultsError) as caught:
-        role_shift(before, after, **options)
-    return caught.value
+    return refusal(ResultsError, role_shift, before, after, **options)
 
 
-def test_results_that_cannot_be_compared_are_refused_with_the_reason() -> None:
+def test_results_that_cannot_be_compared_are_refused_with_the_reason():
     before, after = both(3)
     one = made_roles(before, ROLES)
     error = refused(one, made_roles(both(4)[0], ROLES))
@@ -143,9 +139,8 @@ def test_results_that_cannot_be_compared_are_refused_with_the_reason() -> None:
     )
     assert error.hint == "compare a model with its own fine-tuned version"
     error = refused(one, made_roles(after, ROLES, corpus={"name": "other.txt", "sha256": "1" * 64}))
-    assert (
-        error.message == "the two results are of different corpora (some/texts.txt and other.txt)"
-    )
+    message = "the two results are of different corpora (some/texts.txt and other.txt)"
+    assert error.message == message
     assert error.hint == "survey both models with the same corpus"
     error = refused(
         one, made_roles(after, ROLES, ids=[str(index) for index in (1, 0, *range(2, 20))])
@@ -155,25 +150,19 @@ def test_results_that_cannot_be_compared_are_refused_with_the_reason() -> None:
         "tokenizer, length or batch size differ"
     )
     assert error.hint == "survey both models with the same options"
-    assert (
-        refused(one, made_roles(after, ROLES, kept=0)).message
-        == "these results keep only the moments, not the score of every sequence"
-    )
-    assert (
-        refused(one, made_roles(after, ("cls", "sep"))).message
-        == "the two results have no role in common"
-    )
+    message = "these results keep only the moments, not the score of every sequence"
+    assert refused(one, made_roles(after, ROLES, kept=0)).message == message
+    message = "the two results have no role in common"
+    assert refused(one, made_roles(after, ("cls", "sep"))).message == message
     assert refused(one, one, roles=["amod"]).message == "the two results have no role in common"
-    assert (
-        refused(one, made_results(3, 3, corpus="some/texts.txt")).message
-        == "these results have no roles in them"
-    )
+    message = "these results have no roles in them"
+    assert refused(one, made_results(3, 3, corpus="some/texts.txt")).message == message
 
 
 @pytest.mark.parametrize(
     ("setting", "value"), [("max_length", 64), ("token_types", False), ("long", "split")]
 )
-def test_results_of_other_settings_are_refused_by_name(setting: str, value: Any) -> None:
+def test_results_of_other_settings_are_refused_by_name(setting, value):
     before, after = both(3)
     one = made_roles(before, ROLES)
     settings = one.provenance["settings"]
@@ -186,7 +175,7 @@ def test_results_of_other_settings_are_refused_by_name(setting: str, value: Any)
 
 
 @pytest.mark.parametrize(("option", "value"), [("direction", "from head"), ("subtypes", "fold")])
-def test_roles_of_other_options_are_refused_by_name(option: str, value: str) -> None:
+def test_roles_of_other_options_are_refused_by_name(option, value):
     before, after = both(3)
     usual = {"direction": "to head", "subtypes": "keep"}
     one = made_roles(before, ROLES, attributes=usual)
@@ -200,7 +189,7 @@ def test_roles_of_other_options_are_refused_by_name(option: str, value: str) -> 
 # Size of the effect
 
 
-def test_a_tiny_shift_is_certain_and_the_same() -> None:
+def test_a_tiny_shift_is_certain_and_the_same():
     random = np.random.default_rng(3)
     before = random.normal(3.0, 1.0, (1000, 3, 2, 1))
     after = before + random.normal(-0.001, 0.002, before.shape)
@@ -214,7 +203,7 @@ def test_a_tiny_shift_is_certain_and_the_same() -> None:
     np.testing.assert_allclose(exact["p_least"], exact["p_corrected"])
 
 
-def test_a_shift_is_tested_against_the_least_that_is_of_interest() -> None:
+def test_a_shift_is_tested_against_the_least_that_is_of_interest():
     before, after = both(3, sequences=200)
     table = role_shift(
         made_roles(before, ROLES), made_roles(after, ROLES), least=0.15, correction="none"
@@ -231,7 +220,7 @@ def test_a_shift_is_tested_against_the_least_that_is_of_interest() -> None:
         role_shift(made_roles(before, ROLES), made_roles(after, ROLES), least=-1)
 
 
-def test_sequences_of_one_document_are_one_cluster() -> None:
+def test_sequences_of_one_document_are_one_cluster():
     before, after = both(3)
     once = role_shift(made_roles(before, ROLES), made_roles(after, ROLES))
     groups = [f"d{number // 2}" for number in range(40)]
@@ -241,9 +230,7 @@ def test_sequences_of_one_document_are_one_cluster() -> None:
     table = role_shift(*twice)
     for column in ("shift", "low", "high", "p", "p_least"):
         np.testing.assert_allclose(table[column], once[column], rtol=1e-5)
-    assert (table["sequences"].unique().tolist(), table["clusters"].unique().tolist()) == (
-        [40],
-        [20],
-    )
+    expected = ([40], [20])
+    assert (table["sequences"].unique().tolist(), table["clusters"].unique().tolist()) == expected
     plain = role_shift(*twice, clusters=False)
     assert (plain["p"] < once["p"]).all()

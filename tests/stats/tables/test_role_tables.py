@@ -1,29 +1,24 @@
 """Tables of roles, and what a reader is warned of: against scipy's z test and plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from headscope.results import Atlas
 from headscope.stats import cautions, role_table, role_tests, tau_table, undecided
-from stats.made_roles import HEADS, LAYERS, PAPER, ROLES, Values, made_roles, random_scores
+from stats.made_roles import HEADS, LAYERS, PAPER, ROLES, made_roles, random_scores
 from stats.references import z_test
 
 
 @pytest.fixture(scope="module")
-def values() -> Values:
+def values():
     return random_scores()
 
 
 @pytest.fixture(scope="module")
-def results(values: Values) -> Atlas:
+def results(values):
     return made_roles(values)
 
 
-def test_the_table_of_taus_counts_heads_as_a_literal_loop_does(
-    values: Values, results: Atlas
-) -> None:
+def test_the_table_of_taus_counts_heads_as_a_literal_loop_does(values, results):
     spread = values + np.linspace(-2.0, 2.0, HEADS)[:, None]
     kept = spread.astype(np.float32).astype(np.float64)
     table = tau_table(made_roles(spread), **PAPER)
@@ -41,9 +36,7 @@ def test_the_table_of_taus_counts_heads_as_a_literal_loop_does(
     assert held["tau 3.5"].tolist() == has.sum(("layer", "head")).values.tolist()
 
 
-def test_the_table_of_roles_names_the_strongest_head_of_each(
-    values: Values, results: Atlas
-) -> None:
+def test_the_table_of_roles_names_the_strongest_head_of_each(values, results):
     table = role_table(results, role_tests(results, **PAPER)).set_index("role")
     for column, role in enumerate(ROLES):
         means = values[..., column].mean(0)
@@ -57,7 +50,7 @@ def test_the_table_of_roles_names_the_strongest_head_of_each(
         assert row["p"] == pytest.approx(p[layer, head], rel=1e-6)
 
 
-def test_a_role_that_no_sequence_has_is_in_the_table_with_nothing() -> None:
+def test_a_role_that_no_sequence_has_is_in_the_table_with_nothing():
     scores = random_scores(35)
     scores[..., 3] = np.nan
     found = made_roles(scores)
@@ -69,8 +62,8 @@ def test_a_role_that_no_sequence_has_is_in_the_table_with_nothing() -> None:
 
 
 def test_undecided_is_the_share_of_ps_between_the_bounds_over_the_papers_four_roles(
-    values: Values, results: Atlas
-) -> None:
+    values, results
+):
     tests = role_tests(results, **PAPER)
     ps = [z_test(values[:, *cell], 3.0) for cell in np.ndindex(LAYERS, HEADS, 4)]
     assert undecided(tests) == pytest.approx(sum(0.05 < p < 0.95 for p in ps) / len(ps))
@@ -85,7 +78,7 @@ ABSENT = {
 }
 
 
-def test_fewer_than_30_sequences_are_cautioned_by_role() -> None:
+def test_fewer_than_30_sequences_are_cautioned_by_role():
     scores = random_scores(30)
     scores[29:, ..., 1] = np.nan
     scores[..., 2] = np.nan
@@ -105,7 +98,7 @@ def test_fewer_than_30_sequences_are_cautioned_by_role() -> None:
     ]
 
 
-def test_block_over_what_it_can_be_is_cautioned(results: Atlas) -> None:
+def test_block_over_what_it_can_be_is_cautioned(results):
     assert any(
         text.startswith("By the paper's formula the score of block is at most about 2.1")
         for text in cautions(results, role_tests(results, tau=3.0))
@@ -114,7 +107,7 @@ def test_block_over_what_it_can_be_is_cautioned(results: Atlas) -> None:
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "permutation"])
-def test_a_test_from_part_of_the_sequences_says_so_and_uses_only_those(test: str) -> None:
+def test_a_test_from_part_of_the_sequences_says_so_and_uses_only_those(test):
     scores = random_scores(60)
     scores[32:] += 50.0
     found = made_roles(scores, kept=32)
@@ -126,7 +119,7 @@ def test_a_test_from_part_of_the_sequences_says_so_and_uses_only_those(test: str
     ]
 
 
-def test_what_is_special_about_the_tokens_is_said() -> None:
+def test_what_is_special_about_the_tokens_is_said():
     scores = random_scores(40)
     twice = np.concatenate([scores, scores[..., [4]]], -1)
     unseen = {"unseen": "nsubj in 6 of 60"}
@@ -138,7 +131,7 @@ def test_what_is_special_about_the_tokens_is_said() -> None:
     ]
 
 
-def test_documents_are_mentioned_and_few_of_them_are_cautioned() -> None:
+def test_documents_are_mentioned_and_few_of_them_are_cautioned():
     scores = random_scores(80)
     scores[40:, ..., 1] = np.nan
     found = made_roles(scores, groups=[f"d{number // 4}" for number in range(80)])
@@ -149,7 +142,7 @@ def test_documents_are_mentioned_and_few_of_them_are_cautioned() -> None:
     ]
 
 
-def test_a_threshold_from_the_same_scores_is_called_exploratory(results: Atlas) -> None:
+def test_a_threshold_from_the_same_scores_is_called_exploratory(results):
     note = (
         "Exploratory: τ was chosen from the same scores (auto), so p-values do not hold at their "
         "level."
@@ -158,7 +151,7 @@ def test_a_threshold_from_the_same_scores_is_called_exploratory(results: Atlas) 
     assert note not in cautions(results, role_tests(results, tau=2.0))
 
 
-def test_the_mean_length_stands_beside_every_role() -> None:
+def test_the_mean_length_stands_beside_every_role():
     scores = random_scores(40)
     scores[30:, ..., 1] = np.nan
     lengths = [10] * 30 + [50] * 10

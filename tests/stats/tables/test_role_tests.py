@@ -10,9 +10,9 @@ import xarray as xr
 from scipy import stats
 
 from headscope.errors import ResultsError, UserError
-from headscope.results import Atlas
 from headscope.stats import role_tests
 from page.samples import made_results
+from refusals import refusal
 from stats.made_roles import PAPER, ROLES, Values, made_roles, random_scores
 from stats.references import CORRECTIONS, z_test
 
@@ -28,19 +28,19 @@ def each(values: Values) -> list[tuple[int, ...]]:
 
 
 @pytest.fixture(scope="module")
-def values() -> Values:
+def values():
     return random_scores()
 
 
 @pytest.fixture(scope="module")
-def results(values: Values) -> Atlas:
+def results(values):
     return made_roles(values)
 
 
 # The tests
 
 
-def test_z_is_scipys_t_taken_as_normal(values: Values, results: Atlas) -> None:
+def test_z_is_scipys_t_taken_as_normal(values, results):
     tests = role_tests(results, tau=3.0, **PAPER)
     beyond = {"position", "position_low", "position_high", "p_position", "positional"}
     assert set(tests.data_vars) == set(FIELDS) | beyond
@@ -52,20 +52,17 @@ def test_z_is_scipys_t_taken_as_normal(values: Values, results: Atlas) -> None:
     assert not tests["has"].all()
 
 
-def test_t_is_that_of_scipy_with_its_interval_and_cohens_d(values: Values, results: Atlas) -> None:
+def test_t_is_that_of_scipy_with_its_interval_and_cohens_d(values, results):
     tests = role_tests(results, tau=2.5, correction="none")
     for cell in each(values):
         column = values[:, *cell]
         expected = stats.ttest_1samp(column, 2.5, alternative="greater")
         low, high = stats.ttest_1samp(column, 2.5).confidence_interval(0.95)
         assert float(tests["p"].values[cell]) == pytest.approx(expected.pvalue, rel=1e-6)
-        assert (
-            float(tests["low"].values[cell]),
-            float(tests["high"].values[cell]),
-        ) == pytest.approx((low, high), rel=1e-6)
-        assert float(tests["effect"].values[cell]) == pytest.approx(
-            (np.mean(column) - 2.5) / np.std(column, ddof=1), rel=1e-6
-        )
+        wanted = pytest.approx((low, high), rel=1e-6)
+        assert (float(tests["low"].values[cell]), float(tests["high"].values[cell])) == wanted
+        wanted = pytest.approx((np.mean(column) - 2.5) / np.std(column, ddof=1), rel=1e-6)
+        assert float(tests["effect"].values[cell]) == wanted
         assert float(tests["mean"].values[cell]) == pytest.approx(np.mean(column), rel=1e-6)
     assert (tests["n"] == len(values)).all()
     assert tests.attrs == {
@@ -90,7 +87,7 @@ def bootstrap_t(column: Any, random: np.random.Generator, resamples: int) -> lis
     return found
 
 
-def test_the_bootstrap_is_that_of_a_plain_loop_within_what_chance_allows() -> None:
+def test_the_bootstrap_is_that_of_a_plain_loop_within_what_chance_allows():
     values = random_scores(25, seed=3, layers=1, heads=2, roles=2)
     resamples = 2000
     tests = role_tests(
@@ -111,13 +108,11 @@ def test_the_bootstrap_is_that_of_a_plain_loop_within_what_chance_allows() -> No
         close = 5 * np.sqrt(2 * max(p * (1 - p), 1 / resamples) / resamples)
         assert float(tests["p"].values[cell]) == pytest.approx(p, abs=close)
         high, low = np.mean(column) - np.quantile(drawn, [0.025, 0.975]) * error
-        assert (
-            float(tests["low"].values[cell]),
-            float(tests["high"].values[cell]),
-        ) == pytest.approx((low, high), abs=0.25 * error)
+        expected = pytest.approx((low, high), abs=0.25 * error)
+        assert (float(tests["low"].values[cell]), float(tests["high"].values[cell])) == expected
 
 
-def test_sign_flips_are_those_of_scipy_which_tries_all() -> None:
+def test_sign_flips_are_those_of_scipy_which_tries_all():
     values = random_scores(9, seed=6, layers=1, heads=3, roles=3)
     resamples = 8000
     tests = role_tests(
@@ -148,7 +143,7 @@ def test_sign_flips_are_those_of_scipy_which_tries_all() -> None:
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "permutation"])
-def test_a_seed_repeats_a_test_and_another_changes_it(results: Atlas, test: str) -> None:
+def test_a_seed_repeats_a_test_and_another_changes_it(results, test):
     one, same, other = (
         role_tests(results, test=test, correction="none", resamples=200, seed=seed)
         for seed in (1, 1, 2)
@@ -160,9 +155,7 @@ def test_a_seed_repeats_a_test_and_another_changes_it(results: Atlas, test: str)
 
 
 @pytest.mark.parametrize("correction", CORRECTIONS)
-def test_ps_are_corrected_over_all_heads_and_roles_that_are_tested(
-    correction: str, values: Values
-) -> None:
+def test_ps_are_corrected_over_all_heads_and_roles_that_are_tested(correction, values):
     part = values.copy()
     part[..., 3] = np.nan
     tests = role_tests(made_roles(part), correction=correction)
@@ -176,7 +169,7 @@ def test_ps_are_corrected_over_all_heads_and_roles_that_are_tested(
     assert not tests["has"].sel(role="block").any()
 
 
-def test_without_correction_p_stays_and_alpha_decides(results: Atlas) -> None:
+def test_without_correction_p_stays_and_alpha_decides(results):
     tests = role_tests(results, correction="none", alpha=0.5)
     xr.testing.assert_equal(tests["p"], tests["p_corrected"])
     np.testing.assert_array_equal(tests["has"].values, tests["p"].values < 0.5)
@@ -236,43 +229,31 @@ def test_without_correction_p_stays_and_alpha_decides(results: Atlas) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_is_allowed(
-    results: Atlas, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(UserError) as caught:
-        role_tests(results, **options)
-    assert caught.value.message == message
+def test_what_cannot_be_is_refused_with_what_is_allowed(results, options, message):
+    assert refusal(UserError, role_tests, results, **options).message == message
 
 
-def test_results_without_roles_say_how_to_get_them() -> None:
-    with pytest.raises(ResultsError) as caught:
-        role_tests(made_results(2, 2))
-    assert caught.value.message == "these results have no roles in them"
-    assert caught.value.hint == 'survey with roles: hs.survey(model, corpus, measures="role")'
+def test_results_without_roles_say_how_to_get_them():
+    error = refusal(ResultsError, role_tests, made_results(2, 2))
+    assert error.message == "these results have no roles in them"
+    assert error.hint == 'survey with roles: hs.survey(model, corpus, measures="role")'
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "permutation"])
-def test_moments_alone_do_for_z_and_t_but_not_for_resampling(
-    values: Values, results: Atlas, test: str
-) -> None:
+def test_moments_alone_do_for_z_and_t_but_not_for_resampling(values, results, test):
     moments = made_roles(values, kept=0)
     xr.testing.assert_identical(role_tests(moments), role_tests(results))
-    with pytest.raises(ResultsError) as caught:
-        role_tests(moments, test=test)
-    assert (
-        caught.value.message
-        == "these results keep only the moments, not the score of every sequence"
-    )
-    assert caught.value.hint == (
-        "keep scores: hs.survey(model, corpus, keep=5000); or give test='z' or test='t'"
-    )
+    error = refusal(ResultsError, role_tests, moments, test=test)
+    assert error.message == "these results keep only the moments, not the score of every sequence"
+    message = "keep scores: hs.survey(model, corpus, keep=5000); or give test='z' or test='t'"
+    assert error.hint == message
 
 
 # Scores that are hard to test
 
 
 @pytest.mark.parametrize("test", ["z", "t", "bootstrap", "permutation"])
-def test_scores_without_spread_are_decided_by_their_mean(test: str) -> None:
+def test_scores_without_spread_are_decided_by_their_mean(test):
     scores = np.broadcast_to(np.array([3.3, 2.7, 3.0]), (40, 1, 1, 3))
     tests = role_tests(made_roles(scores, ROLES[:3]), test=test, resamples=500).isel(
         layer=0, head=0
@@ -284,7 +265,7 @@ def test_scores_without_spread_are_decided_by_their_mean(test: str) -> None:
 
 
 @pytest.mark.parametrize("test", ["z", "t", "bootstrap", "permutation"])
-def test_one_sequence_or_none_gives_no_test(test: str) -> None:
+def test_one_sequence_or_none_gives_no_test(test):
     scores = np.full((3, 1, 2, 3), 9.0)
     scores[1:, ..., 1] = np.nan
     scores[..., 2] = np.nan
@@ -292,9 +273,8 @@ def test_one_sequence_or_none_gives_no_test(test: str) -> None:
     assert tests["n"].isel(layer=0, head=0).values.tolist() == [3, 1, 0]
     assert tests["p"].sel(role=["syntactic", "delimiter"]).isnull().all()
     assert not tests["has"].sel(role=["syntactic", "delimiter"]).any()
-    assert tests["mean"].isel(layer=0, head=0).values.tolist() == pytest.approx(
-        [9.0, 9.0, np.nan], nan_ok=True
-    )
+    expected = pytest.approx([9.0, 9.0, np.nan], nan_ok=True)
+    assert tests["mean"].isel(layer=0, head=0).values.tolist() == expected
     assert tests["p"].sel(role="local").notnull().all()
 
 
@@ -303,9 +283,7 @@ def test_one_sequence_or_none_gives_no_test(test: str) -> None:
 
 @pytest.mark.parametrize("test", ["bootstrap", "permutation"])
 @pytest.mark.parametrize("correction", ["holm", "bh", "maxt"])
-def test_by_default_there_are_enough_resamples_for_the_correction(
-    test: str, correction: str
-) -> None:
+def test_by_default_there_are_enough_resamples_for_the_correction(test, correction):
     # 360 tests, of which one head is far above tau: 5000 resamples would never show it.
     scores = random_scores(60, layers=6, heads=12) - 1.0
     scores[:, 2, 3, 0] += 9.0
@@ -314,20 +292,21 @@ def test_by_default_there_are_enough_resamples_for_the_correction(
     assert tests.attrs["resamples"] == (5000 if correction == "maxt" else 2 * 360 / 0.05)
 
 
-def test_an_empty_answer_that_only_the_number_of_resamples_explains_is_an_error() -> None:
+def test_an_empty_answer_that_only_the_number_of_resamples_explains_is_an_error():
     scores = random_scores(60, layers=6, heads=12) - 1.0
     scores[:, 2, 3, 0] += 9.0
-    with pytest.raises(UserError) as caught:
-        role_tests(made_roles(scores), test="bootstrap", correction="bh", resamples=999)
-    assert caught.value.message == (
+    error = refusal(
+        UserError, role_tests, made_roles(scores), test="bootstrap", correction="bh", resamples=999
+    )
+    assert error.message == (
         "with 999 resamples no head has a role at the level 0.05, though 1 of 360 tests have the "
         "least p there can be, 1/1,000"
     )
-    assert caught.value.hint == "give resamples=14400 or more, or correction='maxt'"
+    assert error.hint == "give resamples=14400 or more, or correction='maxt'"
 
 
 @pytest.mark.parametrize("test", ["z", "bootstrap"])
-def test_roles_with_the_same_tokens_count_as_one_test(values: Values, test: str) -> None:
+def test_roles_with_the_same_tokens_count_as_one_test(values, test):
     twice = np.concatenate([values, values[..., [4]]], -1)
     results = made_roles(twice, [*ROLES, "first token"])
     options = {"test": test, "correction": "holm"}
@@ -349,9 +328,7 @@ def repeated(values: Values) -> tuple[Values, list[str]]:
 
 
 @pytest.mark.parametrize("test", ["z", "t", "bootstrap", "permutation"])
-def test_repeating_every_sequence_adds_nothing_where_documents_are_known(
-    values: Values, results: Atlas, test: str
-) -> None:
+def test_repeating_every_sequence_adds_nothing_where_documents_are_known(values, results, test):
     thrice, groups = repeated(values)
     once = role_tests(results, test=test)
     clustered = role_tests(made_roles(thrice, groups=groups), test=test)
@@ -370,7 +347,7 @@ def test_repeating_every_sequence_adds_nothing_where_documents_are_known(
     assert plain.attrs["clustered"] == 0
 
 
-def test_where_not_all_scores_are_kept_documents_are_taken_by_bucket(values: Values) -> None:
+def test_where_not_all_scores_are_kept_documents_are_taken_by_bucket(values):
     groups = [f"d{number % 4}" for number in range(40)]  # one in each bucket
     whole = role_tests(made_roles(values, groups=groups, buckets=4))
     part = role_tests(made_roles(values, groups=groups, buckets=4, kept=12))

@@ -47,7 +47,7 @@ def leads(*heads: dict[str, Any], **options: Any) -> list[str]:
     return [one.lead for one in described(*heads, **options)]
 
 
-def test_each_role_has_its_sentence() -> None:
+def test_each_role_has_its_sentence():
     assert leads(
         {"near": 0.85, "previous": 0.85},
         {"near": 0.3, "previous": 0.3},
@@ -69,7 +69,7 @@ def test_each_role_has_its_sentence() -> None:
     ]
 
 
-def test_induction_and_the_arcs_of_the_tree_have_theirs() -> None:
+def test_induction_and_the_arcs_of_the_tree_have_theirs():
     roles = ("induction", "modifier to noun")
     heads = [{"induction": 0.6}, {"induction": 0.2}, {"modifier to noun": 0.5}]
     assert leads(*heads, roles=roles, relations=relations_of([0, 0, 288])) == [
@@ -81,7 +81,7 @@ def test_induction_and_the_arcs_of_the_tree_have_theirs() -> None:
     ]
 
 
-def test_without_a_role_it_says_what_the_head_does_instead() -> None:
+def test_without_a_role_it_says_what_the_head_does_instead():
     assert leads(
         {"spread": 0.9},
         {},
@@ -97,7 +97,7 @@ def test_without_a_role_it_says_what_the_head_does_instead() -> None:
     ]
 
 
-def test_two_close_roles_are_both_named() -> None:
+def test_two_close_roles_are_both_named():
     found = described(
         {"itself": 0.5, "same": 0.47}, {"near": 0.5, "itself": 0.49}, {"itself": 0.3, "same": 0.29}
     )
@@ -106,10 +106,8 @@ def test_two_close_roles_are_both_named() -> None:
         "Looks at the token itself, and one or two tokens away.",
         "Leans towards the same word elsewhere and the token itself.",
     ]
-    assert [(one.family, one.second) for one in found[:2]] == [
-        ("same", "itself"),
-        ("itself", "near"),
-    ]
+    expected = [("same", "itself"), ("itself", "near")]
+    assert [(one.family, one.second) for one in found[:2]] == expected
     assert without_intervals(found[0].evidence) == (
         "50 % of its attention is active; 50 % rests on [CLS]. Where a word recurs, 57 % of its "
         "active attention is on the other occurrences (by chance: 10 %). 60 % of its active "
@@ -117,7 +115,7 @@ def test_two_close_roles_are_both_named() -> None:
     )
 
 
-def test_borderline_heads_are_hedged_and_what_else_they_may_be_is_said() -> None:
+def test_borderline_heads_are_hedged_and_what_else_they_may_be_is_said():
     heads = [
         {"same": (0.66, 0.0), "itself": 0.6},  # about half of the largest excess
         {"near": 0.8, "previous": (0.82, 0.0)},
@@ -149,7 +147,7 @@ def test_borderline_heads_are_hedged_and_what_else_they_may_be_is_said() -> None
     ]
 
 
-def test_sinks_are_named_as_the_model_names_them() -> None:
+def test_sinks_are_named_as_the_model_names_them():
     found = described(
         {"activity": 0.4, "separator": 0.1}, {"activity": 0.98}, tokens={"start": "<s>"}
     )
@@ -163,7 +161,7 @@ def test_sinks_are_named_as_the_model_names_them() -> None:
     )
 
 
-def test_a_head_without_a_role_says_how_far_it_is_from_one() -> None:
+def test_a_head_without_a_role_says_how_far_it_is_from_one():
     # The error of 0.12 in 30 documents is 0.022: 2.0 times as much on both sides.
     found = described({"near": (0.2, 0.0)}, {"near": 0.02}, {"spread": 0.9}, noise=0.001, seed=4)
     assert [one.evidence.split(". ", 1)[1] for one in found] == [
@@ -175,7 +173,7 @@ def test_a_head_without_a_role_says_how_far_it_is_from_one() -> None:
     ]
 
 
-def test_a_lower_end_that_just_misses_is_not_rounded_up_to_one_that_would_count() -> None:
+def test_a_lower_end_that_just_misses_is_not_rounded_up_to_one_that_would_count():
     [found] = described({"near": 0.102}, noise=0.01)
     said = re.search(r"(\S+) points above chance \((\S+) to (\S+)\)", found.evidence)
     assert said
@@ -183,14 +181,14 @@ def test_a_lower_end_that_just_misses_is_not_rounded_up_to_one_that_would_count(
     assert 9.5 < low < 10 < points < high
 
 
-def test_a_role_that_a_head_may_not_have_is_not_the_closest() -> None:
+def test_a_role_that_a_head_may_not_have_is_not_the_closest():
     """Without coreference it is not known whether it finds more than the same word."""
     [found] = described({"antecedent": 0.5, "near": 0.08}, roles=("antecedent", "near"))
     assert "Closest to a role: 18 %" in found.evidence
     assert "antecedent" not in found.evidence
 
 
-def test_an_excess_that_the_test_does_not_confirm_is_not_a_role() -> None:
+def test_an_excess_that_the_test_does_not_confirm_is_not_a_role():
     [found] = described({"same": 0.3}, noise=3.0)
     assert found.lead == "No clear role."
     assert re.search(
@@ -208,7 +206,7 @@ def one_document(heads: list[dict[str, Any]]) -> Atlas:
     return Atlas.build(kept, made.provenance)
 
 
-def test_one_document_is_too_few_to_test_roles() -> None:
+def test_one_document_is_too_few_to_test_roles():
     results = one_document([{"itself": 0.5}, {"spread": 0.9}])
     assert [one.lead for one in descriptions(results).values()] == [
         "There are too few documents to test roles.",
@@ -218,7 +216,7 @@ def test_one_document_is_too_few_to_test_roles() -> None:
     assert results.remarks()[0] == "There are too few documents to test roles."
 
 
-def test_changes_between_two_results_are_told_where_the_test_allows() -> None:
+def test_changes_between_two_results_are_told_where_the_test_allows():
     both = [made_results(2, 3, values={"position": np.full((2, 3, 3), 0.1)}) for _ in range(2)]
     changes = hs.compare(*both)
     data = changes["position-change"].copy(deep=True)
@@ -230,12 +228,12 @@ def test_changes_between_two_results_are_told_where_the_test_allows() -> None:
     assert found["1-1"].lead == "Nothing stands out."
 
 
-def test_a_resting_head_says_where_its_attention_is() -> None:
+def test_a_resting_head_says_where_its_attention_is():
     [found] = described({"activity": 0.03, "stops": 0.2})
     assert found.evidence == "77 % of its attention is on [CLS], 20 % on full stops and commas."
 
 
-def test_a_further_role_is_told_with_its_share() -> None:
+def test_a_further_role_is_told_with_its_share():
     [found] = described({"itself": 0.5, "same": 0.2})
     assert found.second == ""
     assert without_intervals(found.evidence).endswith(
@@ -244,7 +242,7 @@ def test_a_further_role_is_told_with_its_share() -> None:
     )
 
 
-def test_the_share_has_the_interval_of_a_jackknife_written_out() -> None:
+def test_the_share_has_the_interval_of_a_jackknife_written_out():
     results = atlas_of([{"same": 0.4}], noise=0.1, even=0.1)
     sums = results["work"]["sum"].sel(role="same").isel(layer=0, head=0)
     on, left = (sums.sel(part=part).values for part in ("attention", "left"))
@@ -255,7 +253,7 @@ def test_the_share_has_the_interval_of_a_jackknife_written_out() -> None:
     assert expected in descriptions(results)["1-1"].evidence
 
 
-def test_relations_need_the_corrected_test_and_the_best_head_both_halves() -> None:
+def test_relations_need_the_corrected_test_and_the_best_head_both_halves():
     found = described({}, {}, {}, relations=relations_of([288, 250, 165]))
     assert [one.lead for one in found] == [
         "No clear role, but the best of 3 heads at finding the noun of a determiner.",
@@ -268,7 +266,7 @@ def test_relations_need_the_corrected_test_and_the_best_head_both_halves() -> No
     assert "determiner" not in found[2].evidence
 
 
-def test_heads_that_the_paired_test_does_not_tell_apart_share_the_first_place() -> None:
+def test_heads_that_the_paired_test_does_not_tell_apart_share_the_first_place():
     relations = relations_of([288, 288, 256])
     relations["sum"][::2, :, 0] += 1.0  # one word more in half of the documents, one less in some
     relations["sum"][1:20:2, :, 0] -= 1.0
@@ -282,14 +280,13 @@ def test_heads_that_the_paired_test_does_not_tell_apart_share_the_first_place() 
     assert f"no clear difference from 1-2, p = {p:.2f})" in found[0].evidence
     relations["sum"][1:20:2, :, 0] += 1.0  # now none is against it
     [first, second, _] = described({}, {}, {}, relations=relations)
-    assert first.lead == (
-        "No clear role, but the best of 3 heads at finding the noun of a determiner."
-    )
+    message = "No clear role, but the best of 3 heads at finding the noun of a determiner."
+    assert first.lead == message
     assert "better than the next head, p < 1e-4" in first.evidence  # 2 of 2¹⁶ flips
     assert second.lead == "No clear role."
 
 
-def test_the_best_head_is_not_called_so_if_the_halves_choose_another() -> None:
+def test_the_best_head_is_not_called_so_if_the_halves_choose_another():
     relations = relations_of([280, 280])
     relations["sum"][0::2, :, 0] += 1  # the first head is better in one half only
     relations["sum"][1::2, :, 1] += 0.5
@@ -298,7 +295,7 @@ def test_the_best_head_is_not_called_so_if_the_halves_choose_another() -> None:
     assert all("Finds the noun of a determiner" in one.evidence for one in found)
 
 
-def test_disabling_a_head_is_told_with_its_test() -> None:
+def test_disabling_a_head_is_told_with_its_test():
     found = descriptions(scored(planted(), resamples=2000))
     assert found["2-3"].lead.startswith(
         "Disabling it costs 25.0 points of accuracy (95 % interval "
@@ -313,7 +310,7 @@ def test_disabling_a_head_is_told_with_its_test() -> None:
     assert found["1-1"].family == ""
 
 
-def test_disabling_is_part_of_the_evidence_for_a_role() -> None:
+def test_disabling_is_part_of_the_evidence_for_a_role():
     off = scored(planted(), resamples=2000)["head_off"]
     made = atlas_of([{"itself": 0.5}] * 6, layers=2, noise=0.0, even=0.1, more={"head_off": off})
     found = descriptions(made)
@@ -321,7 +318,7 @@ def test_disabling_is_part_of_the_evidence_for_a_role() -> None:
     assert "Disabling it costs 25.0 points of accuracy" in found["2-3"].evidence
 
 
-def test_the_best_probe_of_a_task_is_named_with_its_head_only() -> None:
+def test_the_best_probe_of_a_task_is_named_with_its_head_only():
     results = made_probing(2, 3, ["past_present", "subj_number"])
     found = descriptions(results)
     for task, title in (("past_present", "Tense"), ("subj_number", "SubjNum")):
@@ -334,7 +331,7 @@ def test_the_best_probe_of_a_task_is_named_with_its_head_only() -> None:
     assert all(one.evidence == "" for one in others)
 
 
-def test_results_without_main_roles_say_what_can_be_tested_and_how_to_get_more() -> None:
+def test_results_without_main_roles_say_what_can_be_tested_and_how_to_get_more():
     values = {"position": np.full((2, 3, 3), 0.1)}
     values["position"][1, 2, 0] = 0.9
     made = made_results(2, 3, values=values)
@@ -348,7 +345,7 @@ def test_results_without_main_roles_say_what_can_be_tested_and_how_to_get_more()
     assert descriptions(made)["2-3"] == Description("2-3", lead, more)
 
 
-def test_a_share_whose_interval_reaches_below_one_half_is_not_claimed() -> None:
+def test_a_share_whose_interval_reaches_below_one_half_is_not_claimed():
     values = {"position": np.full((2, 3, 3), 0.1)}
     values["position"][1, 2, 0] = 0.505  # ± 0.01
     assert descriptions(made_results(2, 3, values=values))["2-3"].lead == "Nothing stands out."
@@ -361,9 +358,7 @@ def test_a_share_whose_interval_reaches_below_one_half_is_not_claimed() -> None:
     sizes=st.lists(st.floats(-0.3, 0.8), min_size=12, max_size=12),
     right=st.lists(st.integers(120, 300), min_size=2, max_size=2),
 )
-def test_no_sentence_claims_a_role_or_relation_that_fails_its_test(
-    seed: int, noise: float, sizes: list[float], right: list[int]
-) -> None:
+def test_no_sentence_claims_a_role_or_relation_that_fails_its_test(seed, noise, sizes, right):
     heads = [dict(zip(ROLES, part, strict=True)) for part in (sizes[:6], sizes[6:])]
     relations = relations_of(right)
     noisy = np.random.default_rng(seed).normal(0, noise, relations["sum"].shape)
@@ -386,7 +381,7 @@ def test_no_sentence_claims_a_role_or_relation_that_fails_its_test(
 
 
 @pytest.mark.slow
-def test_what_is_known_of_the_embedded_model() -> None:
+def test_what_is_known_of_the_embedded_model():
     found = descriptions(embedded())
     assert found["1-3"].lead.startswith("Previous-token head: more than 99 %")
     assert found["2-9"].lead.startswith("Next-token head: 83 %")
@@ -407,7 +402,7 @@ def test_what_is_known_of_the_embedded_model() -> None:
 
 
 @pytest.mark.slow
-def test_every_sentence_of_the_embedded_model_is_whole() -> None:
+def test_every_sentence_of_the_embedded_model_is_whole():
     for one in descriptions(embedded()).values():
         for text in (one.lead, one.evidence):
             assert text.endswith(".")
@@ -415,7 +410,7 @@ def test_every_sentence_of_the_embedded_model_is_whole() -> None:
             assert not any(bad in text for bad in ("nan", "..", " .", "{", "None"))
 
 
-def test_a_text_without_enough_documents_has_sentences_without_a_test() -> None:
+def test_a_text_without_enough_documents_has_sentences_without_a_test():
 
     atlas = hs.survey("demo", ["x" * 300, "a b a b"], measures=["activity", "work", "spread"])
     found = descriptions(atlas)
@@ -436,7 +431,7 @@ def scores_of(mean: list[float], width: float, kind: str = "mean") -> xr.Dataset
 
 
 @pytest.fixture(scope="module")
-def results() -> Atlas:
+def results():
     zero = [0.0] * 4
     scores = {"induction": [0.0, 0.35, 0.9, 0.0], "duplicate": zero, "previous": [0.97, 0, 0, 0]}
     synthetic = xr.concat(
@@ -451,7 +446,7 @@ def results() -> Atlas:
     return Atlas.build(groups, {"model": {"name": "made", "layers": 2, "heads": 2}})
 
 
-def test_only_sure_and_strong_scores_are_said(results: Atlas) -> None:
+def test_only_sure_and_strong_scores_are_said(results):
     analysis = results.analysis
     found = {head: findings_of(analysis, head) for head in analysis.heads}
     twice = (
@@ -470,7 +465,7 @@ def test_only_sure_and_strong_scores_are_said(results: Atlas) -> None:
     ]
 
 
-def test_the_description_and_the_summary_have_them(results: Atlas) -> None:
+def test_the_description_and_the_summary_have_them(results):
     assert findings_of(results.analysis, "2-1")[-1].startswith("It copies answers")
     assert retrieving_heads(results) == ["2-1", "2-2"]
     lines = [line.text for line in model_summary(results)]
@@ -490,7 +485,7 @@ def on_random(**scores: Sequence[float]) -> xr.Dataset:
     return xr.concat(parts, "score").assign_attrs(kind="mean")
 
 
-def test_what_surely_holds_most_attention_on_random_tokens_leads_over_resting() -> None:
+def test_what_surely_holds_most_attention_on_random_tokens_leads_over_resting():
     random = on_random(induction=[0.89, 0.52, 0.7, 0.0], previous=[0.0, 0.0, 0.0, 0.9])
     rests, previous = {"activity": 0.04}, {"near": 0.85, "previous": 0.85}
     one, unsure, other, plain = described(rests, rests, previous, {}, more={"synthetic": random})
@@ -513,7 +508,7 @@ def test_what_surely_holds_most_attention_on_random_tokens_leads_over_resting() 
     )
 
 
-def test_a_role_on_ordinary_text_leads_over_a_plainer_one_on_random_tokens() -> None:
+def test_a_role_on_ordinary_text_leads_over_a_plainer_one_on_random_tokens():
     random = on_random(previous=[0.9] * 4, induction=[0.0, 0.9, 0.0, 0.0])
     roles = ("induction", "itself")
     heads = [{"itself": 0.6}, {"induction": 0.6}, {"itself": 0.2}, {}]
@@ -527,7 +522,7 @@ def test_a_role_on_ordinary_text_leads_over_a_plainer_one_on_random_tokens() -> 
     assert found[1].startswith("Induction head: where a word recurs, 70 %")
 
 
-def test_a_head_that_retrieves_and_induces_is_called_both() -> None:
+def test_a_head_that_retrieves_and_induces_is_called_both():
     cells = {"mean": 0.9, "low": 0.6, "high": 1.0, "error": 0.05}
     variables = {name: (GRID, np.full((1, 4), value)) for name, value in cells.items()}
     labels = {"layer": [1], "head": [1, 2, 3, 4], "needle": ("prompt", list("abcdef"))}
@@ -552,7 +547,7 @@ def quiet_model(share: float) -> Model:
 
 
 @pytest.mark.parametrize("measures", [["output_norm"], [*WITH_ROLES, "output_norm"]])
-def test_a_head_that_writes_almost_nothing_is_said_to(measures: list[str]) -> None:
+def test_a_head_that_writes_almost_nothing_is_said_to(measures):
     """Its norm follows from that of the same head before it was turned down."""
     names = {"measures": measures, "limit": 6, "max_length": 60}
     before = hs.survey(quiet_model(1.0), "demo", **names)

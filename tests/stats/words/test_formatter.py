@@ -37,7 +37,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("where", "text"), list(texts()))
-def test_every_place_has_a_known_form_and_every_mark_its_partner(where: str, text: str) -> None:
+def test_every_place_has_a_known_form_and_every_mark_its_partner(where, text):
     for _, name, form, _ in string.Formatter().parse(text):
         assert name is None or form in FORMS or form.count("|") == 1, where
         assert name is None or (form in ("@", "few")) <= (name == "heads"), where
@@ -45,7 +45,7 @@ def test_every_place_has_a_known_form_and_every_mark_its_partner(where: str, tex
     assert text.count("**") % 2 == 0
 
 
-def test_every_role_and_family_has_its_words() -> None:
+def test_every_role_and_family_has_its_words():
     assert set(ROLES) == set(FAMILIES)
     assert set(table()["family"]) == set(ORDER)
     for role in ROLES.values():
@@ -58,24 +58,21 @@ def test_every_role_and_family_has_its_words() -> None:
         assert family.count("**") == 2
 
 
-def test_what_is_filled_in_is_not_read_as_a_mark() -> None:
+def test_what_is_filled_in_is_not_read_as_a_mark():
     line = parts("model.relation", heads=["1-1"], what="a **⟦b⟧** {c}", relation="x", accuracy=0.5,
                  words=9, offset=0.1, p=0.01, rivals="", held_out="")  # fmt: skip
-    assert [(part.text, part.heads, part.strong) for part in line][:3] == [
-        ("1-1", ("1-1",), False),
-        (" finds ", (), False),
-        ("a **⟦b⟧** {c}", (), True),
-    ]
+    expected = [("1-1", ("1-1",), False), (" finds ", (), False), ("a **⟦b⟧** {c}", (), True)]
+    assert [(part.text, part.heads, part.strong) for part in line][:3] == expected
 
 
-def test_numbers_choose_between_one_and_many() -> None:
+def test_numbers_choose_between_one_and_many():
     assert fill("{n:name} {n:head rests|heads rest}", n=1) == "one head rests"
     assert fill("{n:name} {n:head rests|heads rest}", n=13) == "13 heads rest"
     assert fill("{gains:gains|costs}", gains=True) == "gains"
     assert fill("{names:and} or {names:or}", names=["a", "b"]) == f"{listed(['a', 'b'])} or a or b"
 
 
-def test_a_subtype_has_the_words_of_its_kind_and_an_unknown_relation_its_name() -> None:
+def test_a_subtype_has_the_words_of_its_kind_and_an_unknown_relation_its_name():
     assert relation_words("nsubj:outer", "head to dependent") == "the subject of a verb"
     assert relation_words("poss", "dependent to head") == "the noun of a possessor"
     assert relation_words("x{y}", "head to dependent") == "the dependent of “x{y}”"

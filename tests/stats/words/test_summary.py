@@ -39,22 +39,19 @@ def said(heads: list[dict[str, Any]], family: str, **options: Any) -> str:
 PREVIOUS = {"near": 0.8, "previous": 0.8}
 
 
-def test_one_head_and_several_heads_have_their_own_grammar() -> None:
+def test_one_head_and_several_heads_have_their_own_grammar():
     rest = [{}] * 3
-    assert said([{"near": 0.6, "next": 0.6}, *rest], "next", layers=2) == (
-        "One head looks at the next token: 1-1 (layer 1)."
-    )
-    assert said([PREVIOUS, {}, PREVIOUS, {}], "previous", layers=2) == (
-        "Two heads look at the previous token: 1-1 and 2-1 (layers 1 to 2)."
-    )
+    message = "One head looks at the next token: 1-1 (layer 1)."
+    assert said([{"near": 0.6, "next": 0.6}, *rest], "next", layers=2) == message
+    message = "Two heads look at the previous token: 1-1 and 2-1 (layers 1 to 2)."
+    assert said([PREVIOUS, {}, PREVIOUS, {}], "previous", layers=2) == message
     heads = [{"itself": value} for value in (0.3, 0.5, 0.2, 0.4, 0.6)]
-    assert said([*heads, {}], "itself", layers=3) == (
-        "Five heads look at the token itself, most clearly 3-1, 1-2 and 2-2 (layers 1 to 3)."
-    )
+    message = "Five heads look at the token itself, most clearly 3-1, 1-2 and 2-2 (layers 1 to 3)."
+    assert said([*heads, {}], "itself", layers=3) == message
     assert said([{"itself": 0.3}] * 13, "itself").startswith("13 heads look at the token itself")
 
 
-def test_a_second_role_is_counted_where_its_family_is_listed() -> None:
+def test_a_second_role_is_counted_where_its_family_is_listed():
     both, alone = {"itself": 0.5, "same": 0.48}, {"itself": 0.4}
     assert said([both, alone], "itself") == (
         "One head looks at the token itself: 1-2 (layer 1); one more does so as a second role."
@@ -64,7 +61,7 @@ def test_a_second_role_is_counted_where_its_family_is_listed() -> None:
     )
 
 
-def test_heads_without_a_role_are_summed_up_by_layer() -> None:
+def test_heads_without_a_role_are_summed_up_by_layer():
     heads = [{}, {}, {"same": 0.3}, {"spread": 0.9}, {"spread": 0.9}, {"activity": 0.02}]
     found = summed(heads, layers=2)
     assert [line.text for family in list(found)[2:] for line in found[family]] == [
@@ -75,7 +72,7 @@ def test_heads_without_a_role_are_summed_up_by_layer() -> None:
     ]
 
 
-def test_the_lead_counts_roles_and_resting_heads() -> None:
+def test_the_lead_counts_roles_and_resting_heads():
     heads = [
         {"itself": 0.5, "activity": 0.2, "stops": 0.3},
         {"activity": 0.3},
@@ -98,7 +95,7 @@ def test_the_lead_counts_roles_and_resting_heads() -> None:
     }
 
 
-def test_one_resting_head_and_none() -> None:
+def test_one_resting_head_and_none():
     assert said([{"activity": 0.3}, {"itself": 0.4}], "lead") == (
         "1 of 2 heads has a clear role. When the documents are resampled, it keeps its role. 1 "
         "head is mostly idle: over half of its attention is parked on [CLS]."
@@ -118,12 +115,12 @@ def test_one_resting_head_and_none() -> None:
         ),
     ],
 )
-def test_the_lead_says_how_many_keep_their_role(heads: list[Any], sentence: str) -> None:
+def test_the_lead_says_how_many_keep_their_role(heads, sentence):
     lead = said([*heads, {}], "lead", noise=0.001)
     assert lead.endswith(f" a clear role. When the documents are resampled, {sentence}")
 
 
-def test_families_come_in_a_fixed_order_before_findings() -> None:
+def test_families_come_in_a_fixed_order_before_findings():
     heads = [{"activity": 0.01}, {}, {"spread": 0.9}, {"same": 0.3}, {"itself": 0.3}, PREVIOUS]
     found = summed(heads, relations=relations_of([288, 0, 0, 0, 0, 0]))
     assert list(found) == [
@@ -138,7 +135,7 @@ def test_families_come_in_a_fixed_order_before_findings() -> None:
     ]
 
 
-def test_every_head_is_in_the_line_of_its_family_and_in_no_other() -> None:
+def test_every_head_is_in_the_line_of_its_family_and_in_no_other():
     heads = [{"itself": 0.3}, PREVIOUS, {}, {"spread": 0.9}, {"activity": 0.01}, {"same": 0.2}]
     found = summed(heads)
     made = main_roles(atlas_of(heads, noise=0.0, even=0.1))
@@ -147,7 +144,7 @@ def test_every_head_is_in_the_line_of_its_family_and_in_no_other() -> None:
         assert set(line.heads) == set(rows["head"])
 
 
-def test_relations_are_given_with_their_test_and_held_out() -> None:
+def test_relations_are_given_with_their_test_and_held_out():
     [line] = summed([{}, {}], relations=relations_of([288, 250]))["finding"]
     assert re.sub(r"1e-\d+", "1e-9", line.text) == (
         "1-1 finds the noun of a determiner (det): right for 90 % of 320 words (a fixed-distance "
@@ -157,7 +154,7 @@ def test_relations_are_given_with_their_test_and_held_out() -> None:
     assert "finding" not in summed([{}, {}], relations=relations_of([165, 160]))
 
 
-def test_too_few_documents_to_test_relations_are_pointed_out() -> None:
+def test_too_few_documents_to_test_relations_are_pointed_out():
     relations = relations_of([288, 250])
     for filled, note in (
         (6, "With 6 groups of documents no test can pass: the least p is 1/64, times 4 tests."),
@@ -171,7 +168,7 @@ def test_too_few_documents_to_test_relations_are_pointed_out() -> None:
         relations = relations_of([288, 250])
 
 
-def test_at_most_four_relations_are_named_those_with_the_most_words_gained_first() -> None:
+def test_at_most_four_relations_are_named_those_with_the_most_words_gained_first():
     rights = {"det": 200, "amod": 300, "nsubj": 250, "obj": 220, "case": 280}
     parts = [relations_of([right, 0], relation=name) for name, right in rights.items()]
     joined = xr.concat(parts, dim="relation", combine_attrs="drop")
@@ -182,15 +179,11 @@ def test_at_most_four_relations_are_named_those_with_the_most_words_gained_first
         "half_offsets": str(halves).replace("'", '"'),
     }
     lines = summed([{}, {}], relations=joined)["finding"]
-    assert [line.text.split("(")[1].split(")")[0] for line in lines] == [
-        "amod",
-        "case",
-        "nsubj",
-        "obj",
-    ]
+    expected = ["amod", "case", "nsubj", "obj"]
+    assert [line.text.split("(")[1].split(")")[0] for line in lines] == expected
 
 
-def test_disabling_names_the_head_that_costs_most_and_how_many_matter() -> None:
+def test_disabling_names_the_head_that_costs_most_and_how_many_matter():
     lines = model_summary(scored(planted(), resamples=2000))
     assert [line.family for line in lines] == ["finding", "finding"]
     assert lines[0].text.startswith("Disabling 2-3 costs 25.0 points of accuracy (95 % interval ")
@@ -201,16 +194,15 @@ def test_disabling_names_the_head_that_costs_most_and_how_many_matter() -> None:
     assert set(lines[0].heads) == {"2-3", "1-2"}
 
 
-def test_disabling_without_effect_says_so() -> None:
+def test_disabling_without_effect_says_so():
     raw = planted()["ablation"]
     raw["outputs"][:] = raw["outputs"].values[:1]
     results = Atlas.build({"ablation": raw}, planted().provenance)
-    assert [line.text for line in model_summary(scored(results, resamples=200))] == [
-        "No single head of 6 changes the score by more than chance if disabled."
-    ]
+    expected = ["No single head of 6 changes the score by more than chance if disabled."]
+    assert [line.text for line in model_summary(scored(results, resamples=200))] == expected
 
 
-def test_probes_name_the_best_heads_of_at_most_four_tasks() -> None:
+def test_probes_name_the_best_heads_of_at_most_four_tasks():
     results = made_probing(2, 3)
     lines = model_summary(results)
     assert len(lines) == 4
@@ -231,7 +223,7 @@ def position(**places: dict[tuple[int, int], float]) -> Atlas:
     return made_results(2, 5, values={"position": values})
 
 
-def test_without_main_roles_heads_on_one_position_are_named() -> None:
+def test_without_main_roles_heads_on_one_position_are_named():
     made = position(previous={(0, 1): 0.6, (1, 1): 0.9}, next={(1, 2): 0.51})
     assert made.remarks() == [
         "2 heads (2-2, 1-2) put more than half of the attention on the previous token.",
@@ -240,7 +232,7 @@ def test_without_main_roles_heads_on_one_position_are_named() -> None:
     ]
 
 
-def test_more_than_eight_heads_are_counted_and_the_first_eight_named() -> None:
+def test_more_than_eight_heads_are_counted_and_the_first_eight_named():
     heads = {(at // 5, at % 5): 0.99 - at / 100 for at in range(10)}
     assert position(next=heads).remarks()[0] == (
         "10 heads (1-1, 1-2, 1-3, 1-4, 1-5, 2-1, 2-2, 2-3 and 2 more) put more than half of the "
@@ -264,9 +256,7 @@ def special(shares: list[list[float]], token: str = "cls", **changes: Any) -> li
         ("punctuation", "full stops and commas"),
     ],
 )
-def test_a_third_of_the_heads_on_one_token_is_a_collapse_onto_a_sink(
-    token: str, words: str
-) -> None:
+def test_a_third_of_the_heads_on_one_token_is_a_collapse_onto_a_sink(token, words):
     assert special([[0.9, 0.85, 0.1], [0.0, 0.0, 0.0]], token) == [
         f"Collapsed onto a sink: 2 of 6 heads put more than 80 % of their attention on {words}. "
         f"{CARE}",
@@ -274,18 +264,16 @@ def test_a_third_of_the_heads_on_one_token_is_a_collapse_onto_a_sink(
     ]
 
 
-def test_fewer_heads_on_one_token_are_named_instead() -> None:
-    assert special([[0.0, 0.9, 0.1], [0.0, 0.8, 0.0]]) == [
-        "Head 1-2 puts more than 80 % of the attention on the start token.",
-        FEW,
-    ]
+def test_fewer_heads_on_one_token_are_named_instead():
+    expected = ["Head 1-2 puts more than 80 % of the attention on the start token.", FEW]
+    assert special([[0.0, 0.9, 0.1], [0.0, 0.8, 0.0]]) == expected
 
 
-def test_a_head_at_the_threshold_is_not_over_it() -> None:
+def test_a_head_at_the_threshold_is_not_over_it():
     assert special([[0.8, 0.5, 0.1], [0.0, 0.2, 0.0]]) == [FEW]
 
 
-def test_heads_without_such_a_token_do_not_count_among_those_that_could_collapse() -> None:
+def test_heads_without_such_a_token_do_not_count_among_those_that_could_collapse():
     gone = np.nan
     assert special([[0.0, gone, gone], [gone, gone, 0.9]])[0] == (
         f"Collapsed onto a sink: 1 of 2 heads puts more than 80 % of its attention on the start "
@@ -293,19 +281,18 @@ def test_heads_without_such_a_token_do_not_count_among_those_that_could_collapse
     )
 
 
-def test_heads_near_the_uniform_line_are_named() -> None:
+def test_heads_near_the_uniform_line_are_named():
     values = np.full((2, 3, 3), 1.0)
     values[..., 2], values[1, 0, 0] = 4.0, 3.7
-    assert made_results(2, 3, values={"entropy": values}).remarks()[0] == (
-        "Head 2-1 attends almost uniformly (entropy over 90 % of the greatest possible)."
-    )
+    message = "Head 2-1 attends almost uniformly (entropy over 90 % of the greatest possible)."
+    assert made_results(2, 3, values={"entropy": values}).remarks()[0] == message
 
 
 @pytest.mark.parametrize(
     ("count", "words"),
     [(1, "1 example was skipped because of"), (3, "3 examples were skipped because of")],
 )
-def test_skipped_examples_come_last_with_one_of_them(count: int, words: str) -> None:
+def test_skipped_examples_come_last_with_one_of_them(count, words):
     counts = {"nonfinite": count, "nonfinite_examples": ["7: attention is not finite in layer 2"]}
     made = made_results(2, 3, values={"position": np.full((2, 3, 3), 0.1)}, counts=counts)
     assert made.remarks() == [
@@ -314,14 +301,14 @@ def test_skipped_examples_come_last_with_one_of_them(count: int, words: str) -> 
     ]
 
 
-def test_results_in_which_nothing_stands_out_only_warn() -> None:
+def test_results_in_which_nothing_stands_out_only_warn():
     made = made_results(2, 3, values={"position": np.full((2, 3, 3), 0.1)})
     assert made.remarks() == [FEW]
     assert [line.family for line in model_summary(made)] == ["warning"]
 
 
 @pytest.mark.slow
-def test_the_embedded_model_is_summed_up_with_its_two_findings() -> None:
+def test_the_embedded_model_is_summed_up_with_its_two_findings():
     atlas = embedded()
     lines = model_summary(atlas)
     det = [line for line in lines if "(det)" in line.text]
@@ -349,7 +336,7 @@ def compared(change: float, token: str = "cls") -> list[str]:
     return [text for text in hs.compare(*models, progress=False).remarks() if text != FEW]
 
 
-def test_two_models_are_compared_in_sentences() -> None:
+def test_two_models_are_compared_in_sentences():
     moved = (
         "1 of 6 heads looks elsewhere: a share of its attention changed by over 5 %, and by more "
         "than chance."
