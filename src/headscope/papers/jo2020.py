@@ -266,22 +266,26 @@ class Jo2020(PaperRecipe, Training):
         return Path(self.cache or self.folder / "vectors")
 
     def _probe(
-        self, name: str, model: Model, tasks: Sequence[ProbingTask], *, written: bool
+        self,
+        name: str,
+        model: Model,
+        tasks: Sequence[ProbingTask],
+        *,
+        written: bool,
+        **other: Any,
     ) -> Atlas:
         """Train the classifiers of a model into ``probe-NAME.nc``, or open that file.
 
-        With ``written``, for sentences from the built-in grammar, the curve over n stops at twice a
+        With ``written``, for sentences from the built-in grammar, the curve over n stops at a
         layer's heads: larger classifiers took most of the time where this was profiled.
         """
-        path = self.folder / f"probe-{name}.nc"
-        shape = model.shape(model.main_stack())
-        every = default_counts(shape.heads, shape.layers * shape.heads)
+        path, heads = self.folder / f"probe-{name}.nc", model.shape(model.main_stack()).heads
+        counts = default_counts(heads, heads) if written else None
+        how = {**self.how, "counts": counts, "repeats": 1, **other}  # splits are a control
         results = probe(
             model,
             tasks,
-            **self.how,
-            counts=[count for count in every if count <= 2 * shape.heads] if written else None,
-            repeats=1,  # repeated splits are among the controls
+            **how,
             cache=self.vectors,
             output=path,
             overwrite=self.overwrite,
@@ -422,7 +426,8 @@ class Jo2020(PaperRecipe, Training):
             ending = f"-seed{seed}" if seed else ""
             file = f"{slug(name)}-{task.name}-{state.replace(' ', '-')}{ending}"
             examples = [self._examples[task.name]]
-            found.append(self._probe(file, model, examples, written=task in MADE.values()))
+            alone = {"n": 1, "counts": (), "greedy": False, "control": False}  # heads are all used
+            found.append(self._probe(file, model, examples, written=False, **alone))
         return mean_scores(found)
 
     @part("frozen", "Downstream tasks, frozen", "Section 5.1", "downstream")
