@@ -173,6 +173,7 @@ class Jo2020(PaperRecipe, Training):
         "12 × 12, 24 × 16",
         "in the paper (BERT base and large)",
     )
+    rate: ClassVar[float] = 2e-5
 
     model: Annotated[  # several here
         ModelLike | Sequence[ModelLike],
@@ -186,7 +187,6 @@ class Jo2020(PaperRecipe, Training):
     )
     seeds: Annotated[int | None, Option(least=0, name="number of seeds", metavar="N")] = None
     tuned: Annotated[AnyPath | None, Option(metavar="FOLDER")] = None
-    learning_rate: float = 2e-5
     position: Position | None = None
     top: Annotated[int | None, Option(short="-n", least=1, name="number of heads")] = None
     solver: Solver = "exact"
@@ -225,7 +225,12 @@ class Jo2020(PaperRecipe, Training):
     def remarks(self) -> list[str]:
         """Which sentences a grammar wrote."""
         titles = [one.title for one in self.downstream_tasks if one in MADE.values()]
-        return written_remarks([*(["the probing tasks"] if GRAMMAR in self.tasks else []), *titles])
+        return written_remarks([*(["the probing tasks"] if self.written else []), *titles])
+
+    @property
+    def written(self) -> bool:
+        """Whether the built-in grammar writes the sentences of the probing tasks."""
+        return any(task in (GRAMMAR, Path(GRAMMAR)) for task in self.tasks)
 
     @cached_property
     def probing_tasks(self) -> list[ProbingTask]:
@@ -297,9 +302,7 @@ class Jo2020(PaperRecipe, Training):
     def probed(self) -> dict[str, Atlas]:
         """The probing tasks, by the model's name."""
         probed = {
-            name: self._probe(
-                slug(name), self.load(name), self.probing_tasks, written=GRAMMAR in self.tasks
-            )
+            name: self._probe(slug(name), self.load(name), self.probing_tasks, written=self.written)
             for name in self.models
         }
         self._claimed({short_name(name): results for name, results in probed.items()})
@@ -543,8 +546,7 @@ class Jo2020(PaperRecipe, Training):
                 **self.for_training,
                 progress=progress,
                 seed=seed,
-                epochs=self.epochs,
-                learning_rate=self.learning_rate,
+                **self.training_of(task),
                 max_length=self.max_length,
             )
 
@@ -562,7 +564,7 @@ class Jo2020(PaperRecipe, Training):
         results, model = self.probed[name], self.load(name)
         random = random_init(model, seed=self.seed)
         nulls = self._probe(
-            f"{slug(name)}-random", random, self.probing_tasks, written=GRAMMAR in self.tasks
+            f"{slug(name)}-random", random, self.probing_tasks, written=self.written
         )
         path = self.folder / f"controls-{slug(name)}.nc"
         controls = self._kept_controls(path, results)
