@@ -97,5 +97,5 @@ def test_tasks_of_the_grammar_are_tuned_for_one_epoch_and_others_as_in_the_paper
     recipe, other = Jo2020("demo"), Jo2020("demo", epochs=2, learning_rate=0.5)
     mrpc, opinion = find_task("mrpc"), find_task("opinion")
     assert recipe.training_of(mrpc) == {"epochs": 3, "learning_rate": 2e-5}
-    assert recipe.training_of(opinion) == {"epochs": 1, "learning_rate": 5e-5}
+    assert recipe.training_of(opinion) == {"epochs": 1, "learning_rate": 1e-4}
     assert other.training_of(opinion) == {"epochs": 2, "learning_rate": 0.5}

@@ -591,7 +591,7 @@ class Training(Options):
     epochs
         Passes over the training examples. Default: 3, as in the paper; 1 for tasks of the grammar.
     learning_rate
-        The highest learning rate, reached after warm-up. Default: the paper's; 5e-5 for tasks of
+        The highest learning rate, reached after warm-up. Default: the paper's; 1e-4 for tasks of
         the grammar.
     """
 
@@ -608,7 +608,7 @@ class Training(Options):
 
     def training_of(self, task: Task) -> dict[str, Any]:
         """Epochs and learning rate of a task: those given, or the paper's."""
-        epochs, rate = (1, 5e-5) if task in MADE.values() else (3, self.rate)
+        epochs, rate = (1, 1e-4) if task in MADE.values() else (3, self.rate)
         return {
             "epochs": self.epochs or epochs,
             "learning_rate": self.learning_rate or rate,
