@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from cli.test_mistakes import mistake
 from cli.test_probe import glue, senteval  # noqa: F401 (fixtures)
 from headscope.papers import recipe as base
+from headscope.papers.jo2020 import Jo2020
 from headscope.results import Atlas
 from headscope.runs.probe import probe
+from headscope.tasks import find_task
 from page.samples import rows_of, said, section_ids
 
 
@@ -81,3 +84,18 @@ def test_mistakes_are_refused_before_anything_is_made(run, tmp_path):
         f"{both[0]} and {both[1]} have the same short name, model, and would share their files",
         "rename a folder, or run them into two output folders",
     )
+
+
+@pytest.mark.parametrize("tasks", [{}, {"tasks": ["grammar"]}, {"tasks": [Path("grammar")]}])
+def test_the_page_says_that_a_grammar_wrote_the_sentences_however_that_was_given(tasks):
+    [remark] = Jo2020("demo", downstream=[], **tasks).remarks()
+    assert remark.startswith("The sentences of the probing tasks come from the built-in grammar")
+    assert not Jo2020("demo", downstream=[], tasks=["senteval"]).remarks()
+
+
+def test_tasks_of_the_grammar_are_tuned_for_one_epoch_and_others_as_in_the_paper():
+    recipe, other = Jo2020("demo"), Jo2020("demo", epochs=2, learning_rate=0.5)
+    mrpc, opinion = find_task("mrpc"), find_task("opinion")
+    assert recipe.training_of(mrpc) == {"epochs": 3, "learning_rate": 2e-5}
+    assert recipe.training_of(opinion) == {"epochs": 1, "learning_rate": 1e-4}
+    assert other.training_of(opinion) == {"epochs": 2, "learning_rate": 0.5}

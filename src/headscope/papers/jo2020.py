@@ -173,6 +173,7 @@ class Jo2020(PaperRecipe, Training):
         "12 × 12, 24 × 16",
         "in the paper (BERT base and large)",
     )
+    rate: ClassVar[float] = 2e-5
 
     model: Annotated[  # several here
         ModelLike | Sequence[ModelLike],
@@ -186,7 +187,6 @@ class Jo2020(PaperRecipe, Training):
     )
     seeds: Annotated[int | None, Option(least=0, name="number of seeds", metavar="N")] = None
     tuned: Annotated[AnyPath | None, Option(metavar="FOLDER")] = None
-    learning_rate: float = 2e-5
     position: Position | None = None
     top: Annotated[int | None, Option(short="-n", least=1, name="number of heads")] = None
     solver: Solver = "exact"
@@ -225,7 +225,12 @@ class Jo2020(PaperRecipe, Training):
     def remarks(self) -> list[str]:
         """Which sentences a grammar wrote."""
         titles = [one.title for one in self.downstream_tasks if one in MADE.values()]
-        return written_remarks([*(["the probing tasks"] if GRAMMAR in self.tasks else []), *titles])
+        return written_remarks([*(["the probing tasks"] if self.written else []), *titles])
+
+    @property
+    def written(self) -> bool:
+        """Whether the built-in grammar writes the sentences of the probing tasks."""
+        return any(task in (GRAMMAR, Path(GRAMMAR)) for task in self.tasks)
 
     @cached_property
     def probing_tasks(self) -> list[ProbingTask]:
@@ -266,22 +271,26 @@ class Jo2020(PaperRecipe, Training):
         return Path(self.cache or self.folder / "vectors")
 
     def _probe(
-        self, name: str, model: Model, tasks: Sequence[ProbingTask], *, written: bool
+        self,
+        name: str,
+        model: Model,
+        tasks: Sequence[ProbingTask],
+        *,
+        written: bool,
+        **other: Any,
     ) -> Atlas:
         """Train the classifiers of a model into ``probe-NAME.nc``, or open that file.
 
-        With ``written``, for sentences from the built-in grammar, the curve over n stops at twice a
+        With ``written``, for sentences from the built-in grammar, the curve over n stops at a
         layer's heads: larger classifiers took most of the time where this was profiled.
         """
-        path = self.folder / f"probe-{name}.nc"
-        shape = model.shape(model.main_stack())
-        every = default_counts(shape.heads, shape.layers * shape.heads)
+        path, heads = self.folder / f"probe-{name}.nc", model.shape(model.main_stack()).heads
+        counts = default_counts(heads, heads) if written else None
+        how = {**self.how, "counts": counts, "repeats": 1, **other}  # splits are a control
         results = probe(
             model,
             tasks,
-            **self.how,
-            counts=[count for count in every if count <= 2 * shape.heads] if written else None,
-            repeats=1,  # repeated splits are among the controls
+            **how,
             cache=self.vectors,
             output=path,
             overwrite=self.overwrite,
@@ -293,9 +302,7 @@ class Jo2020(PaperRecipe, Training):
     def probed(self) -> dict[str, Atlas]:
         """The probing tasks, by the model's name."""
         probed = {
-            name: self._probe(
-                slug(name), self.load(name), self.probing_tasks, written=GRAMMAR in self.tasks
-            )
+            name: self._probe(slug(name), self.load(name), self.probing_tasks, written=self.written)
             for name in self.models
         }
         self._claimed({short_name(name): results for name, results in probed.items()})
@@ -422,7 +429,8 @@ class Jo2020(PaperRecipe, Training):
             ending = f"-seed{seed}" if seed else ""
             file = f"{slug(name)}-{task.name}-{state.replace(' ', '-')}{ending}"
             examples = [self._examples[task.name]]
-            found.append(self._probe(file, model, examples, written=task in MADE.values()))
+            alone = {"n": 1, "counts": (), "greedy": False, "control": False}  # heads are all used
+            found.append(self._probe(file, model, examples, written=False, **alone))
         return mean_scores(found)
 
     @part("frozen", "Downstream tasks, frozen", "Section 5.1", "downstream")
@@ -538,8 +546,7 @@ class Jo2020(PaperRecipe, Training):
                 **self.for_training,
                 progress=progress,
                 seed=seed,
-                epochs=self.epochs,
-                learning_rate=self.learning_rate,
+                **self.training_of(task),
                 max_length=self.max_length,
             )
 
@@ -557,7 +564,7 @@ class Jo2020(PaperRecipe, Training):
         results, model = self.probed[name], self.load(name)
         random = random_init(model, seed=self.seed)
         nulls = self._probe(
-            f"{slug(name)}-random", random, self.probing_tasks, written=GRAMMAR in self.tasks
+            f"{slug(name)}-random", random, self.probing_tasks, written=self.written
         )
         path = self.folder / f"controls-{slug(name)}.nc"
         controls = self._kept_controls(path, results)

@@ -276,8 +276,7 @@ class TunedModels:
                 start=start,
                 seed=seed,
                 precision=recipe.precision,
-                epochs=recipe.epochs,
-                learning_rate=recipe.learning_rate,
+                **recipe.training_of(task),
                 max_length=recipe.max_length,
             )
         return Checkpoint.of(done)

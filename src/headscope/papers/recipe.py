@@ -585,20 +585,30 @@ class Training(Options):
         The files of GLUE tasks, such as FOLDER/RTE/train.tsv (.gz too), or hub to download them.
         The tasks opinion and paraphrase need none: a built-in grammar writes their sentences.
     epochs
-        Passes over the training examples.
+        Passes over the training examples. Default: 3, as in the paper; 1 for tasks of the grammar.
     learning_rate
-        The highest learning rate, reached after warm-up.
+        The highest learning rate, reached after warm-up. Default: the paper's; 1e-4 for tasks of
+        the grammar.
     """
 
     panel: ClassVar[str] = "Fine-tuning"
+    rate: ClassVar[float] = 5e-5
 
     data: Annotated[AnyPath, Option(metavar="FOLDER")] = "hub"
-    epochs: Annotated[int, Option(least=1, name="number of epochs")] = 3
-    learning_rate: float = 5e-5
+    epochs: Annotated[int | None, Option(least=1, name="number of epochs")] = None
+    learning_rate: float | None = None
 
     def data_of(self, task: Task) -> str:
         """Where the examples of a task are."""
         return GRAMMAR if task in MADE.values() else str(self.data)
+
+    def training_of(self, task: Task) -> dict[str, Any]:
+        """Epochs and learning rate of a task: those given, or the paper's."""
+        epochs, rate = (1, 1e-4) if task in MADE.values() else (3, self.rate)
+        return {
+            "epochs": self.epochs or epochs,
+            "learning_rate": self.learning_rate or rate,
+        }
 
     def check_training(self, loading: Loading, *, trains: bool) -> None:
         """Check what cannot be checked of one option alone.
@@ -609,7 +619,7 @@ class Training(Options):
             If the learning rate is none, or a model that is to be trained is loaded in a way that
             training cannot start from.
         """
-        if not 0 < self.learning_rate < 1:
+        if self.learning_rate is not None and not 0 < self.learning_rate < 1:
             raise UserError(
                 f"the learning rate must be between 0 and 1, got {self.learning_rate} instead"
             )

@@ -20,15 +20,12 @@ from torch.nn import functional
 from headscope.errors import UserError
 from headscope.options import Option, Options, takes
 from headscope.runs.probe import Probing
-from headscope.runs.probe.linear import STEPS, Fitted, Problems, solve
+from headscope.runs.probe.linear import Fitted, Problems, solve
 from headscope.runs.probe.many_classes import ROUGH, is_costly, search
 from headscope.runs.probe.rows import LabelledRows
 
 STOPPING_SHARE = 0.1
 """Share of the training rows that decides when RMSProp stops if there is no validation split."""
-FEW_ROWS, FEW_STEPS = 2000, 200
-"""Tasks with so few examples take at most so many steps of L-BFGS: what is then unsolved is done
-sooner by Newton's method."""
 Array = NDArray[np.float64]
 Measure = Callable[[Tensor, NDArray[np.int64]], Tensor]
 """From logits, (..., row, class), and their rows to scores, (...), or answers, (..., row)."""
@@ -229,8 +226,7 @@ class _Trainer:
                 held_out=held_out,
             )
         if self.options.solver == "exact":
-            few = x.shape[1] <= FEW_ROWS
-            return solve(problems, steps=FEW_STEPS if few else STEPS)
+            return solve(problems)
         return solve_rmsprop(problems, self.stopping[part].to(x.device), seed=self.options.seed)
 
     def validation(self, x: Tensor, fitted: Fitted) -> Tensor:

@@ -36,7 +36,8 @@ so many times the share."""
 WORK = 1 << 27
 """Newton's method is tried for problems of so many rows × features × classes; larger ones stay
 unsolved."""
-STEPS = 1000
+STEPS, FEW_STEPS = 1000, 100
+"""Most steps of L-BFGS; the second where Newton's method, which is then faster, may follow."""
 HISTORY = 8
 MEMORY = 1 << 28
 """Upper bound on the bytes of one step's logits; rows and units are divided accordingly."""
@@ -178,6 +179,8 @@ def solve(
     size = 1 if problems.classes == 2 else problems.classes
     parameters = width * size * len(problems.sets) * len(problems.l2)
     state = (2 * HISTORY + 6) * parameters * problems.x.element_size()
+    if rows * width * size <= WORK:
+        steps = min(steps, FEW_STEPS)
     cached = CACHE // (rows * width * problems.x.element_size()) or 1
     together = max(1, min(cached, memory // max(state, 1)))
     with torch.inference_mode():  # small tensors: what autograd notes of each takes a fifth
@@ -424,7 +427,7 @@ class LinearSolver:
             y,
             theta[place].t().to(kind),
             float(self.penalty[value]),
-            share=share / 100,  # the last step costs little and gains much
+            share=LAST * share,
             offset=offset,
         )
         theta[place] = solution.t().to(theta.dtype)
@@ -548,6 +551,11 @@ def _dot(one: Tensor, two: Tensor) -> Tensor:
 NEWTON_STEPS, CONJUGATE_STEPS, FORCING = 50, 200, 0.1
 """Most steps of Newton's method, most conjugate gradients within a step, and how much they reduce
 the residual."""
+RENEWED = 20
+"""The curvature of each class is computed again after a step with more conjugate gradients."""
+LAST = 10
+"""A step of Newton's method that gains no more than so many times the share is the last: it leaves
+about a hundredth of that."""
 BLOCKS = 1 << 25
 """The curvature of each class is used if it has at most so many numbers in all."""
 
@@ -563,8 +571,9 @@ def newton(
 ) -> tuple[Tensor, bool]:
     """Minimise the loss of a single problem by Newton's method.
 
-    Each step is found by conjugate gradients, preconditioned by the curvature of each class. For
-    two classes this is all but the whole curvature, so that few of them suffice.
+    Each step is found by conjugate gradients, preconditioned by the curvature of each class, which
+    serves for several steps. For two classes this is all but the whole curvature, so that few of
+    them suffice. For more, what all classes share is removed: it changes nothing but the penalty.
 
     Parameters
     ----------
@@ -577,8 +586,7 @@ def newton(
     penalty
         The loss is the mean cross-entropy plus penalty / 2 times the sum of squared weights.
     share
-        The problem is solved when a Newton step is expected to lower the loss by this share of it,
-        or less.
+        The step is the last that is expected to lower the loss by this share of it, or less.
     offset
         Logits to which those of the features are added, (row, class).
 
@@ -611,11 +619,15 @@ def newton(
         return float(lost.sum() / len(x) + penalty / 2 * squares), chances
 
     value, chances = loss(theta)
+    taken = CONJUGATE_STEPS
     for _ in range(NEWTON_STEPS):
         gradient = x.t() @ (chances - y) / len(x) + penalty * free * theta
-        step, gain = _newton_step(x, chances, gradient, penalty * free)
+        if taken > RENEWED:
+            inverse = _class_by_class(x, chances - chances.square(), penalty)
+        step, taken = _newton_step(x, chances, gradient, penalty * free, inverse)
+        gain = -float((gradient * step).sum())
         if gain / 2 <= share * value:
-            return theta, True
+            return theta + step, True
         length = 1.0
         for _ in range(HALVINGS):
             next_value, next_chances = loss(theta + length * step)
@@ -628,35 +640,46 @@ def newton(
     return theta, False
 
 
+def centred(values: Tensor) -> Tensor:
+    """Remove what all classes share, (width + 1, class)."""
+    return values - values.mean(1, keepdim=True)
+
+
 def _newton_step(
-    x: Tensor, chances: Tensor, gradient: Tensor, penalty: Tensor
-) -> tuple[Tensor, float]:
-    """The step of Newton's method, and its slope downwards: twice what it is expected to gain."""
-    bend = chances - chances.square()
+    x: Tensor,
+    chances: Tensor,
+    gradient: Tensor,
+    penalty: Tensor,
+    inverse: Callable[[Tensor], Tensor],
+) -> tuple[Tensor, int]:
+    """The step of Newton's method, and how many conjugate gradients it took."""
+    binary = chances.shape[1] == 1
+
+    def scaled(rest: Tensor) -> Tensor:
+        return inverse(rest) if binary else centred(inverse(rest))
 
     def curved(step: Tensor) -> Tensor:
         """The curvature times a step."""
         moved = x @ step
-        if chances.shape[1] == 1:
-            moved = bend * moved
+        if binary:
+            moved = (chances - chances.square()) * moved
         else:
             moved = chances * (moved - (chances * moved).sum(1, keepdim=True))
         return x.t() @ moved / len(x) + penalty * step
 
-    scaled = _class_by_class(x, bend, float(penalty.max()))
     step, rest = torch.zeros_like(gradient), -gradient
     along = towards = scaled(rest)
     size = first = float((rest * towards).sum())
-    for _ in range(CONJUGATE_STEPS):
-        if size <= FORCING**2 * first:
-            break
+    taken = 0
+    while taken < CONJUGATE_STEPS and size > FORCING**2 * first:
+        taken += 1
         bent = curved(along)
         length = size / float((along * bent).sum())
         step, rest = step + length * along, rest - length * bent
         towards = scaled(rest)
         size, before = float((rest * towards).sum()), size
         along = towards + size / before * along
-    return step, -float((gradient * step).sum())
+    return step, taken
 
 
 def _class_by_class(x: Tensor, bend: Tensor, penalty: float) -> Callable[[Tensor], Tensor]:

@@ -31,7 +31,7 @@ from math import log, sqrt
 import torch
 from torch import Tensor
 
-from headscope.runs.probe.linear import Fitted, Problems
+from headscope.runs.probe.linear import Fitted, Problems, centred
 
 HISTORY = 8
 ARMIJO, TRIALS = 1e-4, 12
@@ -336,7 +336,7 @@ def class_curvature(x: Tensor, theta: Tensor, l2: float, portion: int) -> Invers
     _add_penalty(whole.diagonal(dim1=1, dim2=2), l2)
     blocks = torch.cholesky_inverse(torch.linalg.cholesky(whole))
     blocks = blocks.permute(1, 2, 0).contiguous()  # ten times as fast with classes last
-    return lambda gradient: _centred((blocks * _centred(gradient)).sum(1))
+    return lambda gradient: centred((blocks * centred(gradient)).sum(1))
 
 
 def own_rows_curvature(
@@ -380,10 +380,10 @@ def own_rows_curvature(
     inner = torch.cholesky_inverse(torch.linalg.cholesky(inner))
 
     def inverse(gradient: Tensor) -> Tensor:
-        turned = axes.to_axes(_centred(gradient)).t()
+        turned = axes.to_axes(centred(gradient)).t()
         along = inner @ (scaled @ turned[:, :, None])
         step = turned * scale - (along.mT @ scaled)[:, 0]
-        return axes.from_axes(_centred(step.t()))
+        return axes.from_axes(centred(step.t()))
 
     return inverse
 
@@ -398,11 +398,6 @@ def _bend(logits: Tensor) -> Tensor:
     """Second derivatives of the cross-entropy with respect to each logit, (row, class)."""
     share = torch.softmax(logits, 1)
     return torch.addcmul(share, share, share, value=-1)
-
-
-def _centred(values: Tensor) -> Tensor:
-    """Remove what all classes share, (width + 1, class)."""
-    return values - values.mean(1, keepdim=True)
 
 
 def _largest(weight: Tensor, own: Tensor, classes: int) -> tuple[Tensor, Tensor]:
