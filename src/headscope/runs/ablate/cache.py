@@ -44,6 +44,9 @@ class Cutting(Asking, Window):
     """
 
     prefix: ClassVar[str] = "cache"
+    why: ClassVar[str] = (
+        ": a cache of keys and values is kept while a model writes, and an encoder writes nothing"
+    )
 
     by: Annotated[Sequence[str], Option(metavar="FILE:VALUE|VALUE")] = ("streaming:distant",)
     keep: Annotated[

@@ -194,6 +194,10 @@ class Asking(Options):
     """
 
     prefix: ClassVar[str] = "retrieval"
+    why: ClassVar[str] = (
+        ": retrieval heads copy an answer while a model writes it, and an encoder writes nothing"
+    )
+    """Why the model must be a decoder, for the end of a message."""
 
     text: Annotated[CorpusLike, PYTHON] = field(default="demo", kw_only=False)
     lengths: Annotated[
