@@ -120,6 +120,36 @@ def test_blocks_of_rows_give_the_same_as_whole_maps(monkeypatch: pytest.MonkeyPa
     assert heights.count(observe.STEP) > 2 * LAYERS
 
 
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "qwen3", "neox", "deepseek-v3", "gemma3"])
+@pytest.mark.parametrize("heads", ["1-2,1-4,2-2", "*"])
+def test_heads_with_a_window_are_computed_apart_from_fewer_keys(
+    kind: str, heads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch, off = tiny_batch(kind, (50, 37)), windowed(heads.replace("*", "1-*,2-*"))
+    with tiny_model(kind) as model:
+        whole = states(model, batch, off)
+        monkeypatch.setattr(observe, "WEIGHTS", 1)
+        keys: list[int] = []
+        narrowed = observe.narrowed_mask
+        monkeypatch.setattr(
+            observe, "narrowed_mask", lambda *given: keys.append(len(given[4])) or narrowed(*given)
+        )
+        assert (states(model, batch, off) - whole).abs().max() < 1e-5
+        # Two first ones, and of 16 or of two rows those, and two before them.
+        assert keys[-4:] == [16, 20, 20, 6]
+
+
+def test_heads_with_a_sink_of_their_own_are_not_computed_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    batch = tiny_batch("gpt-oss", (50, 37))
+    with tiny_model("gpt-oss") as model:
+        whole = states(model, batch, windowed())
+        monkeypatch.setattr(observe, "WEIGHTS", 1)
+        monkeypatch.setattr(observe, "outputs_apart", None)
+        assert (states(model, batch, windowed()) - whole).abs().max() < 1e-5
+
+
 @pytest.mark.parametrize("kind", ["llama", "gemma3"])
 def test_token_by_token_with_a_cache_gives_the_same_as_all_at_once(kind: str) -> None:
     """Gemma 3 caches only the last keys of a layer with a sliding window."""

@@ -62,6 +62,8 @@ def observed_attention(
     watch.check_keys(module, call.length, key.shape[2])
     call, height, causal = watch.cut(call)
     call = watch.narrow(call)
+    if causal and watch.narrows and watch.wants_no_maps and can_go_apart(call):
+        return watch.end(module, None, outputs_apart(call, height)), None
     cached = max(key.shape[2] - call.length, 0) if stack != "cross" else 0
     maps, output = None, query.new_empty(0)
     for first in range(0, call.length, height):
@@ -274,6 +276,11 @@ class Watch:
     def narrows(self) -> bool:
         """Whether some head of the present layer has a window."""
         return any(heads and change.way == "window" for change, heads in self.changes)
+
+    @property
+    def wants_no_maps(self) -> bool:
+        """Whether nobody reads maps, or the outputs of heads."""
+        return not (self.whole_maps or self.by_rows)
 
     def narrow(self, call: Call) -> Call:
         """A call in which heads with a window see no other keys."""
@@ -613,6 +620,30 @@ class Call:
         seen = self.mask if self.mask.dtype == torch.bool else self.mask > HIDDEN
         return not bool(seen.triu(keys - self.length + 1).any())
 
+    def of_heads(self, heads: list[int]) -> Call:
+        """The call for some heads alone, without windows."""
+        mask = self.mask
+        if mask is not None and mask.shape[1] > 1:
+            mask = mask[:, heads]
+        query, key, value = (part[:, heads] for part in (self.query, self.key, self.value))
+        return replace(self, query=query, key=key, value=value, mask=mask, changes=())
+
+    def in_window(self, first: int, last: int, change: FittedReplacement) -> Tensor:
+        """Outputs of some rows, (batch, row, head, width), if all heads have the same window: of
+        the keys after the block and outside of the window nothing is computed.
+        """
+        rows = torch.arange(first, last, device=self.query.device)
+        early, recent = change.window
+        start = max(first - recent + 1, 0)
+        keys = torch.cat([torch.arange(min(early, start)), torch.arange(start, last)])
+        keys = keys.to(self.query.device)
+        query, mask = self.query[:, :, first:last], self._cut(self.mask, first, last)
+        every = list(range(query.shape[1]))
+        mask = None if mask is None else mask[..., keys]
+        mask = narrowed_mask([(change, every)], mask, query, rows, keys)
+        key, value = self.key[:, :, keys], self.value[:, :, keys]
+        return self.eager(self.module, query, key, value, mask, **self.others)[0]
+
     def ready(self) -> Call:
         """The same call with keys and values laid out once, not for every block.
 
@@ -711,6 +742,51 @@ def can_skip_keys(call: Call) -> bool:
     if call.eager not in _narrowed:
         _narrowed[call.eager] = _same_in_blocks(call, causal=True)
     return _narrowed[call.eager]
+
+
+_apart: dict[Any, bool] = {}
+
+
+def can_go_apart(call: Call) -> bool:
+    """Whether heads with a window may be computed apart from the others, from fewer keys.
+
+    Not several copies with different heads, and not after cached keys. Every function is tried once
+    on a corner of the maps: some have parameters for every head, such as learned sinks.
+    """
+    grouped = call.key.shape[1] != call.query.shape[1]
+    if grouped or len(call.changes) > 1 or not call.end == call.length == call.key.shape[2]:
+        return False
+    if any(call.others.get(name) is not None for name in SLICED):
+        return False
+    if call.eager not in _apart:
+        head, change = [call.query.shape[1] - 1], FittedReplacement({}, "window", {}, (1, 3))
+        corner = replace(call.corner(TRIAL), changes=[(change, head)], end=TRIAL)
+        try:
+            together = corner.rows(STEP, TRIAL)[0][:, :, head]
+            alone = corner.of_heads(head).in_window(STEP, TRIAL, change)
+            same = alone.shape == together.shape and torch.allclose(alone, together, atol=1e-4)
+            _apart[call.eager] = same
+        except (RuntimeError, ValueError, IndexError, TypeError, AttributeError):
+            _apart[call.eager] = False
+    return _apart[call.eager]
+
+
+def outputs_apart(call: Call, height: int) -> Tensor:
+    """The outputs of a layer's heads, (batch, query, head, width), those with a window apart."""
+    [(change, narrow)] = call.changes
+    wide = [head for head in range(call.query.shape[1]) if head not in narrow]
+    parts = [(narrow, call.of_heads(narrow)), *([(wide, call.of_heads(wide))] if wide else [])]
+    batch, heads = call.query.shape[:2]
+    output = call.query.new_empty(batch, call.length, heads, call.value.shape[-1])
+    for first in range(0, call.length, height):
+        last = min(first + height, call.length)
+        for numbers, part in parts:
+            output[:, first:last, numbers] = (
+                part.in_window(first, last, change)
+                if numbers is narrow
+                else part.rows(first, last, causal=True)[0]
+            )
+    return output
 
 
 def _tensors(value: Any) -> Iterable[Tensor]:
