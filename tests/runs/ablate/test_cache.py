@@ -300,7 +300,7 @@ def test_bad_input_is_named(planted: Model, options: dict[str, Any], message: st
 def test_too_little_text_and_models_without_a_cache_are_named(planted: Model) -> None:
     with pytest.raises(CorpusError, match="has no two texts of 40 tokens"):
         hs.cache(planted, TEXTS[:6], **(HOW | {"lengths": [50]}))
-    with pytest.raises(ModelError, match="not a decoder-only language model"):
+    with pytest.raises(ModelError, match="a cache of keys and values is kept while a model writes"):
         hs.cache("demo", LONG, **HOW)
 
 

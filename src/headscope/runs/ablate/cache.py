@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from headscope.corpus import read
-from headscope.errors import UserError
+from headscope.errors import UserError, unknown
 from headscope.models.names import check_loading
 from headscope.options import ModelRun, Option, Resuming, takes
+from headscope.registry import MEASURES
+from headscope.results.query import split_value
 from headscope.runs.ablate import Window
-from headscope.runs.ablate.prune import read_ranking
+from headscope.runs.ablate.prune import file_and_value, read_ranking
 from headscope.runs.retrieval import Asking
 
 if TYPE_CHECKING:
@@ -59,11 +61,20 @@ class Cutting(Asking, Window):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.by or not set(self.keep) - {1}:
+        if not (self.by and all(self.by)) or not set(self.keep) - {1}:
             raise UserError(
                 "at least one ranking and one share below 1 must be given",
                 hint="e.g. by=['retrieval.nc:retrieval'], keep=[0.5]",
             )
+        for one in self.by:
+            file, value = file_and_value(one)
+            if not file and (measure := split_value(value)[0]) not in MEASURES:
+                raise unknown(
+                    "ranking of KV heads",
+                    measure,
+                    [*MEASURES, "FILE.nc:VALUE"],
+                    hint="give by='retrieval.nc:retrieval', a value of a file, or a measure",
+                )
 
 
 class CacheOptions(Cutting, ModelRun, Resuming):

@@ -73,7 +73,10 @@ class CacheRun(Run[Atlas]):
             check_ranking(ranking, model.name, self.shape)
         self.names = [one if isinstance(one, str) else one.attrs["value"] for one in rankings]
         if len(set(self.names)) < len(self.names):
-            raise UserError(f"a ranking is given twice: {', '.join(self.names)}")
+            raise UserError(
+                f"a ranking is given twice: {', '.join(self.names)}",
+                hint="give each once; those of two files need values of different names",
+            )
         self.notes: list[str] = []
         self.options = replace(options, needles=self._unused(files, options))
         self.prompts = Prompts(model, corpus, self.options)
@@ -85,7 +88,7 @@ class CacheRun(Run[Atlas]):
             raise UserError(
                 f"texts of {self.length} tokens are no longer than what is left of a cut cache, "
                 f"{options.first} + {options.recent} tokens",
-                hint="give longer texts, tokens=4096, or a smaller window",
+                hint=f"give tokens={4 * sum(options.window)}, or a smaller recent=",
             )
         self.texts = list(self._texts())
         self.sizes = [len(group) for group in self.shape.kv_groups]

@@ -178,7 +178,8 @@ class Prompts:
             raise CorpusError(
                 f"{corpus.name} has {total:,} tokens, and the longest context needs {longest:,} of "
                 "text around the needle",
-                hint="give more text, or shorter contexts: lengths=[256]",
+                hint="give more text"
+                + ", or shorter contexts: lengths=[256]" * (max(self.lengths) > 256),
             )
         return total
 
