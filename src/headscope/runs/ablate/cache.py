@@ -29,20 +29,24 @@ class Cutting(Asking, Window):
 
     Parameters
     ----------
+    text
+        The long texts, which also surround the needles: whatever :func:`headscope.read` takes.
+        Default: the built-in corpus.
     by
-        What ranks KV heads, each by the largest value of its query heads; those with the lowest
-        are cut first. A statistic of a results file, FILE.nc:retrieval; a minus before it cuts the
-        highest first. Or a statistic that is surveyed on the same texts, such as the default,
+        What ranks KV heads, each by the largest value of its query heads; the lowest are cut first.
+        A statistic of a results file, FILE.nc:retrieval; with a minus before it, the highest are
+        cut first. Or a statistic that is surveyed on the long texts, such as the default,
         streaming:distant (attention outside the window of 4 + 64 tokens).
     keep
-        The shares of KV heads that keep the whole cache, from 0 to 1.
+        The shares of KV heads that keep the whole cache, from 0 to 1. Default: 0.75, 0.5, 0.25 and
+        0.
     tolerance
         A choice is good enough if the loss rises by no more than this, in nats, and the recall
         falls by no more than this. The smallest such cache is what export writes.
     passages
-        On how many texts the loss is computed.
+        How many long texts the loss is computed on.
     tokens
-        Tokens of each of these texts, at most what the model takes.
+        Tokens of each of these texts, at most as many as the model takes.
     """
 
     prefix: ClassVar[str] = "cache"
