@@ -8,7 +8,7 @@ listeners; and drops it. No map is held whole unless a listener needs it.
 
 Blocks are multiples of 16 rows with all their keys, which keeps results equal to eager attention
 bit for bit. Only where a mask hides all keys after a block (causal models), those are left out,
-which is up to twice as fast and within 1e-6.
+which is up to twice as fast and within 1e-6; heads with a window then need only the keys in it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import ctypes
 import mmap
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -750,24 +750,24 @@ _apart: dict[Any, bool] = {}
 def can_go_apart(call: Call) -> bool:
     """Whether heads with a window may be computed apart from the others, from fewer keys.
 
-    Not several copies with different heads, and not after cached keys. Every function is tried once
-    on a corner of the maps: some have parameters for every head, such as learned sinks.
+    Not several copies with different heads, not after cached keys, and not with tensors for every
+    head, such as learned sinks. Every function is tried once on a corner of the maps.
     """
     grouped = call.key.shape[1] != call.query.shape[1]
     if grouped or len(call.changes) > 1 or not call.end == call.length == call.key.shape[2]:
         return False
-    if any(call.others.get(name) is not None for name in SLICED):
+    others = (value for name, value in call.others.items() if name not in UNUSED)
+    if any(True for value in others for _ in _tensors(value)):
         return False
     if call.eager not in _apart:
         head, change = [call.query.shape[1] - 1], FittedReplacement({}, "window", {}, (1, 3))
         corner = replace(call.corner(TRIAL), changes=[(change, head)], end=TRIAL)
-        try:
+        _apart[call.eager] = False
+        with suppress(RuntimeError, ValueError, IndexError, TypeError, AttributeError):
             together = corner.rows(STEP, TRIAL)[0][:, :, head]
             alone = corner.of_heads(head).in_window(STEP, TRIAL, change)
             same = alone.shape == together.shape and torch.allclose(alone, together, atol=1e-4)
             _apart[call.eager] = same
-        except (RuntimeError, ValueError, IndexError, TypeError, AttributeError):
-            _apart[call.eager] = False
     return _apart[call.eager]
 
 
