@@ -67,6 +67,12 @@ def check_writable(path: Path, *, error: type[UserError] = UserError) -> None:
         ) from None
 
 
+def check_folder(path: Path, *, error: type[UserError] = UserError) -> None:
+    """Check that a folder can be made here, or is there."""
+    if path.exists() and not path.is_dir():
+        raise error(f"{path} is a file, not a folder", hint="give another folder")
+
+
 def check_regular(path: Path, *, error: type[UserError] = UserError) -> None:
     """Refuse pipes and devices, which would be waited for, and can be read only once.
 

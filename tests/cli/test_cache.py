@@ -68,7 +68,7 @@ def test_a_choice_is_tested_shown_drawn_and_exported(run: Run, here: Path) -> No
         (
             ("--tokens", "64", "--by", "entropy:all"),
             "error: texts of 64 tokens are no longer than what is left of a cut cache, 4 + 64",
-            "next:  give longer texts, --tokens 4096, or a smaller window",
+            "next:  give --tokens 272, or a smaller --window.recent",
         ),
         (
             ("--keep", "half"),
@@ -79,6 +79,16 @@ def test_a_choice_is_tested_shown_drawn_and_exported(run: Run, here: Path) -> No
             ("--by", "missing.nc:retrieval"),
             "error: no such results file: missing.nc",
             "next:  ",
+        ),
+        (
+            ("--by", "retrieval"),
+            "error: the ranking of KV heads must be one of FILE.nc:VALUE, activity, ",
+            "next:  give --by retrieval.nc:retrieval, a value of a file, or a measure",
+        ),
+        (
+            ("--by", ""),
+            "error: at least one ranking and one share below 1 must be given",
+            "next:  e.g. --by retrieval.nc:retrieval, --keep 0.5",
         ),
         (
             ("--tokens", "100000",),

@@ -131,6 +131,8 @@ def test_nothing_to_ask_about_is_refused(run: Run) -> None:
         "error: there is nothing to ask about: no results, and no model",
         "next:  give a results file (.nc), or --model demo",
     ]
+    outcome = run("mcp", "--model", "./missing")
+    assert outcome.told[0] == "error: there is no folder ./missing"
 
 
 def test_without_the_library_its_name_is_said(

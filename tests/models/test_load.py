@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import inspect
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.errors import ModelError
 from headscope.heads import Head
-from headscope.models import Pooling, Shape, load
+from headscope.models import Model, Pooling, Shape, attach, load
 from headscope.models.loading import read_config
 from headscope.models.names import EMBEDDED
 from refusals import refusal
@@ -60,6 +61,24 @@ def test_a_saved_folder_loads_with_its_weights_and_its_tokenizer(kind, tmp_path)
     assert same(maps_of(model, batch), maps)
     text = "the cat sat on the mat."
     assert model.tokenizer(text)["input_ids"] == tiny_tokenizer(kind)(text)["input_ids"]
+
+
+@pytest.mark.parametrize("kind", ["bert", "llama", "qwen3-next"])
+def test_loading_reads_the_source_of_the_modelling_file_once_and_of_no_class(
+    kind, tmp_path, monkeypatch
+):
+    """To find a class in its file Python parses the whole file: the classes of all modules of a
+    model once took longer than all the rest of loading.
+    """
+    model = load(save_tiny(kind, tmp_path))  # libraries are imported, which read sources, too
+    attach.module_questions.cache_clear()
+    read, find = list[str](), inspect.findsource
+    monkeypatch.setattr(
+        inspect, "findsource", lambda item: read.append(item.__name__) or find(item)
+    )
+    for _ in range(2):
+        load(tmp_path).close()
+        assert read == [type(model.network).__module__]
 
 
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "float32"])

@@ -62,6 +62,7 @@ def mcp(*results: ResultsFile, options: McpOptions, console: Console) -> None:
 
     Example: headscope mcp demo.nc other.nc --paper clark2019/clark2019.html
     """
+    from headscope.models.names import check_model_name
     from headscope.page.gallery import read_paper
     from headscope.results import Atlas
 
@@ -75,6 +76,8 @@ def mcp(*results: ResultsFile, options: McpOptions, console: Console) -> None:
             "there is nothing to ask about: no results, and no model",
             hint="give a results file (.nc), or --model demo",
         )
+    if options.model:
+        check_model_name(options.model)
     atlases = [Atlas.open(path) for path in results]
     desk = Desk(atlases, [read_paper(path) for path in options.paper], options.model)
     console.say("waiting for an assistant on standard input; Ctrl-C stops")

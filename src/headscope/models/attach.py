@@ -345,8 +345,8 @@ def _observe_maps(
     if watch.changes:
         if watch.narrows:
             raise ModelError(
-                f"{type(module).__name__} computes attention in its own code, which hands out maps "
-                "only after the softmax, so that no window can be put before it",
+                f"this model computes attention in its own code ({type(module).__qualname__}), "
+                "which hands out maps only after the softmax: no window can be put before it",
                 hint="disable heads in another way: way='uniform'",
             )
         weights, _ = replaced_maps(watch.changes, weights, visible)

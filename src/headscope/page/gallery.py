@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from headscope.errors import ResultsError, UserError
-from headscope.files import check_writable, slug, write_bytes
+from headscope.files import check_folder, check_writable, slug, write_bytes
 from headscope.page.card import Cards, save_card
 from headscope.page.html import about_page, pack_of, page_html
 from headscope.page.packs.atlas import atlas_content
@@ -77,8 +77,7 @@ def write_gallery(
             "a site needs the results of one model or more; got none",
             hint="give results, such as [hs.open('a.nc'), hs.open('b.nc')]",
         )
-    if folder.exists() and not folder.is_dir():
-        raise ResultsError(f"{folder} is a file, not a folder", hint="give another folder")
+    check_folder(folder, error=ResultsError)
     atlases = join_all(models)
     pages = [read_paper(Path(path)) for path in papers]
     check_papers(pages, atlases)

@@ -10,7 +10,7 @@ from typing import Literal, TypedDict
 from urllib.parse import quote
 
 from headscope.errors import ResultsError, UserError
-from headscope.files import check_writable, write_bytes, write_text
+from headscope.files import check_folder, check_writable, write_bytes, write_text
 from headscope.page.card import Cards, save_card
 from headscope.page.document import Document
 from headscope.page.html import about_page, page_html
@@ -177,8 +177,7 @@ def write_folder(
     Path
         The page, ``index.html``.
     """
-    if folder.exists() and not folder.is_dir():
-        raise ResultsError(f"{folder} is a file, not a folder", hint="give another folder")
+    check_folder(folder, error=ResultsError)
     page = folder / "index.html"
     check_writable(page, error=ResultsError)
     results, *others = join_all([results, *others])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-from headscope.errors import CorpusError
+from headscope.errors import CorpusError, shorten
 from headscope.limits import read_text
 
 Relations = dict[str, list[tuple[str, str]]]
@@ -87,7 +87,9 @@ def choose_relations(chosen: str | Path | None) -> Relations:
     try:
         lines = read_text(Path(chosen), error=CorpusError, hint=FORM).splitlines()
     except OSError as error:
-        raise CorpusError(f"relations cannot be read from {chosen}: {error}", hint=FORM) from None
+        raise CorpusError(
+            f"relations cannot be read from {chosen}: {error.strerror}", hint=FORM
+        ) from None
     relations: Relations = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -95,7 +97,7 @@ def choose_relations(chosen: str | Path | None) -> Relations:
         name, *words = (cell.strip() for cell in line.split("\t"))
         if name in (COPY, SUPPRESS, "") or len(words) != 2 or not all(words):
             where = f"{chosen}, line {number}"
-            raise CorpusError(f"{where}: not a relation and two words: {line!r}", hint=FORM)
+            raise CorpusError(f"{where}: not a relation and two words: {shorten(line)}", hint=FORM)
         relations.setdefault(name, []).append((words[0], words[1]))
     if not relations:
         raise CorpusError(f"{chosen} holds no relations", hint=FORM)

@@ -18,7 +18,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headscope.errors import ResultsError, UserError, first_few
-from headscope.files import check_writable, write_text
+from headscope.files import check_folder, check_writable, write_text
 from headscope.heads import Head, all_heads
 from headscope.results import Atlas
 from headscope.results.kept import KeptExamples, KeptMap
@@ -33,11 +33,6 @@ def _write(path: Path, text: str) -> None:
         write_text(path, text)
     except UserError as error:
         raise ResultsError(error.message, hint=error.hint, command=error.command) from None
-
-
-def _check_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise ResultsError(f"{folder} is a file, not a folder", hint="give another folder")
 
 
 # --- HeadVis: a folder with one file per head. What was not measured is null ----------------------
@@ -83,7 +78,7 @@ def write_headvis(atlas: Atlas, folder: Path) -> Path:
     UserError
         If the results hold no examples, or the folder cannot be written.
     """
-    _check_folder(folder)
+    check_folder(folder, error=ResultsError)
     kept = atlas.kept
     heads = all_heads([number - 1 for number in atlas.layers], atlas.shape[1])
     files: dict[str, Any] = {
@@ -239,7 +234,7 @@ def write_duoattention(atlas: Atlas, folder: Path, *, by: str = "") -> Path:
     ----------
     Xiao et al. 2024, "DuoAttention". Their values are gates that are learnt.
     """
-    _check_folder(folder)
+    check_folder(folder, error=ResultsError)
     by, _ = _scores(atlas, by, "DuoAttention")
     counts = kv_head_counts(atlas)
     if len(set(counts)) > 1:

@@ -184,6 +184,10 @@ def test_a_finished_folder_is_read_and_another_is_not_written_over(tmp_path):
     mended = pruned(tmp_path, share=0.25)
     assert not mended.again
     assert json.loads((tmp_path / "out" / "config.json").read_text())["model_type"] == "qwen3"
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / "out").write_text("mine")
+    with pytest.raises(UserError, match="out is a file, not a folder"):
+        pruned(tmp_path / "file", share=0.25)
     (tmp_path / "mine" / "out").mkdir(parents=True)
     (tmp_path / "mine" / "out" / "thesis.txt").write_text("mine")
     with pytest.raises(UserError, match="is not empty, and not the folder of a pruned model"):

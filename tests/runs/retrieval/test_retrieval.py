@@ -215,6 +215,8 @@ def test_answers_with_heads_disabled_are_the_same_one_at_a_time_and_together(kin
         ]
         together = [answer.tokens for answer in decoder.write_each(cache, ids, offs)]
         singly = [decoder.write_each(cache, ids, [off])[0].tokens for off in offs]
+        # Of each token two layers of two KV heads keep a key and a value, 8 floats of 4 bytes each.
+        assert decoder.together(40) == (2**30 // (2 * 2 * 2 * 8 * 4 * 40) if kind == "llama" else 1)
         assert together == singly
         assert together[0] == decoder.write(cache, ids).tokens
         assert together[0] != together[2]

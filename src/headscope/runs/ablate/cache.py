@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from headscope.corpus import read
-from headscope.errors import UserError
+from headscope.errors import UserError, unknown
 from headscope.models.names import check_loading
 from headscope.options import ModelRun, Option, Resuming, takes
+from headscope.registry import MEASURES
+from headscope.results.query import split_value
 from headscope.runs.ablate import Window
-from headscope.runs.ablate.prune import read_ranking
+from headscope.runs.ablate.prune import file_and_value, read_ranking
 from headscope.runs.retrieval import Asking
 
 if TYPE_CHECKING:
@@ -27,23 +29,30 @@ class Cutting(Asking, Window):
 
     Parameters
     ----------
+    text
+        The long texts, which also surround the needles: whatever :func:`headscope.read` takes.
+        Default: the built-in corpus.
     by
-        What ranks KV heads, each by the largest value of its query heads; those with the lowest
-        are cut first. A statistic of a results file, FILE.nc:retrieval; a minus before it cuts the
-        highest first. Or a statistic that is surveyed on the same texts, such as the default,
+        What ranks KV heads, each by the largest value of its query heads; the lowest are cut first.
+        A statistic of a results file, FILE.nc:retrieval; with a minus before it, the highest are
+        cut first. Or a statistic that is surveyed on the long texts, such as the default,
         streaming:distant (attention outside the window of 4 + 64 tokens).
     keep
-        The shares of KV heads that keep the whole cache, from 0 to 1.
+        The shares of KV heads that keep the whole cache, from 0 to 1. Default: 0.75, 0.5, 0.25 and
+        0.
     tolerance
         A choice is good enough if the loss rises by no more than this, in nats, and the recall
         falls by no more than this. The smallest such cache is what export writes.
     passages
-        On how many texts the loss is computed.
+        How many long texts the loss is computed on.
     tokens
-        Tokens of each of these texts, at most what the model takes.
+        Tokens of each of these texts, at most as many as the model takes.
     """
 
     prefix: ClassVar[str] = "cache"
+    why: ClassVar[str] = (
+        ": a cache of keys and values is kept while a model writes, and an encoder writes nothing"
+    )
 
     by: Annotated[Sequence[str], Option(metavar="FILE:VALUE|VALUE")] = ("streaming:distant",)
     keep: Annotated[
@@ -56,11 +65,20 @@ class Cutting(Asking, Window):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.by or not set(self.keep) - {1}:
+        if not (self.by and all(self.by)) or not set(self.keep) - {1}:
             raise UserError(
                 "at least one ranking and one share below 1 must be given",
                 hint="e.g. by=['retrieval.nc:retrieval'], keep=[0.5]",
             )
+        for one in self.by:
+            file, value = file_and_value(one)
+            if not file and (measure := split_value(value)[0]) not in MEASURES:
+                raise unknown(
+                    "ranking of KV heads",
+                    measure,
+                    [*MEASURES, "FILE.nc:VALUE"],
+                    hint="give by='retrieval.nc:retrieval', a value of a file, or a measure",
+                )
 
 
 class CacheOptions(Cutting, ModelRun, Resuming):

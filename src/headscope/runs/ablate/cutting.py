@@ -44,7 +44,8 @@ SPARE = 1.02
 
 
 class CacheRun(Run[Atlas]):
-    """The run behind :func:`headscope.cache`. A block is one choice on one text or prompt.
+    """The run behind :func:`headscope.cache`. A block is a choice on a text, or a prompt answered
+    with several choices at once: a token then reads the weights once for all.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class CacheRun(Run[Atlas]):
         options: CacheOptions,
     ) -> None:
         super().__init__(options, "cutting the cache")
-        self.decoder = Decoder(model)
+        self.decoder = Decoder(model, options.why)
         self.model, self.corpus, self.rankings = model, corpus, rankings
         self.stack, self.shape = self.decoder.stack, self.decoder.shape
         files = [rank for rank in rankings if not isinstance(rank, str)]
@@ -72,7 +73,10 @@ class CacheRun(Run[Atlas]):
             check_ranking(rank, model.name, self.shape)
         self.names = [rank if isinstance(rank, str) else rank.attrs["value"] for rank in rankings]
         if len(set(self.names)) < len(self.names):
-            raise UserError(f"a ranking is given twice: {', '.join(self.names)}")
+            raise UserError(
+                f"a ranking is given twice: {', '.join(self.names)}",
+                hint="give each once; those of two files need values of different names",
+            )
         self.notes: list[str] = []
         self.options = replace(options, needles=self._unused(files, options))
         self.prompts = Prompts(model, corpus, self.options)
@@ -84,7 +88,7 @@ class CacheRun(Run[Atlas]):
             raise UserError(
                 f"texts of {self.length} tokens are no longer than what is left of a cut cache, "
                 f"{options.first} + {options.recent} tokens",
-                hint="give longer texts, tokens=4096, or a smaller window",
+                hint=f"give tokens={4 * sum(options.window)}, or a smaller recent=",
             )
         self.texts = list(self._texts())
         self.sizes = [len(group) for group in self.shape.kv_groups]
@@ -199,20 +203,30 @@ class CacheRun(Run[Atlas]):
 
     # --- what it costs ---
 
+    @cached_property
+    def work_list(self) -> list[tuple[int, list[int]]]:
+        """Texts and prompts, each with choices: the whole cache first."""
+        choices, texts = list(range(len(self.plan))), len(self.texts)
+        work = [(text, [choice]) for choice in choices for text in range(texts)]
+        for prompt, place in enumerate(self.prompts.places, texts):
+            most = self.decoder.together(place.length)
+            work += [(prompt, choices[first : first + most]) for first in choices[::most]]
+        return work
+
     def blocks(self) -> Iterator[Block]:
-        """Every choice on every text, then on every prompt; the whole cache first."""
-        for number in range(self.scores.size):
-            yield Block(number, divmod(number, self.scores.shape[1]))
+        """Every choice on every text, then every prompt."""
+        return (Block(number, work) for number, work in enumerate(self.work_list))
 
     def progress(self) -> tuple[int, int]:
-        """Texts and prompts, for all choices."""
-        return self.next_block, self.scores.size
+        """Blocks."""
+        return self.next_block, len(self.work_list)
 
     def do(self, block: Block, update: Update) -> None:
-        """The loss of one text, or the recall of one answer."""
-        choice, item = block.work
-        off, prompt = self.cut(choice), item - len(self.texts)
-        self.scores[choice, item] = self.loss(item, off) if prompt < 0 else self.recall(prompt, off)
+        """The loss of one text, or the recall of the answers to one prompt."""
+        item, choices = block.work
+        offs, prompt = [self.cut(choice) for choice in choices], item - len(self.texts)
+        scores = [self.loss(item, *offs)] if prompt < 0 else self.recalls(prompt, offs)
+        self.scores[choices, item] = scores
 
     def loss(self, number: int, off: FittedReplacement) -> float:
         """The mean loss of the next token in one text."""
@@ -223,11 +237,12 @@ class CacheRun(Run[Atlas]):
             output = self.model.forward(question.batch, replacement=off)
             return float(self.objective.read(output, question))
 
-    def recall(self, number: int, off: FittedReplacement) -> float:
-        """The share of the answer's words that are written after one prompt."""
+    def recalls(self, number: int, offs: Sequence[FittedReplacement]) -> list[float]:
+        """The share of the answer's words that are written after one prompt, with each choice."""
         prompt = self.prompts.make(number)
-        text = self.decoder.text(self.decoder.write_cut(prompt.ids, off))
-        return unigram_recall(self.options.hidden[prompt.place.needle].answer, text)
+        answer = self.options.hidden[prompt.place.needle].answer
+        texts = map(self.decoder.text, self.decoder.write_cut(prompt.ids, offs))
+        return [unigram_recall(answer, text) for text in texts]
 
     def state(self) -> tuple[dict[str, Any], Arrays]:
         """Orders and scores so far."""

@@ -17,7 +17,7 @@ import pandas as pd
 import xarray as xr
 
 from headscope.errors import ResultsError, UserError, cut, unknown
-from headscope.files import check_writable, sealed, show_size, unsealed, write_text
+from headscope.files import check_folder, check_writable, sealed, show_size, unsealed, write_text
 from headscope.models.names import check_loading
 from headscope.numbers import percent
 from headscope.options import AnyPath, ModelRun, Option, Options, Pass, Saving, takes
@@ -77,7 +77,7 @@ class Removing(Options):
                 f"the share of heads to remove must be between 0 and 1, got {self.share:g} instead",
                 hint="give e.g. share=0.2 for a fifth",
             )
-        file, column = _file_and_value(str(self.by))
+        file, column = file_and_value(str(self.by))
         if not file and column not in RANKINGS:
             raise unknown("ranking of heads", column, [*RANKINGS, "FILE.nc:VALUE"])
 
@@ -156,6 +156,7 @@ def prune(model: ModelLike, options: PruneOptions) -> Pruned:
     """
     check_loading(model, options)
     check_writable(Path(f"{options.output}.partial"))  # the folder is made at the end
+    check_folder(Path(options.output))
     ranking = read_ranking(str(options.by))
     task, corpus = options.read(model)
     with options.reporter.status("loading libraries"):
@@ -172,7 +173,7 @@ def prune(model: ModelLike, options: PruneOptions) -> Pruned:
 
 def read_ranking(by: str) -> xr.DataArray | None:
     """How useful heads are, (layer, head), by a results file; None if that is to be computed."""
-    file, value = _file_and_value(by)
+    file, value = file_and_value(by)
     if not file:
         return None
     atlas = Atlas.open(file)
@@ -180,7 +181,7 @@ def read_ranking(by: str) -> xr.DataArray | None:
     if not value:
         raise ResultsError(
             f"{file} has neither gradient importance nor heads that were disabled, so it does not "
-            "say which heads to remove",
+            "rank heads",
             hint=f"name a value: by='{file}:output_norm'",
             command=f"name a value: --by {file}:output_norm",
         )
@@ -212,9 +213,10 @@ def check_ranking(ranking: xr.DataArray, model: str, shape: Shape) -> None:
         )
 
 
-def _file_and_value(by: str) -> tuple[str, str]:
-    """
-    >>> _file_and_value("a.nc:position:previous"), _file_and_value("importance")
+def file_and_value(by: str) -> tuple[str, str]:
+    """The results file that ranks heads, and the value in it; no file if it is to be computed.
+
+    >>> file_and_value("a.nc:position:previous"), file_and_value("importance")
     (('a.nc', 'position:previous'), ('', 'importance'))
     """
     file, ending, value = by.partition(".nc")

@@ -110,7 +110,9 @@ def read_needles(path: str | Path) -> tuple[Needle, ...]:
     try:
         lines = read_text(Path(path), error=CorpusError, hint=FORM).splitlines()
     except OSError as error:
-        raise CorpusError(f"needles cannot be read from {path}: {error}", hint=FORM) from None
+        raise CorpusError(
+            f"needles cannot be read from {path}: {error.strerror}", hint=FORM
+        ) from None
     needles = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -194,6 +196,10 @@ class Asking(Options):
     """
 
     prefix: ClassVar[str] = "retrieval"
+    why: ClassVar[str] = (
+        ": retrieval heads copy an answer while a model writes it, and an encoder writes nothing"
+    )
+    """Why the model must be a decoder, for the end of a message."""
 
     text: Annotated[CorpusLike, PYTHON] = field(default="demo", kw_only=False)
     lengths: Annotated[

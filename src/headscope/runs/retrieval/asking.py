@@ -33,7 +33,7 @@ from headscope.results.merge import RETRIEVAL
 from headscope.results.moments import Range
 from headscope.runs.ablate.groups import matched_heads
 from headscope.runs.preparing import check_decoder
-from headscope.runs.retrieval.prompts import ANSWER, COPYING, Decoder, Prompts
+from headscope.runs.retrieval.prompts import ANSWER, Decoder, Prompts
 from headscope.runs.run import Arrays, Block, Run, describe
 from headscope.stats.inference.documents import interval, standard_error
 from headscope.stats.tables.circuits import FOCUS, MASKING, RECOVERED
@@ -321,7 +321,7 @@ def language_model(model: ModelLike, options: RetrievalOptions | CacheOptions) -
         except ModelError:
             raise error from None
         with bare:
-            check_decoder(bare, COPYING)
+            check_decoder(bare, options.why)
         raise
     try:
         yield used

@@ -28,9 +28,10 @@ from headscope.models import LayerView, Model, Shape
 from headscope.models.replace import FittedReplacement, StackedReplacement
 from headscope.runs.live.text import end_tokens
 from headscope.runs.preparing import check_predicts
+from headscope.runs.retrieval import Asking
 
 if TYPE_CHECKING:
-    from headscope.runs.retrieval import Asking, Needle
+    from headscope.runs.retrieval import Needle
 
 ANSWER = 50
 """The most tokens that a model may write."""
@@ -177,7 +178,8 @@ class Prompts:
             raise CorpusError(
                 f"{corpus.name} has {total:,} tokens, and the longest context needs {longest:,} of "
                 "text around the needle",
-                hint="give more text, or shorter contexts: lengths=[256]",
+                hint="give more text"
+                + ", or shorter contexts: lengths=[256]" * (max(self.lengths) > 256),
             )
         return total
 
@@ -324,9 +326,6 @@ TOGETHER = 2**30
 """Answers are written several at once if their caches take at most so many bytes together."""
 
 
-COPYING = ": retrieval heads copy an answer while a model writes it, and an encoder writes nothing"
-
-
 @dataclass
 class Answer:
     """What a model wrote: the tokens, and the token that each head looked at most in each step.
@@ -404,6 +403,8 @@ class Decoder:
     ----------
     model
         A causal language model with its head.
+    why
+        Why it must be one, for the end of a message.
 
     Raises
     ------
@@ -412,13 +413,12 @@ class Decoder:
         cache.
     """
 
-    def __init__(self, model: Model) -> None:
-        check_predicts(model, COPYING)
+    def __init__(self, model: Model, why: str = Asking.why) -> None:
+        check_predicts(model, why)
         accepted = inspect.signature(model.network.forward).parameters
         if "past_key_values" not in accepted:
             raise ModelError(
-                f"{model.name} keeps no cache of keys and values, which retrieval needs to write "
-                "answers",
+                f"{model.name} keeps no cache of keys and values, with which answers are written",
                 hint="choose a model of another architecture",
             )
         self.model, self.stack = model, model.main_stack()
@@ -431,14 +431,28 @@ class Decoder:
 
         No attention map is looked at, and none is held whole.
         """
-        read = self._pass(ids[None, :-1], len(ids) - 1, replacement=replacement)
-        return read.past_key_values
+        rows = 1 if replacement is None else len(replacement.parts)
+        read = np.tile(ids[:-1], (rows, 1))
+        return self._pass(read, len(ids) - 1, replacement=replacement).past_key_values
 
-    def write_cut(self, ids: NDArray[np.int64], off: FittedReplacement) -> Answer:
-        """Read and write an answer with the same heads replaced from the first token on."""
-        cut = StackedReplacement((off,))
-        [answer] = self._steps(self.read(ids, cut), ids, 1, cut)
-        return answer
+    def together(self, length: int) -> int:
+        """How many answers to a prompt of so many tokens are written at once."""
+        return max(TOGETHER // (self._bytes_per_token * length), 1)
+
+    @cached_property
+    def _bytes_per_token(self) -> int:
+        layers = self._pass(np.zeros((1, 1), np.int64), 1).past_key_values.layers
+        # The states of recurrent layers in hybrid models cannot be repeated.
+        if not all(hasattr(layer, "batch_repeat_interleave") for layer in layers):
+            return TOGETHER
+        parts = [getattr(layer, name, None) for layer in layers for name in ("keys", "values")]
+        sizes = [part.numel() * part.element_size() for part in parts if isinstance(part, Tensor)]
+        return max(sum(sizes), 1)
+
+    def write_cut(self, ids: NDArray[np.int64], offs: Sequence[FittedReplacement]) -> list[Answer]:
+        """Read and write an answer with each replacement from the first token on, all at once."""
+        cut = StackedReplacement(tuple(offs))
+        return self._steps(self.read(ids, cut), ids, len(offs), cut)
 
     def attention_to_needle(self, prompt: Prompt) -> NDArray[np.float64]:
         """The attention that tokens of the question pay to the needle, (layer, head): the sum over
@@ -461,9 +475,7 @@ class Decoder:
     ) -> list[Answer]:
         """Write an answer with each replacement of heads, several at once. Keeps the cache."""
         found: list[Answer] = []
-        # The states of recurrent layers in hybrid models cannot be repeated.
-        repeats = all(hasattr(layer, "batch_repeat_interleave") for layer in cache.layers)
-        most = max(TOGETHER // max(_size(cache), 1), 1) if repeats else 1
+        most = self.together(len(ids))
         for start in range(0, len(offs), most):
             group = tuple(offs[start : start + most])
             copied = copy.deepcopy(cache)
@@ -535,9 +547,3 @@ class Decoder:
 
     def _is_end(self, token: int) -> bool:
         return token in self.ends or "\n" in str(self.model.tokenizer.decode([token]))
-
-
-def _size(cache: Any) -> int:
-    """How many bytes the keys and values in a cache take."""
-    parts = [getattr(layer, name, None) for layer in cache.layers for name in ("keys", "values")]
-    return sum(part.numel() * part.element_size() for part in parts if isinstance(part, Tensor))
