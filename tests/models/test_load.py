@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from headscope.errors import ModelError
 from headscope.heads import Head
-from headscope.models import Model, Pooling, Shape, attach, load
+from headscope.models import Pooling, Shape, attach, load
 from headscope.models.loading import read_config
 from headscope.models.names import EMBEDDED
 from refusals import refusal
