@@ -148,11 +148,11 @@ RUNS = (
     Run(
         "cache.nc",
         "A cut cache",
-        "headscope retrieval demo-llm --length 512 --needles 16 --no-masking -o retrieval.nc\n"
-        "headscope cache demo-llm --by retrieval.nc:retrieval --by streaming:distant --keep "
-        "0.75,0.5,0 --tokens 1024 --passages 3 --length 512 --needles 22 --draws 2 -o cache.nc",
+        "headscope retrieval demo-llm --length 512 --needles 12 --no-masking -o retrieval.nc\n"
+        "headscope cache demo-llm --by retrieval.nc:retrieval --by streaming:distant --passages 2 "
+        "--length 512 --draws 2 -o cache.nc",
         'atlas = hs.cache("demo-llm", by=["retrieval.nc:retrieval", "streaming:distant"], '
-        "keep=[0.75, 0.5, 0], tokens=1024, passages=3, lengths=[512], needles=22, draws=2)",
+        "passages=2, lengths=[512], draws=2)",
         ("cache",),
         "The model is the embedded language model: see [Cut a KV cache](../howto/cache.md).",
     ),
@@ -212,15 +212,12 @@ def make(folder: Path, models: Path) -> None:
             limit=32,
             max_length=64,
         ),
-        "retrieval.nc": lambda: hs.retrieval("demo-llm", lengths=[512], needles=16, masking=False),
+        "retrieval.nc": lambda: hs.retrieval("demo-llm", lengths=[512], needles=12, masking=False),
         "cache.nc": lambda: hs.cache(
             "demo-llm",
             by=[f"{folder}/retrieval.nc:retrieval", "streaming:distant"],
-            keep=[0.75, 0.5, 0],
-            tokens=1024,
-            passages=3,
+            passages=2,
             lengths=[512],
-            needles=22,
             draws=2,
         ),
         "probe.nc": lambda: hs.probe("demo", "demo", cache=folder / "vectors"),
