@@ -86,7 +86,10 @@ def test_there_are_results_for_every_table():
     assert MADE.keys() == TABLES.keys()
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in DEMO else name for name in TABLES],
+)
 def test_a_table_is_the_same_on_the_screen_in_latex_and_in_html(run, tmp_path, name, monkeypatch):
     atlas, path = _opened(MADE[name]), tmp_path / "results.nc"
     path.touch()

@@ -86,6 +86,7 @@ LETTERS = """Object.fromEntries([...document.querySelectorAll('.hs-picture')].ma
 }))"""
 
 
+@pytest.mark.slow
 def test_the_figures_of_roles_can_be_read_on_narrow_and_wide_pages(visit, tmp_path):
     results = made_scores(random_scores(12, 12))  # the size of the model of Pande et al. 2021
     shift = role_shift(results, made_scores(random_scores(12, 12) + 0.5))
