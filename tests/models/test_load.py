@@ -283,3 +283,14 @@ def test_the_parts_of_a_config_may_name_implementations_too(tmp_path, no_kernels
     config = read_config(str(tmp_path), {})
     assert [getattr(config, part)._attn_implementation for part in PARTS] == ["eager", "eager"]
     assert no_kernels == []
+
+
+def test_loading_refuses_what_its_name_already_tells(tmp_path, monkeypatch):
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    with pytest.raises(ModelError, match="it has no config"):
+        load(tmp_path)
+    monkeypatch.setattr("importlib.metadata.distribution", missing)
+    with pytest.raises(ModelError, match="the embedded model is not installed"):
+        load("demo")
